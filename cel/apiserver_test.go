@@ -25,10 +25,10 @@ import (
 // outcome is the result of a condition on an object: true, false, or a failure of the kind.
 type outcome string
 
-// celServer evaluates conditions as validation rules of a CRD.
-type celServer struct{ structural *schema.Structural }
+// apiServer evaluates conditions as validation rules of a CRD.
+type apiServer struct{ structural *schema.Structural }
 
-func newAPIServer(t testing.TB, file string) celServer {
+func newAPIServer(t testing.TB, file string) apiServer {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -48,11 +48,11 @@ func newAPIServer(t testing.TB, file string) celServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return celServer{structural}
+	return apiServer{structural}
 }
 
 // evaluate returns "refused" if the API server refuses the rule.
-func (s celServer) evaluate(rule string, object map[string]any) outcome {
+func (s apiServer) evaluate(rule string, object map[string]any) outcome {
 	rules := *s.structural
 	rules.XValidations = apiextensionsv1.ValidationRules{{Rule: rule}}
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())

@@ -199,7 +199,7 @@ func TestHostileExpressions(t *testing.T) {
 	for i := range names {
 		names[i] = strings.Repeat("a", 100)
 	}
-	object := map[string]any{"names": names, "text": strings.Repeat("a", 1<<20), "deep": nestedObject(9000)}
+	object := map[string]any{"names": names, "text": strings.Repeat("a", 1<<20), "deep": nestedLists(9000)}
 	for _, expr := range []string{
 		"self.names.all(a, self.names.all(b, self.names.all(c, a == b || b == c)))",
 		"[1,2,3,4,5,6,7,8].all(a, self.names.map(b, self.names.map(c, c + b)).size() > a)",
@@ -233,8 +233,8 @@ func TestHostileExpressions(t *testing.T) {
 	}
 }
 
-// nestedObject returns nested lists.
-func nestedObject(n int) any {
+// nestedLists returns nested lists.
+func nestedLists(n int) any {
 	var value any = "x"
 	for range n {
 		value = []any{value}

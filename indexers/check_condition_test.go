@@ -19,9 +19,9 @@ func findingsOf(err error) []indexers.Diagnostic {
 	return nil
 }
 
-// conditionWidget returns a type with a field of each kind of value.
-func conditionWidget() *crd.Definition {
-	d := openWidget()
+// widgetDefinitionOfAllTypes returns the CRD of widgets with a field of each type of value.
+func widgetDefinitionOfAllTypes() *crd.Definition {
+	d := widgetDefinition()
 	fields := d.Versions[0].Schema.Properties["spec"].Properties
 	fields["ratio"] = &crd.Schema{Type: "number"}
 	fields["port"] = &crd.Schema{IntOrString: true}
@@ -81,7 +81,7 @@ func TestCheckCondition(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := ""
-		for _, d := range indexers.CheckCondition(test.text, conditionWidget(), "v1") {
+		for _, d := range indexers.CheckCondition(test.text, widgetDefinitionOfAllTypes(), "v1") {
 			got += d.String()[len(":1"):] // there is no file, and one line
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
@@ -92,7 +92,7 @@ func TestCheckCondition(t *testing.T) {
 
 // TestCheckConditionWithoutSchema verifies that without a schema there are no findings.
 func TestCheckConditionWithoutSchema(t *testing.T) {
-	d := openWidget()
+	d := widgetDefinition()
 	d.Versions = append(d.Versions, crd.Version{Name: "v2", Served: true})
 	for _, version := range []string{"v2", "v3"} {
 		if got := indexers.CheckCondition("@.spec.nothing == 1", d, version); got != nil {

@@ -29,7 +29,7 @@ const configWithBothErrors = `  - name: w
 `
 
 func checkSources(text string, definitions []*crd.Definition, err error) (*indexers.Config, error) {
-	source := indexers.Source{Name: "c.yaml", Data: []byte(strings.Replace(header(text), "NAME", "n", 1))}
+	source := indexers.Source{Name: "c.yaml", Data: []byte(strings.Replace(configWith(text), "NAME", "n", 1))}
 	return indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
 		error) {
 		return definitions, err

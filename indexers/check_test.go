@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// openWidget returns a type with a minimal schema.
-func openWidget() *crd.Definition {
+// widgetDefinition returns the CRD of widgets with a small schema.
+func widgetDefinition() *crd.Definition {
 	schema := &crd.Schema{Type: "object", Properties: map[string]*crd.Schema{
 		"spec": {Type: "object", Properties: map[string]*crd.Schema{
 			"on":    {Type: "boolean"},
@@ -56,7 +56,7 @@ func TestCheckPaths(t *testing.T) {
 		{".spec.*.x", "W301"},
 	}
 	for _, test := range tests {
-		text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: \"" +
+		text := configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: \"" +
 			test.path + "\"}]\n")
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
@@ -64,7 +64,7 @@ func TestCheckPaths(t *testing.T) {
 			t.Errorf("Parse with the path %s: %v", test.path, err)
 			continue
 		}
-		warnings, err := c.Check([]*crd.Definition{openWidget()})
+		warnings, err := c.Check([]*crd.Definition{widgetDefinition()})
 		got := ""
 		for _, w := range warnings {
 			got += w.String()

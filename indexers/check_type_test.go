@@ -83,14 +83,14 @@ func TestTypesAgainstSchemas(t *testing.T) {
 // codesOf returns the codes of the findings for an index on a type with the given schema of .spec.v.
 func codesOf(t *testing.T, index string, schema *crd.Schema) string {
 	t.Helper()
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" +
+	text := configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [" +
 		index + "]\n")
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 		Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	widget := openWidget()
+	widget := widgetDefinition()
 	widget.Versions[0].Schema.Properties["spec"].Properties["v"] = schema
 	diagnostics, err := c.Check([]*crd.Definition{widget})
 	diagnostics = append(diagnostics, findingsOf(err)...)
@@ -101,7 +101,8 @@ func codesOf(t *testing.T, index string, schema *crd.Schema) string {
 	return strings.Join(codes, " ")
 }
 
-// TestQuantityAsText verifies that the schema that controller-gen generates for a quantity is not text.
+// TestQuantityAsText verifies that Check warns about an index that compares quantities as text. The schema is
+// the one that controller-gen generates for a quantity.
 func TestQuantityAsText(t *testing.T) {
 	quantity := &crd.Schema{IntOrString: true,
 		Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}

@@ -17,7 +17,7 @@ import (
 // compile returns the compiled functions of a resource with one index.
 func compile(t testing.TB, index string) *indexers.Functions {
 	t.Helper()
-	text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+
+	text := strings.Replace(configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+
 		index+"\n"), "NAME", "n", 1)
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 	if err != nil {
@@ -42,6 +42,7 @@ func keysOf(t testing.TB, f *indexers.Functions, object any) []string {
 
 type m = map[string]any
 
+// spec returns the object ns/x with the given .spec.
 func spec(v m) m {
 	return m{"metadata": m{"name": "x", "namespace": "ns"}, "spec": v}
 }
@@ -89,7 +90,7 @@ func TestValues(t *testing.T) {
 		{"the next path if no value matches the transform",
 			"{name: i, paths: [.spec.a, .spec.b], regex: {match: '^v'}}", spec(m{"a": "x",
 				"b": "v1"}), []string{"v"}, indexers.Stats{Values: 1}},
-		{"missing from another path", "{name: i, paths: [.spec.a, .spec.b], transform: [Upper]}",
+		{"a missing value from another path", "{name: i, paths: [.spec.a, .spec.b], transform: [Upper]}",
 			spec(m{"b": "x"}), []string{"X"}, indexers.Stats{Values: 1}},
 		{"the object from within an element",
 			"{name: i, each: '.spec.a[*]', key: [{name: ns, paths: [.ns, $.metadata.namespace]}, {name: n, path: .n}, {name: top, path: $.spec.b}]}",

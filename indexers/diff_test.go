@@ -13,21 +13,21 @@ import (
 func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
-		Data: []byte(strings.Replace(header(resources), "NAME", "n", 1))})
+		Data: []byte(strings.Replace(configWith(resources), "NAME", "n", 1))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// widgetsWith returns a config with one resource.
-func widgetsWith(fields string, list ...string) string {
+// widgetsWith returns the YAML of the resource w with these fields and indexes.
+func widgetsWith(fields string, indexes ...string) string {
 	text := "  - name: w\n    match: {group: example.com, kind: Widget}\n"
 	if fields != "" {
 		text += "    " + fields + "\n"
 	}
-	if len(list) > 0 {
-		text += "    indexes:\n    - " + strings.Join(list, "\n    - ") + "\n"
+	if len(indexes) > 0 {
+		text += "    indexes:\n    - " + strings.Join(indexes, "\n    - ") + "\n"
 	}
 	return text
 }

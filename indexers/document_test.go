@@ -17,7 +17,7 @@ import (
 // compileAll compiles several indexes of a config.
 func compileAll(t testing.TB, list ...string) *indexers.Functions {
 	t.Helper()
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - " +
+	text := configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - " +
 		strings.Join(list, "\n    - ") + "\n")
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 		Data: []byte(strings.Replace(text, "NAME", "n", 1))})

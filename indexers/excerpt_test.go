@@ -45,7 +45,7 @@ func TestHostileFiles(t *testing.T) {
 		bomb += next + "0: &" + next + "0 [" + strings.TrimSuffix(strings.Repeat("*"+last+"0,", 9),
 			",") + "]\n"
 	}
-	config := strings.Replace(header("  - name: w\n    match: {group: e, kind: W}\n    indexes: "),
+	config := strings.Replace(configWith("  - name: w\n    match: {group: e, kind: W}\n    indexes: "),
 		"NAME", "n", 1)
 	for reason, text := range map[string]string{
 		"an alias bomb":         config + "*a0\n" + bomb,
@@ -75,7 +75,7 @@ func TestHostileFiles(t *testing.T) {
 }
 
 func TestByteOrderMarksAreNotText(t *testing.T) {
-	one := strings.Replace(header("  - name: w\n    match: {group: e, kind: W}\n    indexes: [{name: a, path: .a}]\n"), "NAME", "n", 1)
+	one := strings.Replace(configWith("  - name: w\n    match: {group: e, kind: W}\n    indexes: [{name: a, path: .a}]\n"), "NAME", "n", 1)
 	two := strings.NewReplacer("name: n", "name: m", "name: w", "name: v").Replace(one)
 	for _, between := range []string{"---\n\ufeff", "\ufeff---\n"} {
 		c, err := indexers.Parse(indexers.Source{Name: "f.yaml",

@@ -117,7 +117,7 @@ func TestSchemaChecks(t *testing.T) {
 	})
 }
 
-// TestCodesAreTested verifies that a test covers each code.
+// TestCodesAreTested verifies that a golden file contains each diagnostic code.
 func TestCodesAreTested(t *testing.T) {
 	read := func(path string) string {
 		b, err := os.ReadFile(path)

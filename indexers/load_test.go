@@ -36,10 +36,11 @@ func checkDiagnostic(t testing.TB, d indexers.Diagnostic, s indexers.Source) {
 	}
 }
 
-// header returns a config with the given resources. It moves the limits of their indexes to the defaults.
-func header(resources string) string {
+// configWith returns a config with the name NAME and these resources. It moves the limits of their indexes to
+// the defaults.
+func configWith(resources string) string {
 	limits := ""
-	resources = limit.ReplaceAllStringFunc(resources, func(text string) string {
+	resources = indexLimit.ReplaceAllStringFunc(resources, func(text string) string {
 		limits += ", " + strings.TrimPrefix(text, ", ")
 		return ""
 	})
@@ -49,11 +50,11 @@ func header(resources string) string {
 	return "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: NAME}\nspec:\n" + limits + "  resources:\n" + resources
 }
 
-var limit = regexp.MustCompile(`, (maxValues|maxValueBytes): \d+`)
+var indexLimit = regexp.MustCompile(`, (maxValues|maxValueBytes): \d+`)
 
 func TestFilesAreMerged(t *testing.T) {
 	text := func(config, resource string) []byte {
-		return []byte(strings.Replace(header("  - name: "+resource+
+		return []byte(strings.Replace(configWith("  - name: "+resource+
 			"\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n"),
 			"NAME", config, 1))
 	}
@@ -93,7 +94,7 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	good, large := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "large.yaml")
 	for path, text := range map[string]string{
-		good:  header("  - name: w\n    match: {group: '', version: v1, kind: Pod}\n    indexes: [{name: a, path: .a}]\n"),
+		good:  configWith("  - name: w\n    match: {group: '', version: v1, kind: Pod}\n    indexes: [{name: a, path: .a}]\n"),
 		large: strings.Repeat("#", 5<<20),
 	} {
 		if err := os.WriteFile(path, []byte(strings.Replace(text, "NAME", "n", 1)), 0o600); err != nil {
@@ -229,10 +230,10 @@ spec:
 	if c := read(string(converted)); len(c.Warnings) > 0 {
 		t.Errorf("warnings of the converted config = %v, want none", c.Warnings)
 	}
-	kept, err := indexers.Convert([]byte(strings.Replace(current, "v1beta1", "v1alpha1", 1)))
-	if err != nil || string(kept) != current {
+	unchanged, err := indexers.Convert([]byte(strings.Replace(current, "v1beta1", "v1alpha1", 1)))
+	if err != nil || string(unchanged) != current {
 		t.Errorf("Convert of a config without removed fields: %v, and changed more than the version:\n%s",
-			err, kept)
+			err, unchanged)
 	}
 	for _, field := range []string{"maxValues: 3", "maxValueBytes: 3", "dialect: kubectl"} {
 		text := strings.Replace(old, "label: x,", "label: x, "+field+",", 1)
@@ -253,7 +254,7 @@ func TestOldPathNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text := strings.Replace(header("  - name: w\n    match: {group: a.b, kind: W}\n    indexes:\n    - {name: i, path: "+string(list)+"}\n    - {name: e, each: .e, key: [{name: k, path: "+string(list)+"}]}\n"), "NAME", "n", 1)
+		text := strings.Replace(configWith("  - name: w\n    match: {group: a.b, kind: W}\n    indexes:\n    - {name: i, path: "+string(list)+"}\n    - {name: e, each: .e, key: [{name: k, path: "+string(list)+"}]}\n"), "NAME", "n", 1)
 		old := []byte(strings.Replace(text, "v1beta1", "v1alpha1", 1))
 		converted, err := indexers.Convert(old)
 		if err != nil {
@@ -279,7 +280,7 @@ func TestNullIsUnset(t *testing.T) {
 	const resource = "  - name: w\n    match: {group: a.b, kind: W%s}\n    indexes: [{name: i, path: .spec.a%s}]\n%s"
 	read := func(more ...any) *indexers.Config {
 		t.Helper()
-		text := strings.Replace(header(fmt.Sprintf(resource, more...)), "NAME", "n", 1)
+		text := strings.Replace(configWith(fmt.Sprintf(resource, more...)), "NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "n.yaml", Data: []byte(text)})
 		if err != nil {
 			t.Fatal(err)
@@ -293,9 +294,9 @@ func TestNullIsUnset(t *testing.T) {
 	}
 }
 
-// TestPathWarnings verifies that warnings of the path language have a position in the file.
+// TestPathWarnings verifies that a warning about a path has the position of the path in the file.
 func TestPathWarnings(t *testing.T) {
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
+	text := configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
 	c, err := indexers.Parse(s)
 	if err != nil || len(c.Warnings) != 1 {
@@ -311,7 +312,7 @@ func TestPathWarnings(t *testing.T) {
 // TestNoSchema verifies that Check warns about a CRD without a schema and rejects a version that is not
 // served.
 func TestNoSchema(t *testing.T) {
-	text := header("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
+	text := configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
 	c, err := indexers.Parse(s)
 	if err != nil {
@@ -334,7 +335,7 @@ func TestNoSchema(t *testing.T) {
 // mark.
 func TestPositionsWithOtherLineEndings(t *testing.T) {
 	text := strings.Replace(
-		header(
+		configWith(
 			"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
 	want := "w.yaml:9:14: E015 w.yaml:9:26: E102 "
 	for reason, data := range map[string]string{

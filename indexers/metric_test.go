@@ -17,10 +17,10 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// keyCounts is a cache of one index: the objects of each key.
-type keyCounts map[string][]string
+// objectsByKey is the index of a fake cache: the objects of each key.
+type objectsByKey map[string][]string
 
-func (k keyCounts) Keys(_, _ string, _ bool, yield func(key string, count int) bool) {
+func (k objectsByKey) Keys(_, _ string, _ bool, yield func(key string, count int) bool) {
 	for _, key := range slices.Sorted(maps.Keys(k)) {
 		if !yield(key, len(k[key])) {
 			return
@@ -28,7 +28,7 @@ func (k keyCounts) Keys(_, _ string, _ bool, yield func(key string, count int) b
 	}
 }
 
-func (k keyCounts) Objects(key string, yield func(object string, item any) bool) {
+func (k objectsByKey) Objects(key string, yield func(object string, item any) bool) {
 	for _, object := range k[key] {
 		if !yield(object, nil) {
 			return
@@ -36,14 +36,14 @@ func (k keyCounts) Objects(key string, yield func(object string, item any) bool)
 	}
 }
 
-// metricSource indexes objects as a cache does, twice: it checks that the keys of JSON and of decoded
-// objects are equal.
+// metricSource returns the metrics of a resource with indexes of these objects. It verifies that the decoded
+// objects and their JSON have the same keys.
 func metricSource(t *testing.T, r *indexers.Resource, objects ...string) indexers.MetricSource {
 	t.Helper()
 	functions := indexers.CompileIndexes(r.CacheIndexes()...)
-	caches := map[string]keyCounts{}
+	caches := map[string]objectsByKey{}
 	for _, name := range functions.Names() {
-		caches[name] = keyCounts{}
+		caches[name] = objectsByKey{}
 	}
 	for _, text := range objects {
 		document, err := yaml.YAMLToJSON([]byte(text))
@@ -65,8 +65,8 @@ func metricSource(t *testing.T, r *indexers.Resource, objects ...string) indexer
 		if ns, ok := metadata["namespace"]; ok {
 			name = fmt.Sprintf("%s/%s", ns, name)
 		}
-		for i, of := range keys {
-			for _, key := range of {
+		for i, indexKeys := range keys {
+			for _, key := range indexKeys {
 				cache := caches[functions.Names()[i]]
 				cache[key] = append(cache[key], name)
 			}
@@ -79,7 +79,7 @@ func metricSource(t *testing.T, r *indexers.Resource, objects ...string) indexer
 		}}
 }
 
-// formatFamilies returns the series in the text format. Series about metrics are omitted if they are 0.
+// formatFamilies returns the series in the text format. It omits the crdcache_ series that are 0.
 func formatFamilies(families iter.Seq[indexers.MetricFamily]) string {
 	var b strings.Builder
 	for f := range families {
@@ -224,7 +224,7 @@ func TestDocumentedMetrics(t *testing.T) {
 		want := strings.SplitAfter(example[2], "\n")
 		slices.Sort(want)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s(-documented +is):\n%s", example[1], diff)
+			t.Errorf("%s(-documented +got):\n%s", example[1], diff)
 		}
 	}
 }

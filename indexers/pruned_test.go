@@ -43,7 +43,7 @@ func TestPrunedIndexes(t *testing.T) {
 		if strings.HasPrefix(test.index, "{each") { // the last brace belongs to the key
 			index = strings.TrimSuffix(strings.TrimPrefix(test.index, "{"), "}")
 		}
-		text := strings.Replace(header("  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {"+
+		text := strings.Replace(configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    prune: {"+
 			test.prune+"}\n    indexes: [{name: i, "+index+"}]\n"), "NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 		if err != nil {
@@ -71,7 +71,7 @@ func TestPositionOfPrunedIndexWarning(t *testing.T) {
 		"{name: i, each: '.spec.b[*]', key: [{name: k, path: '$.spec.a.x'}]}": ":7:57: W001",
 		"{name: i, paths: [.spec.b, .spec.a]}":                                ":7:32: W001",
 	} {
-		text := header("  - {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.a]}, indexes: [\n    " + index + "]}\n")
+		text := configWith("  - {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.a]}, indexes: [\n    " + index + "]}\n")
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
 		if err != nil || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[len(c.Warnings)-1].String(),
@@ -96,7 +96,7 @@ func TestKeptFields(t *testing.T) {
 		"keep: {paths: []}, indexes: [{name: i, each: '.spec.a[*]', key: [{name: k, path: .x}]}]": `[".spec.a[*].x"]`,
 		"prune: {presets: [ManagedFields]}, indexes: [{name: i, path: .spec.b}]":                  `[]`,
 	} {
-		text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, "+body+"}\n"),
+		text := strings.Replace(configWith("  - {name: w, match: {group: example.com, kind: Widget}, "+body+"}\n"),
 			"NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 		if err != nil {
@@ -112,7 +112,7 @@ func TestKeptFields(t *testing.T) {
 
 // TestKeepWhole verifies that EffectiveKeep has the conditions under which objects are kept whole.
 func TestKeepWhole(t *testing.T) {
-	text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, keep: {paths: [.spec.a], "+
+	text := strings.Replace(configWith("  - {name: w, match: {group: example.com, kind: Widget}, keep: {paths: [.spec.a], "+
 		"whole: {labels: 'a in (b,c)', when: '@.spec.mine == true'}}}\n"), "NAME", "n", 1)
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestKeepReplacesPrune(t *testing.T) {
 		if !keeps {
 			resource, defaults = prune, keep
 		}
-		text := strings.Replace(header("  - {name: w, match: {group: example.com, kind: Widget}, "+resource+"}\n"),
+		text := strings.Replace(configWith("  - {name: w, match: {group: example.com, kind: Widget}, "+resource+"}\n"),
 			"NAME", "n", 1)
 		text = strings.Replace(text, "  resources:", "  defaults: {"+defaults+"}\n  resources:", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})

@@ -133,9 +133,9 @@ func (v validator) checkKeyword(schema map[string]any, keyword string, keywordVa
 		return !isMap || !slices.ContainsFunc(keywordValue.([]any),
 			func(name any) bool { return fields[name.(string)] == nil && !has(fields, name.(string)) })
 	case "additionalProperties":
-		if of, ok := keywordValue.(map[string]any); ok { // of fields with any name
+		if fieldSchema, ok := keywordValue.(map[string]any); ok { // of fields with any name
 			for _, one := range fields {
-				if v.findProblem(of, one, "") != "" {
+				if v.findProblem(fieldSchema, one, "") != "" {
 					return false
 				}
 			}
@@ -157,13 +157,13 @@ func (v validator) checkKeyword(schema map[string]any, keyword string, keywordVa
 	case "minProperties":
 		return !isMap || len(fields) >= int(keywordValue.(float64))
 	case "oneOf":
-		fit := 0
+		matching := 0
 		for _, choice := range keywordValue.([]any) {
 			if v.findProblem(choice.(map[string]any), value, "") == "" {
-				fit++
+				matching++
 			}
 		}
-		return fit == 1
+		return matching == 1
 	}
 	return true
 }
@@ -200,7 +200,7 @@ func TestSchemaAcceptsGoodConfigs(t *testing.T) {
 	for _, index := range manyIndexes {
 		good = append(
 			good, []byte(strings.Replace(
-				header("  - name: w\n    match: {group: \"\", kind: Widget}\n    indexes:\n    - "+index+
+				configWith("  - name: w\n    match: {group: \"\", kind: Widget}\n    indexes:\n    - "+index+
 					"\n"), "NAME", "test", 1)))
 	}
 	files, err := filepath.Glob("../testdata/indexes/*.yaml")
@@ -221,15 +221,16 @@ func TestSchemaAcceptsGoodConfigs(t *testing.T) {
 	}
 }
 
-// TestSchemaRejectsBrokenConfigs verifies that the schema rejects configs that the decoder rejects for their
-// form.
+// TestSchemaRejectsBrokenConfigs verifies that the schema rejects the broken configs whose structure is
+// wrong, such as those with an unknown field or a field of another type.
 func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 	code := regexp.MustCompile(`(?m)^\S+: ([EW]\d+): `)
 	files, err := filepath.Glob("testdata/broken/*.golden")
 	if err != nil || len(files) < 60 {
 		t.Fatal(files, err)
 	}
-	// dates and tags of YAML that JSON does not have, the groups of an expression, and second documents
+	// JSON Schema cannot express YAML's dates and tags, the groups of a regular expression, and several
+	// documents
 	notInSchema := []string{
 		"type-name-date", "type-tagged", "type-custom-tag", "type-binary", "when-unquoted",
 		"type-missing-empty", "range-group", "unknown-group-name",
@@ -242,10 +243,11 @@ func TestSchemaRejectsBrokenConfigs(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := strings.TrimSuffix(file, ".golden")
-		form := slices.ContainsFunc(code.FindAllStringSubmatch(string(golden), -1), func(m []string) bool {
+		codes := code.FindAllStringSubmatch(string(golden), -1)
+		structural := slices.ContainsFunc(codes, func(m []string) bool {
 			return slices.Contains([]string{"E001", "E003", "E004", "E006", "E011", "E012"}, m[1])
 		})
-		if !form || slices.Contains(notInSchema, filepath.Base(name)) {
+		if !structural || slices.Contains(notInSchema, filepath.Base(name)) {
 			continue
 		}
 		data, err := os.ReadFile(name + ".yaml")
@@ -301,7 +303,7 @@ func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 		if !strings.HasPrefix(resource, "match") {
 			text += "    match: {group: \"\", kind: Widget}\n"
 		}
-		data := []byte(strings.Replace(header(text), "NAME", "test", 1))
+		data := []byte(strings.Replace(configWith(text), "NAME", "test", 1))
 		_, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: data})
 		if p := checkSchema(t, data); (p == "") != (err == nil) {
 			t.Errorf("%s: the decoder returned %v and the schema %q, want errors of both or of neither",

@@ -12,15 +12,15 @@ import (
 func TestShortenOptions(t *testing.T) {
 	long := strings.Repeat("é", maxOptionsLabel)
 	seen := map[string]string{}
-	for _, view := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {
-		got := shortenOptions(view)
+	for _, options := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {
+		got := shortenOptions(options)
 		if len(got) > maxOptionsLabel+30 || strings.ToValidUTF8(got, "") != got {
-			t.Errorf("shortenOptions(%q) = %q, want a short valid text", view, got)
+			t.Errorf("shortenOptions(%q) = %q, want a short valid text", options, got)
 		}
 		if other, taken := seen[got]; taken {
-			t.Errorf("shortenOptions of %q and %q both return %q", view, other, got)
+			t.Errorf("shortenOptions of %q and %q both return %q", options, other, got)
 		}
-		seen[got] = view
+		seen[got] = options
 	}
 	if got := shortenOptions("pruned"); got != "pruned" {
 		t.Errorf("shortenOptions(pruned) = %q", got)

@@ -21,10 +21,10 @@ import (
 
 type labelValues = map[string]string
 
-func expect(t *testing.T, s func() (float64, bool), what string, want float64) {
+func expectValue(t *testing.T, read func() (float64, bool), description string, want float64) {
 	t.Helper()
-	if got, found := s(); !found || got != want {
-		t.Errorf("%s is %v (there: %v), want %v", what, got, found, want)
+	if got, found := read(); !found || got != want {
+		t.Errorf("%s is %v (there: %v), want %v", description, got, found, want)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestCollector(t *testing.T) {
 		{"handler_coalesced_events_total", labelValues{"handler": "worker"}, 0},
 		{"reads_total", labelValues{"resource": "widgets"}, 20},
 	} {
-		expect(t, func() (float64, bool) { return value(got, want.name, want.labels) },
+		expectValue(t, func() (float64, bool) { return value(got, want.name, want.labels) },
 			fmt.Sprint(want.name, want.labels), want.value)
 	}
 	for _, positive := range []string{"last_contact_timestamp_seconds", "memory_bytes", "requests_total",
@@ -116,8 +116,8 @@ func TestCollector(t *testing.T) {
 	}
 }
 
-// TestSeveralViews verifies that no two series are equal, for any options, handlers and factories.
-func TestSeveralViews(t *testing.T) {
+// TestSeriesAreDistinct verifies that no two series are equal, for any options, handlers and factories.
+func TestSeriesAreDistinct(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
 	options := dynamicinformer.Options{}
@@ -154,11 +154,11 @@ func TestSeveralViews(t *testing.T) {
 		"storage: object": 20, "transformed": 40,
 	} {
 		labels := labelValues{"view": view, "factory": ""}
-		expect(t, func() (float64, bool) { return value(got, "objects", labels) }, "objects of "+view, want)
+		expectValue(t, func() (float64, bool) { return value(got, "objects", labels) }, "objects of "+view, want)
 	}
-	expect(t, func() (float64, bool) { return value(got, "informers", labelValues{"view": "transformed"}) },
+	expectValue(t, func() (float64, bool) { return value(got, "informers", labelValues{"view": "transformed"}) },
 		"transformed informers", 2)
-	expect(t, func() (float64, bool) { return value(got, "objects", labelValues{"factory": "second"}) },
+	expectValue(t, func() (float64, bool) { return value(got, "objects", labelValues{"factory": "second"}) },
 		"objects of the second factory", 20)
 
 	registry := prometheus.NewRegistry()
@@ -178,14 +178,16 @@ func TestCountersContinue(t *testing.T) {
 	s := newServer(t)
 	s.apply(t, 0, 20, 1)
 	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
-	e := exporter(t, NewCollector(f))
-	added := func() (float64, bool) { return value(scrape(t, e), "events_total", labelValues{"event": "add"}) }
+	exporterServer := exporter(t, NewCollector(f))
+	added := func() (float64, bool) {
+		return value(scrape(t, exporterServer), "events_total", labelValues{"event": "add"})
+	}
 	for round := range 3 {
 		if _, found := added(); found {
 			t.Errorf("round %d: a released informer still has series", round)
 		}
 		h := acquireSynced(t, f, widgets)
-		expect(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
+		expectValue(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
 		h.Release()
 		<-h.Informer().Stopped()
 		for { // wait until the factory has removed the informer
@@ -227,7 +229,7 @@ func TestScrapeDuringWrites(t *testing.T) {
 		defer close(done)
 		writers.Wait()
 	}()
-	last := map[string]float64{}
+	previous := map[string]float64{}
 	for {
 		families := scrape(t, endpoint)
 		for name, family := range families {
@@ -236,10 +238,10 @@ func TestScrapeDuringWrites(t *testing.T) {
 					continue
 				}
 				key := name + m.String()[:strings.Index(m.String(), "counter:")]
-				if now := m.GetCounter().GetValue(); now < last[key] {
-					t.Fatalf("%s decreased from %v to %v", key, last[key], now)
+				if now := m.GetCounter().GetValue(); now < previous[key] {
+					t.Fatalf("%s decreased from %v to %v", key, previous[key], now)
 				}
-				last[key] = m.GetCounter().GetValue()
+				previous[key] = m.GetCounter().GetValue()
 			}
 		}
 		select {
@@ -274,7 +276,7 @@ func TestClose(t *testing.T) {
 		t.Error("the stopped handler has no dropped events")
 	}
 	got := scrape(t, endpoint)
-	expect(t, func() (float64, bool) { return value(got, "informers", labelValues{"state": "Stopped"}) },
+	expectValue(t, func() (float64, bool) { return value(got, "informers", labelValues{"state": "Stopped"}) },
 		"stopped informers", 1)
 	if waiting, found := value(got, "handler_queue_length", nil); found {
 		t.Errorf("%v events count as queued, want no series", waiting)

@@ -10,9 +10,9 @@ import (
 )
 
 // registryWithWidgets returns the registry of a factory whose informer has a number of widgets.
-func registryWithWidgets(t testing.TB, widgetsHeld int) *prometheus.Registry {
+func registryWithWidgets(t testing.TB, widgetCount int) *prometheus.Registry {
 	s := newServer(t)
-	s.apply(t, 0, widgetsHeld, 1)
+	s.apply(t, 0, widgetCount, 1)
 	f := newFactory(t, s, dynamicinformer.Options{})
 	acquireSynced(t, f, widgets)
 	registry := prometheus.NewRegistry()

@@ -175,15 +175,15 @@ func scrape(t testing.TB, s *httptest.Server) map[string]*dto.MetricFamily {
 func value(families map[string]*dto.MetricFamily, name string,
 	labels map[string]string) (sum float64, found bool) {
 	for _, m := range families["crdcache_"+name].GetMetric() {
-		has := map[string]string{}
+		values := map[string]string{}
 		for _, pair := range m.GetLabel() {
-			has[pair.GetName()] = pair.GetValue()
+			values[pair.GetName()] = pair.GetValue()
 		}
-		fits := true
+		matches := true
 		for k, v := range labels {
-			fits = fits && has[k] == v
+			matches = matches && values[k] == v
 		}
-		if fits {
+		if matches {
 			found = true
 			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() +
 				float64(m.GetSummary().GetSampleCount())

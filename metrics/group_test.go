@@ -48,7 +48,7 @@ func TestGroupCollector(t *testing.T) {
 		{"memory_budget_bytes", labelValues{"cluster": ""}, 1 << 20},
 		{"memory_budget_bytes", labelValues{}, 1 << 20},
 	} {
-		expect(t, func() (float64, bool) { return value(got, want.name, want.labels) },
+		expectValue(t, func() (float64, bool) { return value(got, want.name, want.labels) },
 			fmt.Sprint(want.name, want.labels), want.value)
 	}
 	if problems, err := testutil.CollectAndLint(collector); err != nil || len(problems) > 0 {

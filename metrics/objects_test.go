@@ -150,7 +150,7 @@ lit_widgets{lit_color="red"} 1
 	}
 	w.eventually(staleHelp + "0\n" + help + `widgets{ns="home"} 3` + "\n")
 	// The series end with the type, and return with its next installation.
-	for _, long := range []string{"a\xff", strings.Repeat("b", 10_000)} {
+	for _, color := range []string{"a\xff", strings.Repeat("b", 10_000)} {
 		w.storage.RemoveType(widgets.GroupResource())
 		w.tracker.Refresh()
 		w.eventually(staleHelp + "1\n")
@@ -159,9 +159,9 @@ lit_widgets{lit_color="red"} 1
 		}
 		w.install(t, "widgets", "Widget")
 		w.tracker.Refresh()
-		w.apply(widget("d", long, 7, true))
-		text, lit := strings.ToValidUTF8(long, "\uFFFD"), ""
-		if len(long) <= 1024 { // the limit of values of an index
+		w.apply(widget("d", color, 7, true))
+		text, lit := strings.ToValidUTF8(color, "\uFFFD"), ""
+		if len(color) <= 1024 { // the limit of values of an index
 			lit = "# HELP lit_widgets Number of widgets that are lit.\n# TYPE lit_widgets gauge\n" +
 				`lit_widgets{lit_color="` + text + `"} 1` + "\n"
 		}

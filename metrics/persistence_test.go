@@ -60,7 +60,7 @@ func TestPersistence(t *testing.T) {
 			}
 			got := scrape(t, exporter(t, NewCollector(f)))
 			for state, want := range test.want {
-				expect(t, func() (float64, bool) {
+				expectValue(t, func() (float64, bool) {
 					return value(got, "persisted_informers",
 						labelValues{"state": state})
 				}, state, want)

@@ -30,14 +30,14 @@ import (
 type testBackend struct {
 	typ     readapi.Type
 	reads   atomic.Int64 // number of objects that Range has yielded
-	written atomic.Int64 // number of calls of AppendJSON
+	encoded atomic.Int64 // number of calls of AppendJSON
 	mu      sync.Mutex
 	version uint64
 	objects []testObject
 	changes []readapi.Change
-	next    chan struct{}
+	next    chan struct{} // closed at the next change
 	ended   chan struct{}
-	onRead  func()
+	onRead  func() // called for each object that Range reads
 }
 
 type testObject struct {
@@ -143,7 +143,7 @@ func (o testObject) Version() string       { return "v1" }
 func (o testObject) Labels() labels.Labels { return labels.Set{} }
 func (o testObject) JSON() ([]byte, error) { return []byte(o.text), nil }
 func (o testObject) AppendJSON(dst []byte, _ string) ([]byte, error) {
-	o.backend.written.Add(1)
+	o.backend.encoded.Add(1)
 	return append(dst, o.text...), nil
 }
 
@@ -182,8 +182,8 @@ func TestPageReadsOnlyPage(t *testing.T) {
 		t.Errorf("%d objects were read for a page with one object, want at most 2", n)
 	}
 	c.reads.Store(0)
-	ctx, leave := context.WithCancel(t.Context())
-	c.onRead = leave
+	ctx, disconnect := context.WithCancel(t.Context())
+	c.onRead = disconnect
 	for _, path := range []string{widgetsPath + "?labelSelector=a%3Db",
 		widgetsPath + "?labelSelector=a%3Db&watch=1"} {
 		c.reads.Store(0)
@@ -200,7 +200,7 @@ func TestEventsAreEncodedOnce(t *testing.T) {
 		const watches = 20
 		c := newTestBackend(1)
 		transport := readapi.NewTransport(readapi.NewHandler(c, readapi.HandlerOptions{}))
-		var lines [watches]*json.Decoder
+		var decoders [watches]*json.Decoder
 		for i := range watches {
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://x"+widgetsPath+
 				"?watch=1&resourceVersion=1000", nil)
@@ -212,12 +212,12 @@ func TestEventsAreEncodedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer response.Body.Close()
-			lines[i] = json.NewDecoder(response.Body)
+			decoders[i] = json.NewDecoder(response.Body)
 		}
 		synctest.Wait()
 		c.change(c.objects[0], false)
 		c.change(c.objects[0], true)
-		for _, decoder := range lines {
+		for _, decoder := range decoders {
 			for _, want := range []string{"MODIFIED 7", "DELETED 1020"} {
 				var event struct {
 					Type   string
@@ -229,11 +229,11 @@ func TestEventsAreEncodedOnce(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := event.Type + " " + event.Object.Metadata.ResourceVersion; got != want {
-					t.Fatalf("got %s, want %s", got, want)
+					t.Fatalf("the next event = %s, want %s", got, want)
 				}
 			}
 		}
-		if n := c.written.Load(); n != 1 { // a deletion is encoded from JSON instead
+		if n := c.encoded.Load(); n != 1 { // a deletion is encoded from JSON instead
 			t.Errorf("%d objects were encoded for %d watches, want 1", n, watches)
 		}
 	})
@@ -322,8 +322,8 @@ func TestIdleWatchHasNoWriteDeadline(t *testing.T) {
 				synctest.Wait()
 				c.change(c.objects[0], false)
 				synctest.Wait()
-				written, last := w.recorded()
-				if left := time.Until(last); written == 0 || left < time.Hour {
+				written, deadline := w.recorded()
+				if left := time.Until(deadline); written == 0 || left < time.Hour {
 					t.Errorf("after %d bytes, the write deadline of an idle watch is in %v, want at least an hour", written, left)
 				}
 				time.Sleep(2 * time.Hour)

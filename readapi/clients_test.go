@@ -78,8 +78,8 @@ func TestDiscoveryClient(t *testing.T) {
 	}
 }
 
-// TestDocumentsFollowTypes checks the ETag of discovery documents.
-func TestDocumentsFollowTypes(t *testing.T) {
+// TestDiscoveryETag verifies that the ETag of a discovery document changes when a type is added.
+func TestDiscoveryETag(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	first := get(h, "/apis", "Accept", readapi.AggregatedMedia)

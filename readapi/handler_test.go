@@ -115,7 +115,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("body (-want +got):\n%s", diff)
 			}
 			if retry := got.Header.Get("Retry-After"); (retry == "1") != (tt.code == 504) {
-				t.Errorf("Retry-After = %q for the status %d", retry, tt.code)
+				t.Errorf("Retry-After = %q for the status %d, want 1 only for 504", retry, tt.code)
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestHealthAndVersion(t *testing.T) {
 	var v struct{ Major, GitVersion string }
 	if err := json.Unmarshal([]byte(get(h, "/version").Body), &v); err != nil || v.Major != "1" ||
 		!strings.HasPrefix(v.GitVersion, "v1.") {
-		t.Errorf("/version = %+v, %v", v, err)
+		t.Errorf("/version = %+v, %v, want a version v1", v, err)
 	}
 }
 
@@ -219,9 +219,9 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestConverted verifies that only the stored version of a type is served if a webhook is needed for other
-// versions.
-func TestConverted(t *testing.T) {
+// TestWebhookConversion verifies that only the stored version of a type is served if a webhook is needed for
+// other versions.
+func TestWebhookConversion(t *testing.T) {
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply(t, s, strings.Replace(testkit.WidgetCRD, "spec:\n", "spec:\n  conversion: {strategy: Webhook}\n", 1))
 	apply(t, s, testkit.Widget("default", "a", "red"))

@@ -50,7 +50,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestSelectScalars checks field selectors for fields that are not strings.
+// TestSelectScalars verifies the values of fields of each type, with which field selectors are compared.
 func TestSelectScalars(t *testing.T) {
 	tests := map[string]struct {
 		value any
@@ -129,7 +129,7 @@ func TestPages(t *testing.T) {
 			diff)
 	}
 	if keys, _, _, remaining = page("limit=1&labelSelector=color%3Dred"); len(keys) != 1 || remaining != nil {
-		t.Errorf("page with a selector = %v, %v remaining, want 1 key and no number", keys, remaining)
+		t.Errorf("page with a selector = %v, %v remaining, want 1 key and no remainingItemCount", keys, remaining)
 	}
 
 	// The storage forgets the version of the first page.
@@ -143,7 +143,7 @@ func TestPages(t *testing.T) {
 		t.Fatalf("page of a forgotten version = %d %s, want 410 with a token", expired.Code, expired.Body)
 	}
 	if keys, _, _, _ = page("continue=" + rest); fmt.Sprint(keys) != "[default/bb other-one/c other/z]" {
-		t.Errorf("the remaining pages in the latest state = %v", keys)
+		t.Errorf("the remaining pages in the latest state = %v, want the latest widgets after other/a", keys)
 	}
 }
 

@@ -42,8 +42,8 @@ func TestShardSelector(t *testing.T) {
 	h := handlerOf(s)
 	items, _, _ := unstructured.NestedSlice(get(h, widgetsPath).Decoded(t).Object, "items")
 	for _, field := range []string{"metadata.uid", "metadata.namespace"} {
-		two := shardHalves(field)
-		for _, text := range append(two, two[1]+" || "+two[0], `shardRange(object.`+field+
+		halves := shardHalves(field)
+		for _, text := range append(halves, halves[1]+" || "+halves[0], `shardRange(object.`+field+
 			`,"0x4000000000000000","0xc000000000000000")`) {
 			selector, err := readapi.ParseShardSelector(text)
 			if err != nil {

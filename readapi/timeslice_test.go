@@ -37,14 +37,14 @@ func (s *singleSlotScheduler) Begin(ctx context.Context) (end func(), err error)
 	}
 }
 
-// recorder is a response writer that reports writes during a time slice.
-type recorder struct {
+// sliceCheckingWriter is a response writer that fails the test if the handler writes during a time slice.
+type sliceCheckingWriter struct {
 	*httptest.ResponseRecorder
 	t         *testing.T
 	scheduler *singleSlotScheduler
 }
 
-func (r *recorder) Write(data []byte) (int, error) {
+func (r *sliceCheckingWriter) Write(data []byte) (int, error) {
 	if r.scheduler.isHeld {
 		r.t.Error("the handler wrote to the client during a time slice")
 	}
@@ -73,7 +73,7 @@ func TestTimeSlices(t *testing.T) {
 			}
 			scheduler := newSingleSlotScheduler()
 			h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: scheduler})
-			w := &recorder{httptest.NewRecorder(), t, scheduler}
+			w := &sliceCheckingWriter{httptest.NewRecorder(), t, scheduler}
 			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 			if w.Code != http.StatusOK || strings.Count(w.Body.String(), `"kind":"Widget"`) != objects {
 				t.Errorf("response = %d %.200s, want all objects", w.Code, w.Body)

@@ -25,8 +25,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// newKube returns a storage with built-in types and a few objects.
-func newKube(t testing.TB) *apiserver.Storage {
+// newBuiltInStorage returns a storage with three built-in types and a few objects of them.
+func newBuiltInStorage(t testing.TB) *apiserver.Storage {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{Stamp: true})
 	for plural, kind := range map[string]string{"configmaps": "ConfigMap", "pods": "Pod", "nodes": "Node"} {
@@ -60,21 +60,21 @@ func configMap(name, value string) string {
 type switchableHandler struct {
 	handler http.Handler
 
-	mu        sync.Mutex
-	cut       chan struct{} // closed by block
-	unblocked chan struct{} // closed while requests are served
-	arrived   chan struct{} // closed when a request waits
+	mu          sync.Mutex
+	endRequests chan struct{} // closed by block
+	unblocked   chan struct{} // closed while requests are served
+	arrived     chan struct{} // closed when a request waits
 }
 
 func newSwitchableHandler(h http.Handler) *switchableHandler {
 	open := make(chan struct{})
 	close(open)
-	return &switchableHandler{handler: h, cut: make(chan struct{}), unblocked: open}
+	return &switchableHandler{handler: h, endRequests: make(chan struct{}), unblocked: open}
 }
 
 func (s *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	cut, open := s.cut, s.unblocked
+	endRequests, open := s.endRequests, s.unblocked
 	select {
 	case <-open:
 	default:
@@ -94,7 +94,7 @@ func (s *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	go func() { // ends with the request
 		select {
-		case <-cut:
+		case <-endRequests:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -107,13 +107,13 @@ func (s *switchableHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *switchableHandler) block() (open func(), arrived <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.cut)
+	close(s.endRequests)
 	next := make(chan struct{})
 	s.unblocked, s.arrived = next, make(chan struct{})
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.cut = make(chan struct{})
+		s.endRequests = make(chan struct{})
 		close(next)
 	}, s.arrived
 }
@@ -136,7 +136,7 @@ func TestTypedInformers(t *testing.T) {
 		for _, begin := range []string{"watch-list", "list"} {
 			t.Run(transport+"/"+begin, func(t *testing.T) {
 				t.Parallel() // each test waits for reflectors to retry
-				s := newKube(t)
+				s := newBuiltInStorage(t)
 				g := newSwitchableHandler(handlerOf(s))
 				config := readapi.Config(g)
 				if transport == "http" {
@@ -144,13 +144,13 @@ func TestTypedInformers(t *testing.T) {
 					t.Cleanup(server.Close) // after the informers have ended
 					config = &rest.Config{Host: server.URL, QPS: -1}
 				}
-				typedInformers(t, s, g, config, begin == "list")
+				checkTypedInformers(t, s, g, config, begin == "list")
 			})
 		}
 	}
 }
 
-func typedInformers(t *testing.T, storage *apiserver.Storage, handler *switchableHandler,
+func checkTypedInformers(t *testing.T, storage *apiserver.Storage, handler *switchableHandler,
 	config *rest.Config, listFirst bool) {
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -248,36 +248,36 @@ func runInformer(t *testing.T, informer cache.SharedIndexInformer) {
 // informerVersions returns the resource versions of the informer's objects.
 func informerVersions(t *testing.T, informer cache.SharedIndexInformer) map[string]string {
 	t.Helper()
-	held := map[string]string{}
+	versions := map[string]string{}
 	for _, obj := range informer.GetStore().List() {
 		o, err := meta.Accessor(obj)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held[o.GetName()] = o.GetResourceVersion()
+		versions[o.GetName()] = o.GetResourceVersion()
 	}
-	return held
+	return versions
 }
 
 // storedVersions returns the resource versions of the stored config maps.
 func storedVersions(t *testing.T, s *apiserver.Storage) map[string]string {
 	t.Helper()
-	there := map[string]string{}
+	versions := map[string]string{}
 	items := get(handlerOf(s), "/api/v1/configmaps").Decoded(t)
 	if err := items.EachListItem(func(item runtime.Object) error {
 		o := item.(metav1.Object)
-		there[o.GetName()] = o.GetResourceVersion()
+		versions[o.GetName()] = o.GetResourceVersion()
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return there
+	return versions
 }
 
 // TestTypedPager verifies that the pages of a typed list hold the state at one version, despite changes
 // between pages.
 func TestTypedPager(t *testing.T) {
-	s := newKube(t)
+	s := newBuiltInStorage(t)
 	client, err := kubernetes.NewForConfig(readapi.Config(handlerOf(s)))
 	if err != nil {
 		t.Fatal(err)

@@ -122,7 +122,7 @@ func TestDeletedVersion(t *testing.T) {
 	var event struct{ Object unstructured.Unstructured }
 	if err := w.decoder.Decode(&event); err != nil ||
 		event.Object.GetResourceVersion() != s.ResourceVersion() {
-		t.Errorf("%v, version %s, want %s", err, event.Object.GetResourceVersion(), s.ResourceVersion())
+		t.Errorf("the deletion event: %v, version %s, want %s", err, event.Object.GetResourceVersion(), s.ResourceVersion())
 	}
 }
 
@@ -147,7 +147,7 @@ func TestWatchList(t *testing.T) {
 	none.expect(t, "ADDED default/new red")
 }
 
-// TestWatchTable checks that the columns are sent once.
+// TestWatchTable verifies that only the first event of a watch has the column definitions.
 func TestWatchTable(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	w := startWatch(t, handlerOf(s), inDefaultPath,
@@ -196,18 +196,18 @@ func TestStalledWatchExpires(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{History: 2})
 	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
 	apply(t, s, testkit.Widget("default", "a", "blue"))
-	begun := make([]byte, 1)
-	if _, err := io.ReadFull(w.response.Body, begun); err != nil {
+	firstByte := make([]byte, 1)
+	if _, err := io.ReadFull(w.response.Body, firstByte); err != nil {
 		t.Fatal(err)
 	}
-	behind := "ERROR Expired410too old resource version: " + s.ResourceVersion()
+	wantPrefix := "ERROR Expired410too old resource version: " + s.ResourceVersion()
 	for n := range 10 {
 		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("color-", n)))
 	}
-	w.decoder = json.NewDecoder(io.MultiReader(bytes.NewReader(begun), w.response.Body))
+	w.decoder = json.NewDecoder(io.MultiReader(bytes.NewReader(firstByte), w.response.Body))
 	w.expect(t, "MODIFIED default/a blue")
-	if got := w.next(t); !strings.HasPrefix(got, behind) {
-		t.Errorf("the watch sent %s, want %s", got, behind)
+	if got := w.next(t); !strings.HasPrefix(got, wantPrefix) {
+		t.Errorf("the watch sent %s, want %s", got, wantPrefix)
 	}
 	w.expect(t, "EOF")
 }
@@ -237,11 +237,11 @@ func TestWatchEndsWithType(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(s)
 	w := startWatch(t, h, inDefaultPath, "resourceVersion="+s.ResourceVersion())
-	changed := startWatch(t, h, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+	definitionsWatch := startWatch(t, h, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		"resourceVersion="+s.ResourceVersion())
 	s.Delete(crd.GVR.GroupResource(), "", "widgets.example.com")
 	w.expect(t, "DELETED default/a red", "DELETED default/b green", "EOF")
-	changed.expect(t, "DELETED widgets.example.com")
+	definitionsWatch.expect(t, "DELETED widgets.example.com")
 }
 
 // TestWatchEndsWithChange checks that watches end when the type changes, and that they can be continued.
@@ -281,12 +281,12 @@ func TestWatchIsCancelled(t *testing.T) {
 // TestEndingWatches verifies that when StopWatches is closed, watches end with a bookmark.
 func TestEndingWatches(t *testing.T) {
 	s := newWidgets(t, apiserver.StorageOptions{})
-	ending := make(chan struct{})
-	h := readapi.NewHandler(s, readapi.HandlerOptions{StopWatches: ending})
+	stopWatches := make(chan struct{})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{StopWatches: stopWatches})
 	w := startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
 	apply(t, s, testkit.Widget("other", "new", "red"))
 	w.expect(t, "ADDED other/new red")
 	apply(t, s, testkit.Widget("other", "new", "green"))
-	close(ending)
+	close(stopWatches)
 	w.expect(t, "MODIFIED other/new green", "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
 }

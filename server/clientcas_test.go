@@ -27,13 +27,13 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// signer is a certificate authority.
-type signer struct {
+// certificateAuthority is a certificate authority.
+type certificateAuthority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-func newSigner(t *testing.T, name string) *signer {
+func newCertificateAuthority(t *testing.T, name string) *certificateAuthority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,15 +43,15 @@ func newSigner(t *testing.T, name string) *signer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &signer{certificate, key}
+	return &certificateAuthority{certificate, key}
 }
 
-func (s *signer) pem() string {
+func (s *certificateAuthority) pem() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType,
 		Bytes: s.certificate.Raw}))
 }
 
-func (s *signer) issueUserCertificate(t *testing.T, name string) tls.Certificate {
+func (s *certificateAuthority) issueUserCertificate(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, SerialNumber: big.NewInt(1), NotBefore: s.certificate.NotBefore,
@@ -89,7 +89,7 @@ func (c *denyingCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review.Object) // fails only if the server has stopped
 }
 
-func (c *denyingCluster) lastReview() string {
+func (c *denyingCluster) reviewedUser() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lastReviewedUser
@@ -98,7 +98,7 @@ func (c *denyingCluster) lastReview() string {
 // TestUsersBeforeClientCAs verifies that the server is not ready before it knows the client CAs. A client
 // that has connected earlier is identified afterwards, on its open HTTP/1.1 connection.
 func TestUsersBeforeClientCAs(t *testing.T) {
-	users, proxies := newSigner(t, "users"), newSigner(t, "proxies")
+	users, proxies := newCertificateAuthority(t, "users"), newCertificateAuthority(t, "proxies")
 	backend, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -150,8 +150,8 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 		!strings.Contains(text, "[-]user-authorities") {
 		t.Errorf("/readyz without client CAs = %d %s, want not ready", code, text)
 	}
-	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.lastReview() != "system:anonymous" {
-		t.Errorf("the user without client CAs = %q (%d %s), want system:anonymous", cluster.lastReview(),
+	if code, text := get("/metrics"); code != http.StatusForbidden || cluster.reviewedUser() != "system:anonymous" {
+		t.Errorf("the user without client CAs = %q (%d %s), want system:anonymous", cluster.reviewedUser(),
 			code, text)
 	}
 	close(publishCA)
@@ -162,8 +162,8 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 		time.Sleep(5 * time.Millisecond) // pause between polls
 	}
 	if code, text := get("/metrics"); code != http.StatusForbidden ||
-		cluster.lastReview() != "alice" || dials != 1 {
-		t.Errorf("on connection %d the user is %q, want alice: %d %s", dials, cluster.lastReview(), code, text)
+		cluster.reviewedUser() != "alice" || dials != 1 {
+		t.Errorf("on connection %d the user is %q, want alice: %d %s", dials, cluster.reviewedUser(), code, text)
 	}
 }
 

@@ -187,27 +187,27 @@ func (o objectsFixture) awaitStatus(u *unstructured.Unstructured, want ...string
 		o.Fatal(err)
 	}
 	defer watch.Stop()
-	var last objectStatus
+	var status objectStatus
 	for event := range watch.ResultChan() {
 		object, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
 			break
 		}
 		content, _, _ := unstructured.NestedMap(object.Object, "status")
-		last = objectStatus{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &last); err != nil {
+		status = objectStatus{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
 			o.Fatal(err)
 		}
-		got := []string{last.State}
-		for _, e := range last.Errors {
+		got := []string{status.State}
+		for _, e := range status.Errors {
 			got = append(got, e.Field+" "+e.Reason)
 		}
-		if last.ObservedGeneration == object.GetGeneration() && cmp.Equal(got, want) {
-			return last
+		if status.ObservedGeneration == object.GetGeneration() && cmp.Equal(got, want) {
+			return status
 		}
 	}
-	o.Fatalf("the status of %s is %+v, want %q", u.GetName(), last, want)
-	return last
+	o.Fatalf("the status of %s is %+v, want %q", u.GetName(), status, want)
+	return status
 }
 
 // installDefinitions installs the CRDs.

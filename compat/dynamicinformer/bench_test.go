@@ -32,8 +32,8 @@ func BenchmarkFactories(b *testing.B) {
 		api    api
 		client dynamic.Interface
 	}{
-		{"client-go", stock, server.Client(b)}, {"ours", drop, server.Client(b)},
-		{"packed", packedClient, server.Client(b)}, {"packed with NewClient", packedClient, client},
+		{"client-go", clientGoAPI, server.Client(b)}, {"ours", ourAPI, server.Client(b)},
+		{"packed", packedAPI, server.Client(b)}, {"packed with NewClient", packedAPI, client},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			var heap, cpu float64

@@ -86,7 +86,7 @@ func waitForWatch(t *testing.T, client dynamic.Interface) {
 func onEach(t *testing.T, test func(t *testing.T,
 	client func(...*unstructured.Unstructured) dynamic.Interface, api api)) {
 	for name, client := range clients {
-		for _, api := range []api{stock, drop, packedClient} {
+		for _, api := range []api{clientGoAPI, ourAPI, packedAPI} {
 			t.Run(name+"/"+api.name, func(t *testing.T) {
 				test(t, func(objects ...*unstructured.Unstructured) dynamic.Interface {
 					return client(t,
@@ -107,7 +107,7 @@ type api struct {
 }
 
 var (
-	stock = api{
+	clientGoAPI = api{
 		name: "client-go",
 		factory: func(c dynamic.Interface, d time.Duration, ns string,
 			tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
@@ -118,18 +118,18 @@ var (
 			return clientgo.NewFilteredDynamicInformer(c, gvr, ns, d, x, tweak)
 		},
 	}
-	packedClient = api{
+	packedAPI = api{
 		name: "packed",
 		factory: func(c dynamic.Interface, d time.Duration, ns string,
 			tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
-			return drop.factory(dynamicinformer.Packed(c), d, ns, tweak)
+			return ourAPI.factory(dynamicinformer.Packed(c), d, ns, tweak)
 		},
 		informer: func(c dynamic.Interface, gvr schema.GroupVersionResource, ns string, d time.Duration,
 			x cache.Indexers, tweak func(*metav1.ListOptions)) informers.GenericInformer {
-			return drop.informer(dynamicinformer.Packed(c), gvr, ns, d, x, tweak)
+			return ourAPI.informer(dynamicinformer.Packed(c), gvr, ns, d, x, tweak)
 		},
 	}
-	drop = api{
+	ourAPI = api{
 		name: "ours",
 		factory: func(c dynamic.Interface, d time.Duration, ns string,
 			tweak func(*metav1.ListOptions)) dynamicinformer.DynamicSharedInformerFactory {
@@ -153,7 +153,7 @@ func nextEvent(t *testing.T, events <-chan string) string {
 	}
 }
 
-func record(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
+func recordEvents(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
 	t.Helper()
 	events := make(chan string, 100)
 	name := func(obj any) string { return obj.(*unstructured.Unstructured).GetName() }
@@ -168,7 +168,7 @@ func record(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
 	return events
 }
 
-func TestFactoryFollows(t *testing.T) {
+func TestFactoryReceivesChanges(t *testing.T) {
 	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
 		c := client(widget("a", "one", "red"))
 		f := api.factory(c, 0, metav1.NamespaceAll, nil)
@@ -176,7 +176,7 @@ func TestFactoryFollows(t *testing.T) {
 		if f.ForResource(widgets) != informer {
 			t.Error("the second call of ForResource returned another informer")
 		}
-		events := record(t, informer.Informer())
+		events := recordEvents(t, informer.Informer())
 		if synced := f.WaitForCacheSync(t.Context().Done()); len(synced) != 0 {
 			t.Errorf("before Start, WaitForCacheSync() = %v, want no types", synced)
 		}

@@ -35,7 +35,7 @@ func TestInformerWithoutFactory(t *testing.T) {
 		if err := informer.Informer().AddIndexers(byNamespace); err == nil {
 			t.Error("the second AddIndexers() with the same index succeeded, want an error")
 		}
-		events := record(t, informer.Informer())
+		events := recordEvents(t, informer.Informer())
 		stop, done := make(chan struct{}), make(chan struct{})
 		go func() { // ended by stop
 			defer close(done)
@@ -137,7 +137,7 @@ func TestForResourceGivesOurInformer(t *testing.T) {
 // TestTweakMayBeEitherType verifies that both packages' TweakListOptionsFunc, and a plain func, are accepted.
 func TestTweakMayBeEitherType(t *testing.T) {
 	var tweak dynamicinformer.TweakListOptionsFunc = func(*metav1.ListOptions) {}
-	for _, api := range []api{stock, drop} {
+	for _, api := range []api{clientGoAPI, ourAPI} {
 		if api.factory(clients["fake"](t), 0, "", tweak) == nil {
 			t.Error("the factory is nil")
 		}

@@ -16,8 +16,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestRolls verifies that a change of a ConfigMap changes the pod template of a Deployment that mounts it.
-func TestRolls(t *testing.T) {
+// TestConfigChangeRollsDeployment verifies that a change of a ConfigMap changes the pod template of a
+// Deployment that mounts it.
+func TestConfigChangeRollsDeployment(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -53,12 +53,13 @@ func secretOf(t *testing.T, name, token string) *corev1.Secret {
 		Data: map[string][]byte{kubeconfig.DefaultKubeconfigSecretKey: data}}
 }
 
-// await polls until is returns true.
-func await(t *testing.T, why string, is func(context.Context) (bool, error)) {
+// await polls until condition returns true.
+func await(t *testing.T, description string, condition func(context.Context) (bool, error)) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true, is)
+	err := wait.PollUntilContextTimeout(context.Background(), 10*time.Millisecond, time.Minute, true,
+		condition)
 	if err != nil {
-		t.Fatalf("await %s: %v", why, err)
+		t.Fatalf("await %s: %v", description, err)
 	}
 }
 
@@ -91,7 +92,7 @@ func TestClustersJoinAndLeave(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }() // ended by cancel
 
-	awaitName := func(member, configMap string) {
+	awaitAnnotation := func(member, configMap string) {
 		t.Helper()
 		created := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: configMap,
 			Labels: map[string]string{requestLabel: "yes"}}}
@@ -103,7 +104,7 @@ func TestClustersJoinAndLeave(t *testing.T) {
 			return created.Annotations[annotation] == member, err
 		})
 	}
-	size := func() (n int) {
+	countClusters := func() (n int) {
 		for range group.All() {
 			n++
 		}
@@ -113,22 +114,22 @@ func TestClustersJoinAndLeave(t *testing.T) {
 		if err := hostClient.Create(ctx, secretOf(t, member, "first")); err != nil {
 			t.Fatal(err)
 		}
-		awaitName(member, "one")
+		awaitAnnotation(member, "one")
 	}
-	if n, want := size(), len(members)+1; n != want { // with the cluster of the Secrets
+	if n, want := countClusters(), len(members)+1; n != want { // with the cluster of the Secrets
 		t.Errorf("the group has %d clusters, want %d", n, want)
 	}
 	if err := hostClient.Update(ctx, secretOf(t, "member-1", "second")); err != nil {
 		t.Fatal(err)
 	}
-	awaitName("member-1", "two")
+	awaitAnnotation("member-1", "two")
 	if err := hostClient.Delete(ctx, secretOf(t, "member-2", "")); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the removal", func(context.Context) (bool, error) { return size() == len(members), nil })
+	await(t, "the removal", func(context.Context) (bool, error) { return countClusters() == len(members), nil })
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	await(t, "the end of all caches", func(context.Context) (bool, error) { return size() == 0, nil })
+	await(t, "the end of all caches", func(context.Context) (bool, error) { return countClusters() == 0, nil })
 }

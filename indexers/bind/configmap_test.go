@@ -12,8 +12,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-// TestBindingFollowsItsFiles verifies that a binding follows the files of a ConfigMap and a replaced file,
-// also when a resource moves between files.
+// TestBindingFollowsItsFiles verifies that a binding applies the new content of a ConfigMap and of a replaced
+// file, also when a resource moves between files.
 func TestBindingFollowsItsFiles(t *testing.T) {
 	s := newFixture(t)
 	mount := &testkit.ConfigMapMount{Dir: t.TempDir()}

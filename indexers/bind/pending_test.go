@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestPending verifies that a change whose new informer is forbidden is pending, with its time and reason.
-// The previous target answers until access is granted.
+// TestPending verifies that Pending returns a change whose new informer is forbidden, with its time and
+// reason. The previous target answers until access is granted.
 func TestPending(t *testing.T) {
 	var injector *testcluster.Injector
 	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {

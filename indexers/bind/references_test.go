@@ -21,7 +21,8 @@ const gadgetsAndWidgets = `  - name: widgets
     match: {group: example.com, kind: Gadget}
 `
 
-// TestReferences verifies that the graph of a binding follows changes of objects, types and configs.
+// TestReferences verifies that the graph of a binding has the dangling references after changes of objects,
+// types and configs.
 func TestReferences(t *testing.T) {
 	s := newFixture(t)
 	binding := s.follow(parse(t, gadgetsAndWidgets))

@@ -58,7 +58,7 @@ func (c *concurrentLoad) reload(configs ...*indexers.Config) {
 	}
 }
 
-// write changes the chair.
+// write changes the color and the size of the widget chair.
 func (c *concurrentLoad) write() error {
 	round := int(c.written.Load())
 	apply(c.cluster, widget("chair", []string{"red", "blue"}[round%2], round%20))
@@ -66,7 +66,7 @@ func (c *concurrentLoad) write() error {
 	return nil
 }
 
-// readAll reads through client-go's interfaces.
+// readAll reads all objects and all keys of the indexes through client-go's interfaces.
 func (c *concurrentLoad) readAll() error {
 	target, err := c.b.Target("widgets")
 	if err != nil {

@@ -133,7 +133,7 @@ func TestAggregateErrors(t *testing.T) {
 			t.Errorf("ParseMeasure(%q) = %v, want an error", text, m)
 		}
 	}
-	u := simple("a/x", "edge", 1, "gold")
+	u := newWidget("a/x", "edge", 1, "gold")
 	var many []any
 	for i := range 200 {
 		many = append(many, strconv.Itoa(i))
@@ -148,7 +148,7 @@ func TestAggregateErrors(t *testing.T) {
 }
 
 func TestAggregateTypedValues(t *testing.T) {
-	f := compileIndex(
+	f := compileIndexes(
 		t, "{name: ttl, path: .spec.ttl, type: Duration}, {name: at, path: .spec.at, type: Time}, {name: version, path: .spec.version, type: SemVer, order: Sorted}")
 	var objects []*unstructured.Unstructured
 	for i, spec := range []m{{"ttl": "1h", "at": "2026-01-01T00:00:00+01:00", "version": "1.10.0"},
@@ -182,7 +182,7 @@ func TestAggregateMatchesModel(t *testing.T) {
 	for range 40 {
 		var objects []*unstructured.Unstructured
 		for n := range 1 + random.IntN(60) {
-			objects = append(objects, widget(random, n))
+			objects = append(objects, randomWidget(random, n))
 		}
 		cached := newCache(t, dynamicinformer.StoragePacked, f)
 		put(t, cached, objects...)
@@ -200,15 +200,16 @@ func TestAggregateMatchesModel(t *testing.T) {
 			text := formatGroups(got)
 			slices.Sort(text)
 			if diff := gocmp.Diff(expectedGroups(objects, holds, groupBy), text); diff != "" {
-				t.Fatalf("groups of %s by %v (-naive +query):\n%s", q, groupBy, diff)
+				t.Fatalf("groups of %s by %v (-want +got):\n%s", q, groupBy, diff)
 			}
 		}
 	}
 }
 
-// expectedGroups groups objects without indexes.
+// expectedGroups returns the groups of the objects for which holds is true, as formatGroups writes them. It
+// uses no indexes.
 func expectedGroups(objects []*unstructured.Unstructured, holds predicate, groupBy []string) []string {
-	type sums struct{ count, weight, weights, weighed, weighted int }
+	type sums struct{ count, weightSum, weightsSum, weightCount, weightsCount int }
 	groups := map[string]*sums{}
 	if len(groupBy) == 0 {
 		groups["[]"] = &sums{}
@@ -235,23 +236,24 @@ func expectedGroups(objects []*unstructured.Unstructured, holds predicate, group
 			g := groups[id]
 			g.count++
 			if w, ok, _ := unstructured.NestedInt64(u.Object, "spec", "weight"); ok {
-				g.weight, g.weighed = g.weight+int(w), g.weighed+1
+				g.weightSum, g.weightCount = g.weightSum+int(w), g.weightCount+1
 			}
-			for _, w := range list(u, "weights") {
-				g.weights, g.weighted = g.weights+int(w.(int64)), g.weighted+1
+			for _, w := range specList(u, "weights") {
+				g.weightsSum, g.weightsCount = g.weightsSum+int(w.(int64)), g.weightsCount+1
 			}
 		}
 	}
 	out := []string{}
 	for id, g := range groups {
-		show := func(sum, n int) string { return map[bool]string{true: strconv.Itoa(sum)}[n > 0] }
-		out = append(out, fmt.Sprintf("%s %d %s/%d/0 %s/%d/0", id, g.count, show(g.weight, g.weighed),
-			g.weighed, show(g.weights, g.weighted), g.weighted))
+		formatSum := func(sum, n int) string { return map[bool]string{true: strconv.Itoa(sum)}[n > 0] }
+		out = append(out, fmt.Sprintf("%s %d %s/%d/0 %s/%d/0", id, g.count, formatSum(g.weightSum, g.weightCount),
+			g.weightCount, formatSum(g.weightsSum, g.weightsCount), g.weightsCount))
 	}
 	slices.Sort(out)
 	return out
 }
 
+// groupValues returns the distinct values of an object in an index or at a path, or Null if it has none.
 func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 	add := func(v string, ok bool) {
 		if ok && !slices.Contains(values, v) {
@@ -266,15 +268,15 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 		v, ok := u.GetLabels()["tier"]
 		add(v, ok)
 	case "class", ".spec.class":
-		add(text(u, "spec", "class"))
+		add(stringAt(u, "spec", "class"))
 	case "namespace":
 		add(u.GetNamespace(), true)
 	case "host":
-		for _, h := range list(u, "hosts") {
+		for _, h := range specList(u, "hosts") {
 			add(strings.ToLower(h.(string)), true)
 		}
 	case "weights":
-		for _, w := range list(u, "weights") {
+		for _, w := range specList(u, "weights") {
 			add(fmt.Sprint(w), true)
 		}
 	}
@@ -293,8 +295,8 @@ func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
 			"spec": m{"cpu": values, "max": values[0]}}}
 	}
 	objects := []*unstructured.Unstructured{cpus("x", "500m", "500m", "250m"), cpus("y", "1", "500m")}
-	typed := compileIndex(t, "{name: cpu, path: '.spec.cpu[*]', type: Quantity, order: Sorted}", "maxValues: 1")
-	untyped := compileIndex(t, "{name: cpu, path: '.spec.cpu[*]'}")
+	typed := compileIndexes(t, "{name: cpu, path: '.spec.cpu[*]', type: Quantity, order: Sorted}", "maxValues: 1")
+	untyped := compileIndexes(t, "{name: cpu, path: '.spec.cpu[*]'}")
 	d := lampDefinition()
 	spec := d.Versions[0].Schema.Properties["spec"].Properties
 	spec["cpu"] = &crd.Schema{Type: "array", Items: &crd.Schema{IntOrString: true}}

@@ -16,7 +16,7 @@ import (
 // TestCancelWithinOneObject verifies that a query whose context ends while it reads one large object stops
 // within this object.
 func TestCancelWithinOneObject(t *testing.T) {
-	large := simple("a/w", "edge", 1, "gold")
+	large := newWidget("a/w", "edge", 1, "gold")
 	var list []any
 	for range 50_000 {
 		list = append(list, m{"n": int64(1)})
@@ -73,7 +73,7 @@ func TestRegularExpressionsAreBounded(t *testing.T) {
 			err)
 	}
 	namespace := strings.Repeat("n", 100_000) // of an index without a limit
-	querier = newCacheQuerier(t, simple(namespace+"/w", "edge", 1, "gold"))
+	querier = newCacheQuerier(t, newWidget(namespace+"/w", "edge", 1, "gold"))
 	q := query.Matches("namespace", "n$")
 	if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
 		t.Errorf("Count of %s = %d, %v; want 1", q, n, err)
@@ -88,7 +88,7 @@ func TestRegularExpressionsAreBounded(t *testing.T) {
 func TestContextEndsAQuery(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 3000 {
-		objects = append(objects, simple(fmt.Sprintf("a/w%d", i), "edge", 1, "gold"))
+		objects = append(objects, newWidget(fmt.Sprintf("a/w%d", i), "edge", 1, "gold"))
 	}
 	querier := newCacheQuerier(t, objects...)
 	errStopped := errors.New("stopped")

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// clustersOf returns clusters with certificates, whose names are the expiry dates in January 2026.
+// clustersOf returns a querier for each cluster. Its certificates expire on the given days of January 2026.
 func clustersOf(t *testing.T, days map[string][]int) query.Clusters {
 	t.Helper()
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
@@ -39,7 +39,7 @@ func clustersOf(t *testing.T, days map[string][]int) query.Clusters {
 	return clusters
 }
 
-// TestClustersArePaged reads all pages of different sizes: by cluster first, then by expiry.
+// TestClustersArePaged verifies that pages of any size have all objects in order: by cluster, then by expiry.
 func TestClustersArePaged(t *testing.T) {
 	clusters := clustersOf(t, map[string][]int{"b/x": {4, 1}, "a": {3, 9, 5}, "c": nil, "d": {2}, "e": {20}})
 	want := []string{"a cert-3", "a cert-5", "a cert-9", "b/x cert-1", "b/x cert-4", "d cert-2"}
@@ -67,17 +67,17 @@ func TestClustersArePaged(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("limit %d: got %q, want %q", limit, got, want)
+			t.Errorf("limit %d: all pages = %q, want %q", limit, got, want)
 		}
 	}
 	_, next, err := clusters.Query(t.Context(), q, query.Options{SortBy: "expiry", Limit: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(clusters, "b/x") // it leaves between two pages
+	delete(clusters, "b/x") // between two pages
 	results, _, err := clusters.Query(t.Context(), q, query.Options{SortBy: "expiry", Limit: 4, Continue: next})
 	if err != nil || len(results) == 0 || !slices.Equal(results[len(results)-2].Keys(), []string{"cert-2"}) {
-		t.Errorf("after a cluster has left: %v, %v; want the rest", results, err)
+		t.Errorf("Query after a cluster was removed = %v, %v; want the objects of the others", results, err)
 	}
 }
 

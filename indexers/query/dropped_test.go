@@ -168,7 +168,7 @@ func FuzzDroppedFields(f *testing.F) {
 	querierOf := func(options dynamicinformer.ResourceOptions) *query.Querier {
 		s, random := newCacheOf(f, options), rand.New(rand.NewPCG(31, 32))
 		for n := range 40 {
-			put(f, s, widget(random, n))
+			put(f, s, randomWidget(random, n))
 		}
 		return query.New(query.CacheSource{Informer: s})
 	}

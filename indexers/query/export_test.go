@@ -17,8 +17,8 @@ func (s CacheSource) Snapshot() Snapshot {
 		Freshness{ResourceVersion: content.ResourceVersion(), Synced: true}}
 }
 
-// At sets a matcher's clock.
-func (m *Matcher) At(now time.Time) *Matcher {
+// WithNow sets the time that the matcher uses as now.
+func (m *Matcher) WithNow(now time.Time) *Matcher {
 	m.now = func() time.Time { return now }
 	return m
 }

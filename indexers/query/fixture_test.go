@@ -69,8 +69,8 @@ func functions(t testing.TB) *indexers.Functions {
 
 type m = map[string]any
 
-// widget returns a random object made of few distinct values.
-func widget(random *rand.Rand, n int) *unstructured.Unstructured {
+// randomWidget returns a random object made of few distinct values.
+func randomWidget(random *rand.Rand, n int) *unstructured.Unstructured {
 	setSometimes := func(into m, key string, v any) {
 		if random.IntN(5) > 0 {
 			into[key] = v
@@ -114,7 +114,7 @@ func widget(random *rand.Rand, n int) *unstructured.Unstructured {
 		"metadata": metadata, "spec": spec, "status": status}}
 }
 
-func key(u *unstructured.Unstructured) string {
+func keyOf(u *unstructured.Unstructured) string {
 	if ns := u.GetNamespace(); ns != "" {
 		return ns + "/" + u.GetName()
 	}
@@ -136,8 +136,8 @@ func newCacheQuerier(t testing.TB, objects ...*unstructured.Unstructured) *query
 	return query.New(query.ForIndexer(indexer), f.Indexes()...)
 }
 
-// compileIndex returns the compiled indexes of a config with the given indexes and default limits.
-func compileIndex(b testing.TB, text string, limits ...string) *indexers.Functions {
+// compileIndexes returns the compiled indexes of a config with the given indexes and default limits.
+func compileIndexes(b testing.TB, text string, limits ...string) *indexers.Functions {
 	b.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {defaults: {index: {` + strings.Join(limits, ", ") + `}}, resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [` + text + `]}]}}`)})

@@ -36,8 +36,8 @@ func (i *informerStub) Synced() <-chan struct{} {
 	return done
 }
 
-// newReferenceQuerier returns a querier over widgets that refer to gadgets, their graph and the source of
-// gadgets.
+// newReferenceQuerier returns a querier over widgets that refer to gadgets, their graph, and the informer of
+// the gadgets.
 func newReferenceQuerier(t *testing.T) (*query.Querier, *references.Graph, *informerStub) {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
@@ -62,16 +62,16 @@ func newReferenceQuerier(t *testing.T) (*query.Querier, *references.Graph, *info
 		t.Fatal(err)
 	}
 	objects := []*unstructured.Unstructured{
-		simple("a/x", "edge", 1, "gold"), simple("a/y", "edge", 2, "silver"), simple("b/x", "edge", 3,
-			"gold"), simple("b/y", "core", 4, "iron"), simple("b/z", "edge", 5, nil),
+		newWidget("a/x", "edge", 1, "gold"), newWidget("a/y", "edge", 2, "silver"), newWidget("b/x", "edge", 3,
+			"gold"), newWidget("b/y", "core", 4, "iron"), newWidget("b/z", "edge", 5, nil),
 	}
 	for _, u := range objects {
 		widgets.OnAdd(u, true)
 	}
-	widgets.OnAdd(simple("a/ahead", "edge", 1, "nothing"),
+	widgets.OnAdd(newWidget("a/ahead", "edge", 1, "nothing"),
 		false) // the graph has an object that the cache does not have yet
-	gadgets.OnAdd(simple("a/gold", "", 0, nil), true)
-	gadgets.OnAdd(simple("b/iron", "", 0, nil), true)
+	gadgets.OnAdd(newWidget("a/gold", "", 0, nil), true)
+	gadgets.OnAdd(newWidget("b/iron", "", 0, nil), true)
 	return newCacheQuerier(t, objects...).WithReferences(graph.ForType(widget)), graph, gadgets
 }
 
@@ -115,7 +115,7 @@ func TestQueriesAboutReferences(t *testing.T) {
 	if diff := cmp.Diff(want, plan.String()); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	gadgets.OnAdd(simple("a/silver", "", 0, nil), false)
+	gadgets.OnAdd(newWidget("a/silver", "", 0, nil), false)
 	if got, _ := runQuery("dangling()"); !slices.Equal(got, []string{"b/x"}) {
 		t.Errorf("dangling keys after the gadget a/silver is created = %v, want b/x", got)
 	}
@@ -198,7 +198,7 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 	if got := warnings("dangling(gadget)"); len(got) > 0 {
 		t.Errorf("warnings without any reference = %v, want none", got)
 	}
-	widgets.OnAdd(simple("a/x", "edge", 1, "gold"), true)
+	widgets.OnAdd(newWidget("a/x", "edge", 1, "gold"), true)
 	want := []string{
 		"dangling(gadget): 1 reference to Gadget.example.com is not checked: no informer follows them, so that they do not count as dangling"}
 	if diff := cmp.Diff(want, warnings("dangling(gadget)")); diff != "" {

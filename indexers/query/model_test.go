@@ -47,21 +47,21 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 			func(u *unstructured.Unstructured) bool { return u.GetLabels()["example.com/team"] == team }
 	case 1:
 		return query.In("class", "gold", "a/b", "none"), func(u *unstructured.Unstructured) bool {
-			c, ok := text(u, "spec", "class")
+			c, ok := stringAt(u, "spec", "class")
 			return ok && (c == "gold" || c == "a/b")
 		}
 	case 2:
 		return query.Missing("class"), func(u *unstructured.Unstructured) bool {
-			_, ok := text(u, "spec", "class")
+			_, ok := stringAt(u, "spec", "class")
 			return !ok
 		}
 	case 3:
 		return query.Exists("host"),
-			func(u *unstructured.Unstructured) bool { return len(list(u, "hosts")) > 0 }
+			func(u *unstructured.Unstructured) bool { return len(specList(u, "hosts")) > 0 }
 	case 4:
 		prefix := pick("www.", "w", "", "api.example.com", "zzz")
 		return query.Prefix("host", prefix), func(u *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(list(u, "hosts"),
+			return slices.ContainsFunc(specList(u, "hosts"),
 				func(v any) bool { return strings.HasPrefix(strings.ToLower(v.(string)), prefix) })
 		}
 	case 5, 6:
@@ -73,7 +73,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		})
 	case 7:
 		return randomComparison(random, "weights", func(u *unstructured.Unstructured) (out []int64) {
-			for _, w := range list(u, "weights") {
+			for _, w := range specList(u, "weights") {
 				out = append(out, w.(int64))
 			}
 			return out
@@ -81,24 +81,24 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	case 8:
 		day := time.Date(2026, 1, 1+random.IntN(22), 12, 0, 0, 0, time.FixedZone("", 3600))
 		return query.Less("expiry", day.Format(time.RFC3339)), func(u *unstructured.Unstructured) bool {
-			s, ok := text(u, "status", "notAfter")
+			s, ok := stringAt(u, "status", "notAfter")
 			at, _ := time.Parse(time.RFC3339, s)
 			return ok && at.Before(day)
 		}
 	case 9:
 		return query.Eq("size", "1Gi"), func(u *unstructured.Unstructured) bool {
-			s, _ := text(u, "spec", "size")
+			s, _ := stringAt(u, "spec", "size")
 			return s == "1Gi" || s == "1024Mi"
 		}
 	case 10:
 		return query.Prefix("place", "a"), func(u *unstructured.Unstructured) bool {
-			_, ok := text(u, "spec", "class")
+			_, ok := stringAt(u, "spec", "class")
 			return ok && u.GetNamespace() == "a"
 		}
 	case 11:
 		class, weight := pick("gold", "a/b", ""), int64(random.IntN(12)-2)
 		return query.AtLeast("ordered", class, fmt.Sprint(weight)), func(u *unstructured.Unstructured) bool {
-			c, ok := text(u, "spec", "class")
+			c, ok := stringAt(u, "spec", "class")
 			w, has, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
 			return ok && has && (c > class || c == class && w >= weight)
 		}
@@ -131,7 +131,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	case 17, 18:
 		part := pick("example", ".", "EXAMPLE.", "", "/", "é/", "*", "\\ö")
 		return query.Contains("host", part), func(u *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(list(u, "hosts"),
+			return slices.ContainsFunc(specList(u, "hosts"),
 				func(v any) bool {
 					return strings.Contains(strings.ToLower(v.(string)), strings.ToLower(part))
 				})
@@ -139,7 +139,7 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	case 19:
 		expression := regexp.MustCompile(pick("^www[.]", "org$", ".", "^$", "é|x", `[/\\]`))
 		return query.Matches("host", expression.String()), func(u *unstructured.Unstructured) bool {
-			return slices.ContainsFunc(list(u, "hosts"),
+			return slices.ContainsFunc(specList(u, "hosts"),
 				func(v any) bool { return expression.MatchString(strings.ToLower(v.(string))) })
 		}
 	case 20:
@@ -151,8 +151,8 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 			text = "::ffff:10.0.0.0/104"
 		}
 		return query.Within(field, text), func(u *unstructured.Unstructured) bool {
-			all := list(u, field)
-			if v, ok := fieldOf(u, field); ok {
+			all := specList(u, field)
+			if v, ok := specString(u, field); ok {
 				all = append(all, v)
 			}
 			return slices.ContainsFunc(all, func(v any) bool {
@@ -164,14 +164,14 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 		prefix := netip.MustParsePrefix(pick("10.0.0.0/8", "10.1.0.0/16", "0.0.0.0/0", "2001::/16",
 			"10.1.2.3/32"))
 		return query.Within("network", prefix.String()), func(u *unstructured.Unstructured) bool {
-			v, _ := text(u, "spec", "network")
+			v, _ := stringAt(u, "spec", "network")
 			narrow, err := netip.ParsePrefix(v)
 			return err == nil && narrow.Bits() >= prefix.Bits() && prefix.Contains(narrow.Addr())
 		}
 	case 21:
 		hours := random.IntN(600) - 300
 		return query.AtLeast("expiry", "now"+relativeText(hours)), func(u *unstructured.Unstructured) bool {
-			s, ok := text(u, "status", "notAfter")
+			s, ok := stringAt(u, "status", "notAfter")
 			at, _ := time.Parse(time.RFC3339, s)
 			return ok && !at.Before(modelNow.Add(time.Duration(hours)*time.Hour))
 		}
@@ -183,14 +183,15 @@ func randomQuery(random *rand.Rand, depth int) (query.Query, predicate) {
 	}
 }
 
-// randomComparison returns a random comparison of an index over integers. The predicate reads them with of.
+// randomComparison compares an index over integers with a random bound. valuesOf reads these integers from an
+// object.
 func randomComparison(random *rand.Rand, index string,
-	of func(*unstructured.Unstructured) []int64) (query.Query, predicate) {
+	valuesOf func(*unstructured.Unstructured) []int64) (query.Query, predicate) {
 	bound := int64(random.IntN(14) - 4)
 	upper := bound + int64(random.IntN(4))
 	text := strconv.FormatInt(bound, 10)
 	anyWeight := func(test func(int64) bool) predicate {
-		return func(u *unstructured.Unstructured) bool { return slices.ContainsFunc(of(u), test) }
+		return func(u *unstructured.Unstructured) bool { return slices.ContainsFunc(valuesOf(u), test) }
 	}
 	switch random.IntN(6) {
 	case 0:
@@ -220,17 +221,17 @@ func relativeText(hours int) string {
 
 var modelNow = time.Date(2026, 1, 10, 12, 30, 0, 0, time.UTC)
 
-func fieldOf(u *unstructured.Unstructured, field string) (any, bool) {
-	s, ok := text(u, "spec", field)
+func specString(u *unstructured.Unstructured, field string) (any, bool) {
+	s, ok := stringAt(u, "spec", field)
 	return s, ok
 }
 
-func text(u *unstructured.Unstructured, fields ...string) (string, bool) {
+func stringAt(u *unstructured.Unstructured, fields ...string) (string, bool) {
 	s, ok, _ := unstructured.NestedString(u.Object, fields...)
 	return s, ok
 }
 
-func list(u *unstructured.Unstructured, field string) []any {
+func specList(u *unstructured.Unstructured, field string) []any {
 	l, _, _ := unstructured.NestedSlice(u.Object, "spec", field)
 	return l
 }
@@ -239,17 +240,17 @@ func list(u *unstructured.Unstructured, field string) []any {
 func expectedKeys(objects []*unstructured.Unstructured, p predicate) []string {
 	keys := []string{}
 	sorted := slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
-		return cmpTuple(a.GetNamespace(), b.GetNamespace(), a.GetName(), b.GetName())
+		return comparePairs(a.GetNamespace(), b.GetNamespace(), a.GetName(), b.GetName())
 	})
 	for _, u := range sorted {
 		if p(u) {
-			keys = append(keys, key(u))
+			keys = append(keys, keyOf(u))
 		}
 	}
 	return keys
 }
 
-func cmpTuple(a, b, c, d string) int {
+func comparePairs(a, b, c, d string) int {
 	if r := strings.Compare(a, b); r != 0 {
 		return r
 	}
@@ -266,7 +267,7 @@ func checkAgainstModel(t *testing.T, seed uint64, rounds, size int,
 	for range rounds {
 		var objects []*unstructured.Unstructured
 		for n := range random.IntN(size) {
-			objects = append(objects, widget(random, n))
+			objects = append(objects, randomWidget(random, n))
 		}
 		querier := newQuerier(t, objects...)
 		for range 25 {
@@ -293,7 +294,7 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 	ctx, scanOptions := t.Context(), query.Options{AllowScan: true, Now: modelNow}
 	got, err := querier.Keys(ctx, q, scanOptions)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("Keys: %v (-naive +query):\n%s", err, diff)
+		t.Errorf("Keys: %v (-want +got):\n%s", err, diff)
 	}
 	n, err := querier.Count(ctx, q, scanOptions)
 	if err != nil || n != len(want) {
@@ -320,7 +321,7 @@ func checkQuery(t *testing.T, random *rand.Rand, querier *query.Querier, q query
 	options := query.Options{AllowScan: true, SortBy: sortBy, Descending: descending, Now: modelNow}
 	sorted, err := querier.Keys(ctx, q, options)
 	if want := sortedBy(want, objects, sortBy, descending); err != nil || !slices.Equal(sorted, want) {
-		t.Errorf("Keys by %s, descending %v: %v (-naive +query):\n%s", sortBy, descending, err,
+		t.Errorf("Keys by %s, descending %v: %v (-want +got):\n%s", sortBy, descending, err,
 			cmp.Diff(want, sorted))
 	}
 	options.Limit = limit
@@ -362,7 +363,7 @@ func queryAllPages(t *testing.T, querier *query.Querier, q query.Query, options 
 func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, descending bool) []string {
 	byKey := map[string]*unstructured.Unstructured{}
 	for _, u := range objects {
-		byKey[key(u)] = u
+		byKey[keyOf(u)] = u
 	}
 	terms := strings.Split(by, ", ")
 	sorted := slices.Clone(keys)
@@ -394,7 +395,7 @@ func sortedBy(keys []string, objects []*unstructured.Unstructured, by string, de
 func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (string, bool) {
 	var values []string
 	number := func(w int64) string { return fmt.Sprintf("%05d", w+1000) }
-	weight, weighs, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
+	weight, hasWeight, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
 	switch name {
 	case "name":
 		return u.GetName(), true
@@ -405,19 +406,19 @@ func sortValueOf(u *unstructured.Unstructured, name string, descending bool) (st
 			values = append(values, fmt.Sprintf("%015d", 1e12-created.Unix()))
 		}
 	case "weight":
-		if weighs {
+		if hasWeight {
 			values = append(values, number(weight))
 		}
 	case "weights":
-		for _, w := range list(u, "weights") {
+		for _, w := range specList(u, "weights") {
 			values = append(values, number(w.(int64)))
 		}
 	case "host":
-		for _, h := range list(u, "hosts") {
+		for _, h := range specList(u, "hosts") {
 			values = append(values, strings.ToLower(h.(string)))
 		}
 	case "ordered":
-		if class, ok := text(u, "spec", "class"); ok && weighs {
+		if class, ok := stringAt(u, "spec", "class"); ok && hasWeight {
 			values = append(values, class+"\x00"+number(weight))
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// simple returns a widget with a label, a weight and a class.
-func simple(key, team string, weight int64, class any) *unstructured.Unstructured {
+// newWidget returns a widget with a label, a weight and a class.
+func newWidget(key, team string, weight int64, class any) *unstructured.Unstructured {
 	ns, name, _ := strings.Cut(key, "/")
 	return &unstructured.Unstructured{Object: m{
 		"metadata": m{"namespace": ns, "name": name, "labels": m{"example.com/team": team}},
@@ -29,8 +29,8 @@ func simple(key, team string, weight int64, class any) *unstructured.Unstructure
 
 func testObjects() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
-		simple("b/x", "edge", 10, "gold"), simple("a/y", "edge", 9, "gold"), simple("a/x", "core", 9, nil),
-		simple("a-b/x", "edge", -1, "silver"),
+		newWidget("b/x", "edge", 10, "gold"), newWidget("a/y", "edge", 9, "gold"), newWidget("a/x", "core", 9, nil),
+		newWidget("a-b/x", "edge", -1, "silver"),
 	}
 }
 
@@ -93,7 +93,7 @@ func TestScansNeedPermission(t *testing.T) {
 func TestLabelSelectorsUseIndexes(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
-		u := simple(fmt.Sprintf("ns/w%02d", i), []string{"edge", "payments"}[i/90], int64(i), "gold")
+		u := newWidget(fmt.Sprintf("ns/w%02d", i), []string{"edge", "payments"}[i/90], int64(i), "gold")
 		u.SetLabels(map[string]string{"example.com/team": u.GetLabels()["example.com/team"],
 			"tier": []string{"web", "wax", "db"}[i%3]})
 		objects = append(objects, u)
@@ -130,7 +130,7 @@ func TestLabelSelectorsUseIndexes(t *testing.T) {
 func TestExplain(t *testing.T) {
 	var objects []*unstructured.Unstructured
 	for i := range 100 {
-		objects = append(objects, simple(fmt.Sprintf("ns%d/w%02d", i%2, i), []string{"edge", "core"}[i/90],
+		objects = append(objects, newWidget(fmt.Sprintf("ns%d/w%02d", i%2, i), []string{"edge", "core"}[i/90],
 			int64(i), "gold"))
 	}
 	querier := newCacheQuerier(t, objects...)
@@ -314,7 +314,7 @@ func TestResultMethods(t *testing.T) {
 	}
 	i := 0
 	for k, u := range r.All() {
-		if k != r.Keys()[i] || key(u) != k || r.Objects()[i] != u {
+		if k != r.Keys()[i] || keyOf(u) != k || r.Objects()[i] != u {
 			t.Errorf("All yields %s as number %d, want the order of Keys and Objects", k, i)
 		}
 		i++
@@ -334,7 +334,7 @@ func TestResultMethods(t *testing.T) {
 
 // TestTransformedOperands verifies that operands are transformed like the values of the index.
 func TestTransformedOperands(t *testing.T) {
-	u := simple("a/x", "edge", 1, "gold")
+	u := newWidget("a/x", "edge", 1, "gold")
 	u.Object["spec"].(m)["hosts"] = []any{"Archive.example.com"}
 	u.SetLabels(map[string]string{"tier": "web"})
 	querier := newCacheQuerier(t, u)
@@ -427,7 +427,7 @@ func TestCaseOfExpressionsWarns(t *testing.T) {
 
 // TestDroppedValuesWarn verifies that a plan warns about an index that omits values because of its limit.
 func TestDroppedValuesWarn(t *testing.T) {
-	few, many := simple("a/few", "edge", 1, "gold"), simple("a/many", "edge", 1, "gold")
+	few, many := newWidget("a/few", "edge", 1, "gold"), newWidget("a/many", "edge", 1, "gold")
 	few.Object["spec"].(m)["hosts"] = []any{"a", "b"}
 	many.Object["spec"].(m)["hosts"] = []any{"a", "b", "c"}
 	for name, fill := range map[string]func(f *indexers.Functions,
@@ -447,7 +447,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 			return query.CacheSource{Informer: s}
 		},
 	} {
-		f := compileIndex(t, "{name: host, path: '.spec.hosts[*]'}", "maxValues: 2")
+		f := compileIndexes(t, "{name: host, path: '.spec.hosts[*]'}", "maxValues: 2")
 		if plan, err := query.New(fill(f, few), f.Indexes()...).Explain(query.Eq("host", "c"),
 			query.Options{}); err != nil || len(plan.Warnings) > 0 {
 			t.Errorf("%s: Explain without omitted values = %v, %v; want no warnings", name, plan, err)

@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestFreshnessNamesShard verifies that a shard with added ranges that are not listed yet is incomplete,
-// although the informer stays synced.
-func TestFreshnessNamesShard(t *testing.T) {
+// TestFreshnessOfIncompleteShard verifies that Freshness is not Synced while an added range of the shard is
+// not listed, although the informer stays synced. A plan contains the ranges.
+func TestFreshnessOfIncompleteShard(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
 		"kind": "Widget"}}

@@ -79,13 +79,13 @@ func TestMatchesModelAfterChanges(t *testing.T) {
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	objects := map[string]*unstructured.Unstructured{}
 	for round := range 400 {
-		u := widget(random, random.IntN(40))
+		u := randomWidget(random, random.IntN(40))
 		u.SetResourceVersion(strconv.Itoa(round))
 		if random.IntN(4) == 0 {
-			delete(objects, key(u))
+			delete(objects, keyOf(u))
 			remove(t, s, u)
 		} else {
-			objects[key(u)] = u
+			objects[keyOf(u)] = u
 			put(t, s, u)
 		}
 		if round%10 > 0 {
@@ -111,7 +111,7 @@ func TestQueriesReadOneSnapshot(t *testing.T) {
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	changingObject := func(round int) *unstructured.Unstructured {
 		// both indexes change together
-		return simple("a/x", []string{"edge", "core"}[round%2], int64(round%2), "gold")
+		return newWidget("a/x", []string{"edge", "core"}[round%2], int64(round%2), "gold")
 	}
 	put(t, s, changingObject(0))
 	done := make(chan struct{})
@@ -149,21 +149,21 @@ func TestConcurrentAccess(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
-	extra := make([]*indexers.Index, 0, 4)
+	extraIndexes := make([]*indexers.Index, 0, 4)
 	for i := range 4 {
 		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [{name: extra%d, path: .spec.weight, type: Int, order: Sorted}]}]}}`, i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		extra = append(extra, c.Resources[0].Indexes[0])
+		extraIndexes = append(extraIndexes, c.Resources[0].Indexes[0])
 	}
 	var wg sync.WaitGroup
 	for w := range 2 {
 		random := rand.New(rand.NewPCG(uint64(w), 31))
 		wg.Go(func() {
 			for range 600 {
-				u := widget(random, random.IntN(50))
+				u := randomWidget(random, random.IntN(50))
 				if random.IntN(5) == 0 {
 					remove(t, s, u)
 				} else {
@@ -174,7 +174,7 @@ func TestConcurrentAccess(t *testing.T) {
 	}
 	wg.Go(func() {
 		for round := range 40 {
-			index := extra[round%len(extra)]
+			index := extraIndexes[round%len(extraIndexes)]
 			if err := s.AddIndexes(indexers.CompileIndexes(index)); err != nil {
 				t.Error(err)
 			}
@@ -185,13 +185,13 @@ func TestConcurrentAccess(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			var last int64 = -100
+			var previous int64 = -100
 			for _, u := range r.Objects() {
 				weight, _, _ := unstructured.NestedInt64(u.Object, "spec", "weight")
-				if weight < last {
-					t.Errorf("weight %d comes after %d, want ascending weights", weight, last)
+				if weight < previous {
+					t.Errorf("weight %d comes after %d, want ascending weights", weight, previous)
 				}
-				last = weight
+				previous = weight
 			}
 			s.RemoveIndexes(index.Name)
 		}
@@ -208,7 +208,7 @@ func TestConcurrentAccess(t *testing.T) {
 					return
 				}
 				for k, u := range result.All() {
-					if !holds(u) || key(u) != k {
+					if !holds(u) || keyOf(u) != k {
 						t.Errorf("Query of %s returned %s, which does not match or has another key", q, k)
 					}
 				}
@@ -222,7 +222,7 @@ func TestConcurrentAccess(t *testing.T) {
 	wg.Wait()
 	if names := s.Snapshot().IndexNames(); slices.ContainsFunc(names,
 		func(n string) bool { return n == "extra0" }) {
-		t.Errorf("indexes after the removal of extra0 = %v", names)
+		t.Errorf("indexes after the removal of extra0 = %v, want no extra0", names)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestFewObjectsAndALongRange(t *testing.T) {
 			if i%150 == 0 {
 				team = "edge"
 			}
-			objects = append(objects, simple(fmt.Sprintf("a/w%03d", i), team, int64(i), "gold"))
+			objects = append(objects, newWidget(fmt.Sprintf("a/w%03d", i), team, int64(i), "gold"))
 		}
 		put(t, s, objects...)
 		querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// handlerCaller calls handlers like an informer.
+// handlerCaller is an informer whose handler the test calls.
 type handlerCaller struct {
 	cache.ResourceEventHandler
 	failsToAdd, removed bool
@@ -45,7 +45,8 @@ type syncedRegistration struct {
 
 func (syncedRegistration) HasSynced() bool { return true }
 
-// subscribe returns the caller of a subscription's handler, and the events that the subscription sends.
+// subscribe subscribes to a query at an informer whose handler the test calls. It returns this informer and
+// the events of the subscription.
 func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	t.Helper()
 	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
@@ -53,7 +54,7 @@ func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 		t.Fatal(err)
 	}
 	caller, events := &handlerCaller{}, &[]query.Event{}
-	s, err := query.Subscribe(caller, matcher.At(modelNow), func(e query.Event) {
+	s, err := query.Subscribe(caller, matcher.WithNow(modelNow), func(e query.Event) {
 		*events = append(*events,
 			e)
 	})
@@ -88,14 +89,14 @@ func eventTexts(events []query.Event) []string {
 // matches.
 func TestSubscription(t *testing.T) {
 	h, events := subscribe(t, query.And(query.Eq("team", "edge"), query.Greater("weight", "5")))
-	light, heavy, otherTeam := simple("a/x", "edge", 1, nil), simple("a/x", "edge", 7, nil), simple("a/y",
+	light, heavy, otherTeam := newWidget("a/x", "edge", 1, nil), newWidget("a/x", "edge", 7, nil), newWidget("a/y",
 		"core", 9, nil)
 	recreated := heavy.DeepCopy()
 	recreated.SetUID(types.UID("another"))
 	h.OnAdd(heavy, true)
 	h.OnAdd(otherTeam, true)
 	h.OnUpdate(otherTeam, otherTeam)
-	heavier := simple("a/x", "edge", 8, nil)
+	heavier := newWidget("a/x", "edge", 8, nil)
 	h.OnUpdate(heavy, heavier)
 	h.OnUpdate(heavier, light)
 	h.OnUpdate(light, light)
@@ -133,7 +134,7 @@ func TestSubscription(t *testing.T) {
 // TestSubscriptionToAShard verifies that an object that leaves the shard is Deleted, but not Gone.
 func TestSubscriptionToAShard(t *testing.T) {
 	h, events := subscribe(t, query.Eq("team", "edge"))
-	matching, other := simple("a/x", "edge", 1, nil), simple("a/y", "core", 1, nil)
+	matching, other := newWidget("a/x", "edge", 1, nil), newWidget("a/y", "core", 1, nil)
 	handler, ok := h.ResourceEventHandler.(sharding.LeftShardHandler)
 	if !ok {
 		t.Fatal("the handler does not implement LeftShardHandler")
@@ -150,11 +151,11 @@ func TestSubscriptionToAShard(t *testing.T) {
 	}
 }
 
-// TestSubscriptionRepeats verifies that an update causes an event only if the resource version or the content
-// has changed.
-func TestSubscriptionRepeats(t *testing.T) {
+// TestSubscriptionSkipsRepeats verifies that an update causes an event only if the resource version or the
+// content has changed.
+func TestSubscriptionSkipsRepeats(t *testing.T) {
 	widgetAt := func(version string, weight int64) *unstructured.Unstructured {
-		u := simple("a/x", "edge", weight, nil)
+		u := newWidget("a/x", "edge", weight, nil)
 		u.SetUID("one")
 		u.SetResourceVersion(version)
 		return u
@@ -186,7 +187,7 @@ func TestSubscriptionRepeats(t *testing.T) {
 	}
 }
 
-// meta returns the metadata of a typed copy of the object.
+// meta returns the metadata of the object a/x.
 func meta(version string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "a", Name: "x", UID: "one", ResourceVersion: version}
 }
@@ -239,9 +240,9 @@ func TestSubscriptionMatchesModel(t *testing.T) {
 
 // changeRandomly creates, updates or deletes one of the objects and calls the handler.
 func changeRandomly(random *rand.Rand, objects map[string]*unstructured.Unstructured, h *handlerCaller) {
-	next := widget(random, random.IntN(4))
+	next := randomWidget(random, random.IntN(4))
 	next.SetUID(types.UID(fmt.Sprint(random.IntN(3))))
-	k := key(next)
+	k := keyOf(next)
 	switch old := objects[k]; {
 	case old == nil:
 		h.OnAdd(next, false)

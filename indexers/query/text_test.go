@@ -19,7 +19,7 @@ func TestTextRoundTrip(t *testing.T) {
 		"\x00", "a,b", "x/"}
 	var objects []*unstructured.Unstructured
 	for i, class := range specialTexts {
-		objects = append(objects, simple("a/b"+string(rune('a'+i)), class, int64(i), class))
+		objects = append(objects, newWidget("a/b"+string(rune('a'+i)), class, int64(i), class))
 	}
 	querier := newCacheQuerier(t, objects...)
 	random := rand.New(rand.NewPCG(5, 6))

@@ -24,7 +24,7 @@ func newNumberedQuerier(t testing.TB, objects, fewCount int) (*query.Querier, qu
 		if i%(objects/fewCount) == 0 {
 			team = "few"
 		}
-		u := simple(fmt.Sprintf("a/w%05d", i), team, int64(objects-i), "gold")
+		u := newWidget(fmt.Sprintf("a/w%05d", i), team, int64(objects-i), "gold")
 		u.Object["spec"].(m)["hosts"] = []any{fmt.Sprintf("h%d", i)}
 		u.Object["status"] = m{"notAfter": "2026-01-01T00:00:00Z"}
 		all = append(all, u)
@@ -87,7 +87,7 @@ func TestUnproductiveWalksStop(t *testing.T) {
 		if i >= objects-200 { // the last in the order
 			team = "few"
 		}
-		put(t, s, simple(fmt.Sprintf("a/w%05d", i), team, int64(i), "gold"))
+		put(t, s, newWidget(fmt.Sprintf("a/w%05d", i), team, int64(i), "gold"))
 	}
 	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
 	for _, descending := range []bool{false, true} {

@@ -32,7 +32,7 @@ func TestDroppedFields(t *testing.T) {
 		_, err = g.Add(references.InformerSource{Type: certificates, References: parseReferences(t),
 			Informer: informer})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("Add() = %v, want %s", err, want)
+			t.Errorf("Add of an informer with %+v: got the error %v, want %q", o, err, want)
 		}
 		g.Close()
 	}

@@ -41,18 +41,18 @@ spec:
 	}
 	close(certificates.synced)
 	close(issuers.synced)
-	named := func(name string, spec map[string]any) *unstructured.Unstructured {
+	newObject := func(name string, spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"namespace": "prod", "name": name}, "spec": spec}}
 	}
-	certificates.handler.OnAdd(named("shop",
+	certificates.handler.OnAdd(newObject("shop",
 		map[string]any{"issuerRef": map[string]any{"name": "ca"}}), false)
 	waitForSync(graph)
 	for _, r := range graph.Dangling() {
 		fmt.Println(r)
 	}
 	var handler cache.ResourceEventHandler = issuers.handler
-	handler.OnAdd(named("ca", nil), false)
+	handler.OnAdd(newObject("ca", nil), false)
 	ca := references.Object{Group: "cert-manager.io", Kind: "Issuer", Namespace: "prod", Name: "ca"}
 	fmt.Println(graph.Stats().Dangling, graph.To(ca))
 	// Output:

@@ -47,7 +47,7 @@ func parseReferences(t testing.TB) []*indexers.Reference {
 	return c.Resources[0].References
 }
 
-// handlerCaller is an informer whose events are calls of its handler by the test.
+// handlerCaller is an informer whose handler the test calls.
 type handlerCaller struct {
 	cache.ResourceEventHandlerRegistration
 	handler    cache.ResourceEventHandler
@@ -77,8 +77,8 @@ func (h *handlerCaller) Synced() <-chan struct{} { return h.synced }
 
 type m = map[string]any
 
-// object returns an object of a type.
-func object(typ references.Type, namespace, name, uid string, spec m) *unstructured.Unstructured {
+// newObject returns an object of a type with the given .spec.
+func newObject(typ references.Type, namespace, name, uid string, spec m) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: m{"apiVersion": "v1", "kind": typ.Kind,
 		"metadata": m{"name": name, "uid": uid}, "spec": spec}}
 	if typ.Group != "" {

@@ -57,13 +57,13 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 	issuer, _ := addSource(t, graph, references.InformerSource{Type: issuers})
 	other, _ := addSource(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
 		Resource: "issuers", Kind: "Issuer", Namespaced: true}})
-	secret.handler.OnAdd(withOwner(object(secrets, "a", "s", "u-s", nil), issuers, "ca", "u-1"), false)
-	other.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
+	secret.handler.OnAdd(withOwner(newObject(secrets, "a", "s", "u-s", nil), issuers, "ca", "u-1"), false)
+	other.handler.OnAdd(newObject(issuers, "a", "ca", "u-1", nil), false)
 	want := []string{"Secret a/s owners → Issuer.cert-manager.io a/ca (dangling)"}
 	if diff := cmp.Diff(want, formatReferences(graph.Dangling())); diff != "" {
 		t.Errorf("Dangling without the owner (-want +got):\n%s", diff)
 	}
-	issuer.handler.OnAdd(object(issuers, "a", "ca", "u-2", nil), false)
+	issuer.handler.OnAdd(newObject(issuers, "a", "ca", "u-2", nil), false)
 	if diff := cmp.Diff(want, formatReferences(graph.Dangling())); diff != "" {
 		t.Errorf("Dangling with an owner of another UID (-want +got):\n%s", diff)
 	}
@@ -81,7 +81,7 @@ func TestOwnersAreOfOneUID(t *testing.T) {
 		""); len(to) > 0 {
 		t.Errorf("another UID: KeysReferredBy = %v, want none", to)
 	}
-	issuer.handler.OnUpdate(nil, object(issuers, "a", "ca", "u-1", nil))
+	issuer.handler.OnUpdate(nil, newObject(issuers, "a", "ca", "u-1", nil))
 	if got := formatReferences(graph.Dangling()); len(got) > 0 {
 		t.Errorf("Dangling once the owner has the UID = %v, want none", got)
 	}
@@ -104,12 +104,12 @@ func TestReferenceWithoutNamespace(t *testing.T) {
 	roots, _ := addSource(t, graph, references.InformerSource{Type: references.Type{Group: "example.com",
 		Resource: "roots",
 		Kind:     "Root"}, References: parseReferences(t)})
-	root := object(clusterIssuers, "", "r", "u",
+	root := newObject(clusterIssuers, "", "r", "u",
 		m{"secretName": "s", "issuerRef": m{"name": "ca", "kind": "ClusterIssuer"}})
 	roots.handler.OnAdd(root, false)
 	secret, _ := addSource(t, graph, references.InformerSource{Type: secrets})
 	addSource(t, graph, references.InformerSource{Type: clusterIssuers})
-	secret.handler.OnAdd(object(secrets, "a", "s", "u-s", nil), false)
+	secret.handler.OnAdd(newObject(secrets, "a", "s", "u-s", nil), false)
 	want := []string{"Root.example.com r issuer → ClusterIssuer.cert-manager.io ca (dangling)"}
 	if diff := cmp.Diff(want, formatReferences(graph.Dangling())); diff != "" {
 		t.Errorf("Dangling (-want +got):\n%s", diff)
@@ -153,7 +153,7 @@ func TestUnknownIsNotDangling(t *testing.T) {
 		graph := references.New()
 		certs, _ := addSource(t, graph, references.InformerSource{Type: certificates,
 			References: parseReferences(t)})
-		certs.handler.OnAdd(object(certificates, "a", "c", "u", spec), false)
+		certs.handler.OnAdd(newObject(certificates, "a", "c", "u", spec), false)
 		if test.target != nil {
 			_, stop := addSource(t, graph, *test.target)
 			defer stop()
@@ -177,7 +177,7 @@ func TestSubscription(t *testing.T) {
 		certs, _ := addSource(t, graph, references.InformerSource{Type: certificates,
 			References: parseReferences(t)})
 		issuer, stop := addSource(t, graph, references.InformerSource{Type: issuers})
-		cert := object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}})
+		cert := newObject(certificates, "a", "c", "u", m{"issuerRef": m{"name": "ca"}})
 		certs.handler.OnAdd(cert, false)
 		var got []string
 		s, err := graph.Subscribe(func(e references.Event) {
@@ -186,7 +186,7 @@ func TestSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		expect := func(want ...string) {
+		expectEvents := func(want ...string) {
 			t.Helper()
 			synctest.Wait()
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -194,22 +194,22 @@ func TestSubscription(t *testing.T) {
 			}
 			got = nil
 		}
-		expect("Startedtrue ca")
-		issuer.handler.OnAdd(object(issuers, "a", "ca", "u-1", nil), false)
-		expect("StoppedTargetFoundfalse ca")
+		expectEvents("Startedtrue ca")
+		issuer.handler.OnAdd(newObject(issuers, "a", "ca", "u-1", nil), false)
+		expectEvents("StoppedTargetFoundfalse ca")
 		_, stopOther := addSource(t, graph, references.InformerSource{Type: issuers}) // has no object ca yet
 		stop()
-		expect("Startedfalse ca")
-		certs.handler.OnUpdate(cert, object(certificates, "a", "c", "u", m{"issuerRef": m{"name": "other"}}))
-		expect("Startedfalse other", "StoppedReferenceGonefalse ca")
+		expectEvents("Startedfalse ca")
+		certs.handler.OnUpdate(cert, newObject(certificates, "a", "c", "u", m{"issuerRef": m{"name": "other"}}))
+		expectEvents("Startedfalse other", "StoppedReferenceGonefalse ca")
 		stopOther()
-		expect("StoppedTargetUnknownfalse other")
+		expectEvents("StoppedTargetUnknownfalse other")
 		_, stop = addSource(t, graph, references.InformerSource{Type: issuers})
-		expect("Startedfalse other")
+		expectEvents("Startedfalse other")
 		s.Stop()
 		s.Stop()
 		stop()
-		expect()
+		expectEvents()
 	})
 }
 
@@ -219,7 +219,7 @@ func TestUnknownTypes(t *testing.T) {
 	defer graph.Close()
 	certs, _ := addSource(t, graph, references.InformerSource{Type: certificates,
 		References: parseReferences(t)})
-	certs.handler.OnAdd(withOwner(object(certificates, "a", "c", "u",
+	certs.handler.OnAdd(withOwner(newObject(certificates, "a", "c", "u",
 		m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
 	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
 	if diff := cmp.Diff(want, graph.UnknownTypes()); diff != "" {
@@ -228,7 +228,7 @@ func TestUnknownTypes(t *testing.T) {
 	_, stop := addSource(t, graph, references.InformerSource{Type: issuers})
 	stop()
 	if diff := cmp.Diff(want[:1], graph.UnknownTypes()); diff != "" {
-		t.Errorf("UnknownTypes after a source of issuers has come and gone (-want +got):\n%s", diff)
+		t.Errorf("UnknownTypes after a source of issuers was added and removed (-want +got):\n%s", diff)
 	}
 	if names := graph.ForType(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
 		"secret"}) || !slices.Equal(names, references.NewTypeGraph(parseReferences(t)).Names()) {
@@ -243,7 +243,7 @@ func TestReferencesWithSlashes(t *testing.T) {
 	defer graph.Close()
 	issuer, _ := addSource(t, graph, references.InformerSource{Type: clusterIssuers,
 		References: parseReferences(t)})
-	issuer.handler.OnAdd(object(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
+	issuer.handler.OnAdd(newObject(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
 	from := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
 	if got := graph.ForType(secrets).KeysReferredBy(from, ""); len(got) != 0 {
 		t.Errorf("KeysReferredBy(%v) = %v, want none", from, got)

@@ -21,7 +21,7 @@ type model struct {
 	sources []*testSource
 }
 
-// testSource is a source of a graph and the objects of which the graph knows.
+// testSource is a source of the graph, with the objects for which the test has called its handler.
 type testSource struct {
 	references.InformerSource
 	handlers *handlerCaller
@@ -87,7 +87,7 @@ func (m *model) resolve(to references.Object) (references.Object, references.Sta
 				state = references.Dangling
 			}
 		}
-		if isTypeKnown || m.isKnown(typ) {
+		if isTypeKnown || m.hadSource(typ) {
 			to.Resource, to.Kind = typ.Resource, typ.Kind
 			if !typ.Namespaced {
 				to.Namespace = ""
@@ -114,10 +114,10 @@ func (m *model) hasOtherUID(to references.Object) bool {
 	return found
 }
 
-// knownTypes has the types that ever had a source.
+// knownTypes has the types that have or had a source.
 var knownTypes map[references.Type]bool
 
-func (m *model) isKnown(typ references.Type) bool { return knownTypes[typ] }
+func (m *model) hadSource(typ references.Type) bool { return knownTypes[typ] }
 
 // matching returns the sorted texts of the selected references, without duplicates.
 func (m *model) matching(selects func(references.Reference) bool) []string {
@@ -186,7 +186,7 @@ func runHistory(t *testing.T, random *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &historyGenerator{random: random, graph: graph, declared: parseReferences(t)}
+	h := &historyGenerator{random: random, graph: graph, certificateReferences: parseReferences(t)}
 	for step := range 250 {
 		operation := h.step(t)
 		synctest.Wait()
@@ -226,14 +226,14 @@ func runHistory(t *testing.T, random *rand.Rand) {
 
 type historyGenerator struct {
 	model
-	random   *rand.Rand
-	graph    *references.Graph
-	declared []*indexers.Reference
+	random                *rand.Rand
+	graph                 *references.Graph
+	certificateReferences []*indexers.Reference
 }
 
 func (h *historyGenerator) pick(list ...string) string { return list[h.random.IntN(len(list))] }
 
-// randomObject returns an object that can exist.
+// randomObject returns the type, the namespace and the name of a random object, which may not exist.
 func (h *historyGenerator) randomObject() references.Object {
 	typ := []references.Type{certificates, issuers, clusterIssuers, secrets}[h.random.IntN(4)]
 	o := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
@@ -277,7 +277,7 @@ func (h *historyGenerator) addSource(t *testing.T) string {
 	v.Type = []references.Type{certificates, certificates, issuers, clusterIssuers, secrets}[h.random.IntN(5)]
 	v.Informer = v.handlers
 	if v.Type == certificates {
-		v.References = h.declared
+		v.References = h.certificateReferences
 	}
 	v.HasSelector = h.random.IntN(5) == 0
 	if h.random.IntN(4) == 0 && v.Type.Namespaced {
@@ -293,7 +293,7 @@ func (h *historyGenerator) addSource(t *testing.T) string {
 	return "add " + v.Type.Resource
 }
 
-// write changes an object of a source, and calls the handler.
+// write creates, changes or deletes an object of a source, calls the handler, and returns a description.
 func (h *historyGenerator) write(v *testSource) string {
 	namespace := ""
 	if v.Type.Namespaced {
@@ -313,7 +313,7 @@ func (h *historyGenerator) write(v *testSource) string {
 		}
 		return fmt.Sprintf("delete %s %s", v.Type.Resource, at.Key())
 	}
-	next := object(v.Type, namespace, at.Name, h.pick("u1", "u2"), m{})
+	next := newObject(v.Type, namespace, at.Name, h.pick("u1", "u2"), m{})
 	spec := next.Object["spec"].(m)
 	if h.random.IntN(4) > 0 {
 		ref := m{"name": h.pick("x", "y", "z")}

@@ -20,7 +20,7 @@ func TestShard(t *testing.T) {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	server := apitest.New(t, apitest.Type{GVR: gvr, Kind: "Secret", Namespaced: true})
 	halves := sharding.Split(2)
-	in := object(secrets, "a", "in", "", nil)
+	in := newObject(secrets, "a", "in", "", nil)
 	for n := 0; !halves[0].Contains(sharding.Hash(string(in.GetUID()))); n++ {
 		in.SetUID(types.UID(fmt.Sprintf("%d-u-in", n)))
 	}

@@ -27,7 +27,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 		}
 	}
 	replace := func(name string) { must(os.Rename(name+".new", name)) }
-	swap := func(name string) {
+	replaceFirst := func(name string) {
 		write(t, first+".new", configWith(name))
 		replace(first)
 	}
@@ -41,8 +41,8 @@ func TestFilesAreReadTogether(t *testing.T) {
 	}
 	text := strings.NewReplacer("name: test", "name: second", "name: w",
 		"name: other").Replace(configWith("x"))
-	// feed writes text to each reader of the second file. Before each of the first writes it replaces the
-	// first file.
+	// writePipes writes text to each reader of the second file. Before its first writes, it replaces the
+	// first file: one config of swaps for each write.
 	writePipes := func(swaps ...string) (stop func()) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -60,7 +60,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 					return
 				}
 				if len(swaps) > 0 {
-					swap(swaps[0])
+					replaceFirst(swaps[0])
 					swaps = swaps[1:]
 				}
 				pipe = newPipe()
@@ -76,7 +76,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 			must(r.Close())
 		}
 	}
-	swap("a")
+	replaceFirst("a")
 	stop := writePipes()
 	var applied []string
 	w, err := reload.New(t.Context(), reload.Options{Files: []string{first, second},
@@ -88,7 +88,7 @@ func TestFilesAreReadTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	swap("b")
+	replaceFirst("b")
 	stop = writePipes("c")
 	o := w.Reload(t.Context())
 	stop()

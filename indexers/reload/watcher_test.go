@@ -275,9 +275,9 @@ func TestHugeFile(t *testing.T) {
 // TestPoll verifies that polling finds a change that sends no event: a write through a hard link in another
 // folder.
 func TestPoll(t *testing.T) {
-	file, linkTarget := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
+	file, hardLink := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, file, configWith("a"))
-	if err := os.Link(file, linkTarget); err != nil {
+	if err := os.Link(file, hardLink); err != nil {
 		t.Fatal(err)
 	}
 	outcomes := make(chan reload.Outcome, 100)
@@ -292,7 +292,7 @@ func TestPoll(t *testing.T) {
 	go func() { done <- w.Run(ctx) }() // ended by cancel
 	s := &fixture{T: t, watcher: w, outcomes: outcomes}
 	for _, name := range []string{"b", "c"} {
-		write(t, linkTarget, configWith(name))
+		write(t, hardLink, configWith(name))
 		s.expectIndexes(name)
 	}
 	cancel()

@@ -8,8 +8,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// reflected is a row without UnmarshalJSON.
-type reflected Row
+// rowWithoutUnmarshaler is a row without UnmarshalJSON.
+type rowWithoutUnmarshaler Row
 
 func TestRowUnmarshalJSON(t *testing.T) {
 	want := Row{Namespace: "n", Name: "é\"", Labels: map[string]string{"a": "b"},
@@ -20,7 +20,7 @@ func TestRowUnmarshalJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got Row
-		var stock reflected
+		var stock rowWithoutUnmarshaler
 		if err := got.UnmarshalJSON(text); err != nil {
 			t.Error(err)
 		}
@@ -28,12 +28,12 @@ func TestRowUnmarshalJSON(t *testing.T) {
 			t.Error(err)
 		}
 		if !cmp.Equal(got, want) || !cmp.Equal(got, Row(stock)) {
-			t.Errorf("%s is decoded as %v, with apimachinery as %v", text, got, stock)
+			t.Errorf("UnmarshalJSON(%s) = %v, with apimachinery %v, want %v", text, got, stock, want)
 		}
 	}
 	for _, text := range []string{"", `[]`, `{"name":"a"`, `{"name":"a"}`, `{"name":"a","cells":1}`} {
 		if err := new(Row).UnmarshalJSON([]byte(text)); err == nil {
-			t.Errorf("%q is decoded", text)
+			t.Errorf("UnmarshalJSON(%q) succeeded, want an error", text)
 		}
 	}
 }
@@ -51,7 +51,7 @@ func BenchmarkRow(b *testing.B) {
 	})
 	b.Run("reflection", func(b *testing.B) {
 		for b.Loop() {
-			if err := utiljson.Unmarshal(text, new(reflected)); err != nil {
+			if err := utiljson.Unmarshal(text, new(rowWithoutUnmarshaler)); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -166,7 +166,7 @@ func (f *fixture) deleteEnvironment(name string) {
 	f.must(f.cluster.Client().Resource(environments).Delete(f.Context(), name, metav1.DeleteOptions{}))
 }
 
-// stream is a watch, read line by line.
+// stream reads the lines of a watch.
 type stream struct {
 	t     *testing.T
 	body  io.ReadCloser

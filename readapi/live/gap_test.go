@@ -25,8 +25,8 @@ func (f *fixture) changeOtherType(name string) {
 	}}))
 }
 
-// answerGapChecks counts the short watches of environments. If answer is set, it responds to them with
-// answer.
+// answerGapChecks returns a function that counts the short watches of environments, with which the server
+// checks whether it missed changes. If answer is set, it responds to them.
 func answerGapChecks(cluster *testcluster.Cluster, answer testcluster.Effect) func() int {
 	var count atomic.Int32
 	cluster.Faults().Add(testcluster.Fault{
@@ -92,7 +92,7 @@ func TestClientsOfAnEarlierProcess(t *testing.T) {
 
 	s := newFixtureOf(t, earlier.cluster, Options{FreshTimeout: time.Minute}) // the machine may be busy
 	h := s.server.cacheOf(environments.GroupResource()).informer.History()
-	if h.Oldest <= number(versions[2]) {
+	if h.Oldest <= parseVersion(versions[2]) {
 		t.Fatalf("the history begins at %d, want later than the clients' versions %v", h.Oldest, versions)
 	}
 	gapChecks := answerGapChecks(s.cluster, nil)
@@ -150,8 +150,8 @@ func TestClientsThatMissedChanges(t *testing.T) {
 	if err := json.Unmarshal(got.Body.Bytes(), &status); err != nil || got.Code != http.StatusGone {
 		t.Fatalf("the next page = %d %s, want 410", got.Code, got.Body)
 	}
-	rest, present := s.page("?continue="+url.QueryEscape(status.Metadata.Continue)), s.page("")
-	if !slices.Equal(rest.Items, present.Items[len(firstPage.Items):]) {
+	rest, latest := s.page("?continue="+url.QueryEscape(status.Metadata.Continue)), s.page("")
+	if !slices.Equal(rest.Items, latest.Items[len(firstPage.Items):]) {
 		t.Errorf("the inconsistent page = %v, want the latest objects", rest)
 	}
 	if n := gapChecks(); n != 1 {
@@ -159,21 +159,21 @@ func TestClientsThatMissedChanges(t *testing.T) {
 	}
 }
 
-// TestClientsForgottenByServer verifies that the changes since a version are requested once if the API server
-// no longer has them.
-func TestClientsForgottenByServer(t *testing.T) {
+// TestVersionsForgottenByServer verifies that the changes since a version are requested once if the API
+// server no longer has them.
+func TestVersionsForgottenByServer(t *testing.T) {
 	before := newFixture(t, Options{})
 	old := before.writeEnvironment("e", "dev").GetResourceVersion()
 	before.awaitVersion(before.writeEnvironment("e", "prod"))
 	before.changeOtherType("one")
 	s := newFixtureOf(t, before.cluster, Options{})
-	questions := answerGapChecks(s.cluster, testcluster.ExpiredEvent())
+	gapChecks := answerGapChecks(s.cluster, testcluster.ExpiredEvent())
 	for range 3 {
 		if got := s.watchResult(old); !strings.Contains(got, `"code":410`) {
 			t.Errorf("a watch from a forgotten version gets %s, want 410", got)
 		}
 	}
-	if n := questions(); n != 1 {
+	if n := gapChecks(); n != 1 {
 		t.Errorf("%d requests to the API server, want 1", n)
 	}
 }

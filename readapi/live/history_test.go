@@ -59,7 +59,7 @@ func (w *writer) step() {
 	case n < 70:
 		stage := fmt.Sprint("s", w.random.IntN(1000))
 		o := w.writeEnvironment(name, stage)
-		w.written[number(o.GetResourceVersion())] = name + " " + stage
+		w.written[parseVersion(o.GetResourceVersion())] = name + " " + stage
 	case n < 93:
 		err := w.cluster.Client().Resource(environments).Delete(w.Context(), name, deleteOptions)
 		if err != nil && !strings.Contains(err.Error(), "not found") {
@@ -115,7 +115,7 @@ func (w *writer) check(r *reader) {
 // listSegment is a list and the watches that continue from it.
 type listSegment struct {
 	from, to  uint64
-	delivered map[uint64]string // stages by resource version
+	delivered map[uint64]string // names and stages by resource version
 }
 
 // reader lists and watches, as a client does.
@@ -171,7 +171,7 @@ func (r *reader) list() bool {
 	for _, o := range list.Items {
 		r.observed[o.Metadata.Name] = o.Metadata.ResourceVersion
 	}
-	at := number(list.Metadata.ResourceVersion)
+	at := parseVersion(list.Metadata.ResourceVersion)
 	r.segments = append(r.segments, &listSegment{from: at, to: at, delivered: map[uint64]string{}})
 	return true
 }
@@ -215,7 +215,7 @@ func (r *reader) watch() bool {
 }
 
 func (r *reader) apply(segment *listSegment, kind string, o environment) {
-	name, version := o.Metadata.Name, number(o.Metadata.ResourceVersion)
+	name, version := o.Metadata.Name, parseVersion(o.Metadata.ResourceVersion)
 	previous := r.observed[name]
 	if version <= segment.to && kind != "BOOKMARK" || version < segment.to {
 		r.Errorf("received %s %s of version %d after version %d", kind, name, version, segment.to)

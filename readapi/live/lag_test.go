@@ -78,7 +78,7 @@ func TestWatchReportsLateEvents(t *testing.T) {
 	bookmarks := s.watch(environmentsPath +
 		"?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" + first.GetResourceVersion())
 	if e, _ := bookmarks.next(); e.Type != "BOOKMARK" ||
-		number(e.Object.Metadata.ResourceVersion) >= number(brief.GetResourceVersion()) {
+		parseVersion(e.Object.Metadata.ResourceVersion) >= parseVersion(brief.GetResourceVersion()) {
 		t.Errorf("the watch sent %+v, want a bookmark before the version of the late change", e)
 	}
 	open()

@@ -43,25 +43,25 @@ func TestWaitingEnds(t *testing.T) {
 	s.must(s.server.AddType(informer))
 	done := make(chan error, 1)
 	wait := func(gvr schema.GroupVersionResource) {
-		begun := make(chan struct{})
+		started := make(chan struct{})
 		go func() { // ends with the next step
-			close(begun)
+			close(started)
 			done <- s.server.WaitForSync(context.Background(), gvr.GroupResource())
 		}()
-		<-begun
+		<-started
 	}
 	wait(absent)
 	s.server.RemoveType(absent.GroupResource())
 	if err := <-done; err == nil {
 		t.Error("WaitForSync() of a dropped type succeeded, want an error")
 	}
-	workload, err := s.factory.ForResource(workloads)
+	workloadsInformer, err := s.factory.ForResource(workloads)
 	s.must(err)
 	later := workloads.GroupResource().WithVersion("v0") // this version does not exist
 	informer, err = s.factory.ForResource(later)
 	s.must(err)
 	s.must(s.server.AddType(informer))
 	wait(workloads)
-	s.must(s.server.AddType(workload))
+	s.must(s.server.AddType(workloadsInformer))
 	s.must(<-done)
 }

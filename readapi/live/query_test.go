@@ -77,8 +77,8 @@ func TestQuery(t *testing.T) {
 		t.Errorf("the values are %+v and the groups %+v, want at least one group per value", values.Values,
 			groups.Groups)
 	}
-	some, _ := s.query("payments", "q", "port=8080", "keys", "true")
-	for _, key := range some.Keys {
+	inNamespace, _ := s.query("payments", "q", "port=8080", "keys", "true")
+	for _, key := range inNamespace.Keys {
 		if !strings.HasPrefix(key, "payments/") {
 			t.Errorf("the query returned the key %s, want only the namespace payments", key)
 		}
@@ -88,7 +88,7 @@ func TestQuery(t *testing.T) {
 	}
 	if labelled, _ := s.query("", "labelSelector", "demo.crdcache.dev/team=checkout", "scan", "true", "keys",
 		"true"); len(labelled.Keys) == 0 {
-		t.Error("no keys for the label selector")
+		t.Error("the label selector selects no keys, want at least one")
 	}
 }
 
@@ -107,7 +107,7 @@ func TestInvalidQueries(t *testing.T) {
 		"measure":            {"compute", "x"},
 	} {
 		if _, got := s.query("", parameters...); !strings.Contains(got, want) {
-			t.Errorf("%q is answered with %q, without %q", parameters, got, want)
+			t.Errorf("the error of the query %q = %q, want %q", parameters, got, want)
 		}
 	}
 	for path, want := range map[string]int{
@@ -117,36 +117,36 @@ func TestInvalidQueries(t *testing.T) {
 		QueryPath("", "v1", "", "namespaces"):       http.StatusOK,
 	} {
 		if w := get(t, s.server, path); w.Code != want {
-			t.Errorf("%s = %d, want an error status: %s", path, w.Code, w.Body)
+			t.Errorf("%s = %d, want %d: %s", path, w.Code, want, w.Body)
 		}
 	}
 }
 
-// TestQueryIsFollowed verifies that a watch of a query sends an event when an object begins or ceases to
+// TestWatchOfQuery verifies that a watch of a query sends an event when an object begins or ceases to
 // match.
-func TestQueryIsFollowed(t *testing.T) {
+func TestWatchOfQuery(t *testing.T) {
 	s := newFixture(t, Options{})
 	s.writeEnvironment("in", "moon")
 	s.writeEnvironment("out", "earth")
 	watch := s.watch(QueryPath(demoGroup, "v1", "", "environments") +
 		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan" +
 		"&allowWatchBookmarks=true&q=" + url.QueryEscape(`where("@.spec.stage == \"moon\"")`))
-	expect := func(want string) {
+	expectEvent := func(want string) {
 		t.Helper()
 		if e, _ := watch.next(); e.Type+" "+e.Object.Metadata.Name != want {
 			t.Errorf("the watch sent %s %s, want %s", e.Type, e.Object.Metadata.Name, want)
 		}
 	}
-	expect("ADDED in")
-	expect("BOOKMARK ")
+	expectEvent("ADDED in")
+	expectEvent("BOOKMARK ")
 	s.writeEnvironment("out", "mars")
 	s.writeEnvironment("out", "moon")
-	expect("ADDED out")
+	expectEvent("ADDED out")
 	s.writeEnvironment("in", "mars")
-	expect("DELETED in")
+	expectEvent("DELETED in")
 	s.deleteEnvironment("in")
 	s.deleteEnvironment("out")
-	expect("DELETED out")
+	expectEvent("DELETED out")
 }
 
 // stageExpression fails on broken environments.
@@ -162,8 +162,8 @@ func (stageExpression) Eval(_ context.Context, object map[string]any) (any, erro
 
 func (stageExpression) String() string { return "stage" }
 
-// TestFailedExpressionEndsWatch verifies that a watch of a query ends with an error when the expression fails
-// on an object, before or after its begin.
+// TestFailedExpressionEndsWatch verifies that a watch of a query ends with an error if the expression fails
+// on an initial object or on a changed object.
 func TestFailedExpressionEndsWatch(t *testing.T) {
 	expression.SetCompiler(func(string) (expression.Expression, error) { return stageExpression{}, nil })
 	s := newFixture(t, Options{})

@@ -67,7 +67,7 @@ func TestStaleDiscovery(t *testing.T) {
 	})
 	s.must(err)
 	s.runReconciler(ctx, cancel, tracker, reconciler)
-	expect := func(wants ...string) {
+	expectServed := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
 			select {
@@ -80,11 +80,11 @@ func TestStaleDiscovery(t *testing.T) {
 			}
 		}
 	}
-	expect("environments", "releases", "routes", "workloads")
+	expectServed("environments", "releases", "routes", "workloads")
 	if _, ok := reconciler.Type(crd.GVR.GroupResource()); ok {
-		t.Error("the reconciler serves a type that may not exist")
+		t.Error("the reconciler serves customresourcedefinitions while discovery is stale, want it not to")
 	}
 	staleServer.isStale.Store(false)
 	tracker.Refresh()
-	expect("customresourcedefinitions")
+	expectServed("customresourcedefinitions")
 }

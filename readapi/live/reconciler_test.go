@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// gadgets returns the definition of a type with the versions. The first one is the storage version.
-func gadgets(versions ...string) *unstructured.Unstructured {
+// gadgetsDefinition returns the CRD of gadgets with these versions. The first one is the storage version.
+func gadgetsDefinition(versions ...string) *unstructured.Unstructured {
 	var versionSpecs []any
 	for i, name := range versions {
 		versionSpecs = append(versionSpecs, map[string]any{
@@ -51,7 +51,7 @@ func TestReconciler(t *testing.T) {
 	selection, err := discovery.NewSelection("*."+demoGroup, "namespaces", "secrets", "later.example.com")
 	s.must(err)
 	changes := make(chan string)
-	record := func(text string) {
+	report := func(text string) {
 		select {
 		case changes <- text:
 		case <-ctx.Done():
@@ -66,42 +66,42 @@ func TestReconciler(t *testing.T) {
 			return nil
 		}},
 		OnServed: func(r discovery.Resource) {
-			record("kept " +
+			report("kept " +
 				r.String())
-		}, OnDropped: func(r discovery.Resource) { record("dropped " + r.String()) },
-		OnRejected: func(name string, why error) { record("refused " + name + ": " + why.Error()) },
+		}, OnDropped: func(r discovery.Resource) { report("dropped " + r.String()) },
+		OnRejected: func(name string, why error) { report("refused " + name + ": " + why.Error()) },
 	})
 	s.must(err)
 	s.runReconciler(ctx, cancel, tracker, reconciler)
-	expect := func(wants ...string) {
+	expectReports := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
 			select {
 			case got := <-changes:
 				if !strings.HasPrefix(got, want) {
-					t.Errorf("%q is reported, want %q", got, want)
+					t.Errorf("the reconciler reports %q, want %q", got, want)
 				}
 			case <-t.Context().Done():
-				t.Fatalf("%q is not reported", want)
+				t.Fatalf("timed out waiting until the reconciler reports %q", want)
 			}
 		}
 	}
-	expect("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.",
+	expectReports("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.",
 		"refused later.example.com: ", "refused secrets: not this one")
 	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
-	s.must(cluster.Load(t.Context(), gadgets("v1beta1")))
-	expect("kept gadgets.v1beta1.")
+	s.must(cluster.Load(t.Context(), gadgetsDefinition("v1beta1")))
+	expectReports("kept gadgets.v1beta1.")
 	s.must(s.server.WaitForSync(t.Context(), gr))
-	if widget, ok := reconciler.Type(gr); !ok || widget.GVR.Version != "v1beta1" ||
+	if gadget, ok := reconciler.Type(gr); !ok || gadget.GVR.Version != "v1beta1" ||
 		len(reconciler.Types()) != 5 ||
 		!reconciler.Reconciled() {
 		t.Errorf("the served types are %v and the widget type is %+v, want 5 types and v1beta1",
-			reconciler.Types(), widget)
+			reconciler.Types(), gadget)
 	}
-	s.must(cluster.Load(t.Context(), gadgets("v1beta1", "v1")))
-	expect("dropped gadgets.v1beta1.", "kept gadgets.v1.")
+	s.must(cluster.Load(t.Context(), gadgetsDefinition("v1beta1", "v1")))
+	expectReports("dropped gadgets.v1beta1.", "kept gadgets.v1.")
 	s.must(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
-	expect("dropped gadgets.v1.")
+	expectReports("dropped gadgets.v1.")
 	if _, ok := reconciler.Type(gr); ok || s.server.Serves(gr) {
 		t.Error("a deleted type is still served")
 	}

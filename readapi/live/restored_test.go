@@ -78,11 +78,11 @@ func TestRestoredServer(t *testing.T) {
 	if got := get(t, server, path); got.Code != http.StatusServiceUnavailable {
 		t.Errorf("the list before the relist = %d %s, want 503", got.Code, got.Body)
 	}
-	next := informer.History()
+	historyBefore := informer.History()
 	cluster.CloseClientConnections()
-	for now := next; now.Epoch == next.Epoch; now = informer.History() {
+	for history := historyBefore; history.Epoch == historyBefore.Epoch; history = informer.History() {
 		select {
-		case <-now.Next:
+		case <-history.Next:
 		case <-t.Context().Done():
 			t.Fatal("timed out waiting for the informer's relist")
 		}

@@ -149,24 +149,24 @@ func TestIndexesAreFieldSelectors(t *testing.T) {
 		s.must(err)
 		for _, o := range all.Items {
 			ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
-			hasObject := false
+			hasPort := false
 			for _, p := range ports {
-				hasObject = hasObject || fmt.Sprint(p.(map[string]any)["port"]) == "8080"
+				hasPort = hasPort || fmt.Sprint(p.(map[string]any)["port"]) == "8080"
 			}
 			team := o.GetLabels()["demo.crdcache.dev/team"]
 			switch selector {
 			case "port=8080":
-				want += boolToInt(hasObject)
+				want += boolToInt(hasPort)
 			case "port!=8080":
-				want += boolToInt(!hasObject)
+				want += boolToInt(!hasPort)
 			case "port=8080,metadata.namespace=payments":
-				want += boolToInt(hasObject && o.GetNamespace() == "payments")
+				want += boolToInt(hasPort && o.GetNamespace() == "payments")
 			case "team=nobody":
 				want += boolToInt(team == "" || team == "nobody")
 			}
 		}
 		if len(list.Items) != want || selector == "port=8080" && want == 0 {
-			t.Errorf("%s selects %d objects, not %d", selector, len(list.Items), want)
+			t.Errorf("the field selector %s selects %d objects, want %d", selector, len(list.Items), want)
 		}
 	}
 	if _, err := s.client(workloads).List(t.Context(),
@@ -206,8 +206,8 @@ func TestPrunedHeader(t *testing.T) {
 	}
 }
 
-// TestPartialInformersAreRejected verifies that a server rejects informers that select objects, change their
-// form, or have no order of versions.
+// TestPartialInformersAreRejected verifies that a server rejects informers that cache only some objects,
+// store them in another form, or cannot order their versions.
 func TestPartialInformersAreRejected(t *testing.T) {
 	s := newFixture(t, Options{})
 	for name, options := range map[string]dynamicinformer.ResourceOptions{

@@ -93,7 +93,7 @@ func TestUpdatePersisted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			backend, last := &lockedBackend{}, steps[len(steps)-1]
+			backend, lastOptions := &lockedBackend{}, steps[len(steps)-1]
 			lists := func() int {
 				return cluster.Faults().Count(testcluster.Match{Verbs: []string{"watch-list"},
 					Resource: "workloads"})
@@ -111,24 +111,24 @@ func TestUpdatePersisted(t *testing.T) {
 				}
 				u.must(cluster.Client().Resource(workloads).Namespace("storefront").Delete(t.Context(), "search",
 					metav1.DeleteOptions{}))
-				fresh := get(t, u.server, QueryPath(demoGroup, "v1", "", "workloads")+"?count=true")
+				countAnswer := get(t, u.server, QueryPath(demoGroup, "v1", "", "workloads")+"?count=true")
 				objects = u.informer().Snapshot().Len()
-				if _, gone := u.informer().Snapshot().Stored("storefront/search"); fresh.Code != 200 || gone {
-					t.Errorf("the cache is not fresh after %d %s", fresh.Code, fresh.Body)
+				if _, present := u.informer().Snapshot().Stored("storefront/search"); countAnswer.Code != 200 || present {
+					t.Errorf("the cache is not fresh after %d %s", countAnswer.Code, countAnswer.Body)
 				}
 			})
 			loadsBefore, objectsBefore := backend.loads(t)
 			listsBefore := lists()
 			t.Run("restart", func(t *testing.T) {
-				u := newUpdateFixtureOf(t, cluster, backend, byTier, last)
+				u := newUpdateFixtureOf(t, cluster, backend, byTier, lastOptions)
 				if got := u.keys("by=batch"); got != batchKeys {
 					t.Errorf("by=batch: %s, want %s", got, batchKeys)
 				}
 			})
-			loads, loaded := backend.loads(t)
-			if loads, loaded = loads-loadsBefore, loaded-objectsBefore; loads != 1 || loaded != objects ||
-				lists() != listsBefore {
-				t.Errorf("the restart loaded %d objects in %d loads and sent %d lists, want %d, 1 and 0", loaded,
+			loads, loadedObjects := backend.loads(t)
+			if loads, loadedObjects = loads-loadsBefore, loadedObjects-objectsBefore; loads != 1 ||
+				loadedObjects != objects || lists() != listsBefore {
+				t.Errorf("the restart loaded %d objects in %d loads and sent %d lists, want %d, 1 and 0", loadedObjects,
 					loads, lists()-listsBefore, objects)
 			}
 		})

@@ -87,7 +87,7 @@ func (u *updateFixture) blockLists(path string) (unblock func()) {
 
 var noOptions dynamicinformer.ResourceOptions
 
-// settings selects names and caches workloads with an index.
+// settings returns settings that select the types with these names, with these options and this index.
 func (u *updateFixture) settings(index string, options dynamicinformer.ResourceOptions,
 	names ...string) Settings {
 	u.Helper()
@@ -293,7 +293,7 @@ func TestUpdateIsAtomic(t *testing.T) {
 		t.Errorf("%s are served, want environments and workloads", served())
 	}
 	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
-	u.must(u.cluster.Load(t.Context(), gadgets("v1")))
+	u.must(u.cluster.Load(t.Context(), gadgetsDefinition("v1")))
 	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, noOptions, gr.String())))
 	u.awaitServed(gr)
 	u.blockLists("/apis/" + demoGroup + "/v1/gadgets")
@@ -312,7 +312,7 @@ func TestUpdateIsAtomic(t *testing.T) {
 	}
 }
 
-// TestUpdateDuringQueries verifies that each answer is one of either the old or the new indexes.
+// TestUpdateDuringQueries verifies that each answer during updates is from the old or from the new indexes.
 func TestUpdateDuringQueries(t *testing.T) {
 	u := newUpdateFixture(t)
 	name := "workloads." + demoGroup

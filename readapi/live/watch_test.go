@@ -15,8 +15,8 @@ import (
 
 var environmentsPath = "/apis/" + demoGroup + "/v1/environments"
 
-// number parses a resource version. It returns 0 if the text is invalid.
-func number(version string) uint64 {
+// parseVersion parses a resource version. It returns 0 if the text is invalid.
+func parseVersion(version string) uint64 {
 	n, _ := strconv.ParseUint(version, 10, 64)
 	return n
 }
@@ -24,7 +24,7 @@ func number(version string) uint64 {
 // awaitVersion waits until the cache of a type has the version of an object.
 func (f *fixture) awaitVersion(o *unstructured.Unstructured) {
 	f.Helper()
-	version := number(o.GetResourceVersion())
+	version := parseVersion(o.GetResourceVersion())
 	informer := f.server.cacheOf(environments.GroupResource()).informer
 	for {
 		h := informer.History()
@@ -54,7 +54,7 @@ func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 	for _, want := range []string{"ADDED w1", "MODIFIED w0", "DELETED w1", "ADDED w2"} {
 		e, _ := watch.next()
 		if got := e.Type + " " + e.Object.Metadata.Name; got != want ||
-			number(e.Object.Metadata.ResourceVersion) <= number(before) {
+			parseVersion(e.Object.Metadata.ResourceVersion) <= parseVersion(before) {
 			t.Errorf("the watch sent %s at %s, want %s after %s", got, e.Object.Metadata.ResourceVersion,
 				want, before)
 		}
@@ -135,7 +135,7 @@ func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
 	s := newFixture(t, Options{})
 	before := s.writeEnvironment("w", "a")
 	s.awaitVersion(s.writeEnvironment("w", "b"))
-	version := number(before.GetResourceVersion())
+	version := parseVersion(before.GetResourceVersion())
 	since := func() readapi.Change {
 		return s.server.cacheOf(environments.GroupResource()).collection().Since(version).List[0]
 	}

@@ -85,7 +85,7 @@ func TestClients(t *testing.T) {
 			Kind: "Widget"}: "widgets",
 	} {
 		if mapping, err := mapper.RESTMapping(kind); err != nil || mapping.Resource.Resource != want {
-			t.Errorf("RESTMapping(%v) = %v, %v", kind, mapping, err)
+			t.Errorf("RESTMapping(%v) = %v, %v, want %s", kind, mapping, err, want)
 		}
 	}
 }
@@ -214,12 +214,12 @@ func TestNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	follow, err := namespaces.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=web",
+	namespaceWatch, err := namespaces.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=web",
 		ResourceVersion: created.ResourceVersion})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer follow.Stop()
+	defer namespaceWatch.Stop()
 	if err := namespaces.Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("Get() of the namespace after its last object was removed = %v, want NotFound", err)
 	}
 	for _, want := range []watch.EventType{watch.Modified, watch.Deleted} {
-		if event := <-follow.ResultChan(); event.Type != want {
+		if event := <-namespaceWatch.ResultChan(); event.Type != want {
 			t.Errorf("the watch sends %s, want %s", event.Type, want)
 		}
 	}
@@ -301,7 +301,7 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("List() of the deleted type = %v, want NotFound", err)
 	}
 	if _, err := client.Resource(crds).Create(ctx, definition, metav1.CreateOptions{}); err != nil {
-		t.Errorf("Create() of the definition again = %v", err)
+		t.Errorf("Create() of the deleted definition: %v", err)
 	}
 }
 

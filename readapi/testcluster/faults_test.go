@@ -84,7 +84,7 @@ func TestListEffects(t *testing.T) {
 				}
 				remove()
 				if _, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{}); err != nil {
-					t.Errorf("List() after the fault = %v", err)
+					t.Errorf("List() after the fault was removed: %v", err)
 				}
 			})
 		}

@@ -40,6 +40,6 @@ func TestInformer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if name := <-added; name != "a" {
-		t.Errorf("%s was added", name)
+		t.Errorf("the handler received the widget %s, want a", name)
 	}
 }

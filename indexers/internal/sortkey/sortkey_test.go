@@ -36,15 +36,15 @@ var orderedValues = map[sortkey.Type][]string{
 
 func TestOrder(t *testing.T) {
 	for typ, values := range orderedValues {
-		last := ""
+		previous := ""
 		for i, text := range values {
 			key, ok := typ.Key(text)
 			if !ok {
 				t.Errorf("%v.Key(%q) returned no key", typ, text)
 				continue
 			}
-			if i > 0 && last >= key {
-				t.Errorf("%v.Key(%q) = %q, want more than Key(%q) = %q", typ, text, key, values[i-1], last)
+			if i > 0 && previous >= key {
+				t.Errorf("%v.Key(%q) = %q, want more than Key(%q) = %q", typ, text, key, values[i-1], previous)
 			}
 			if key == "\x00" && !typ.IsText() {
 				t.Errorf("%v.Key(%q) is the key of null", typ, text)
@@ -52,11 +52,11 @@ func TestOrder(t *testing.T) {
 			if got, ok := typ.ValueOf(key); got != text || !ok {
 				t.Errorf("%v.ValueOf(%q) = %q, %v; want %q", typ, key, got, ok, text)
 			}
-			last = key
+			previous = key
 		}
 	}
 	if len(orderedValues) != int(sortkey.CIDR) { // String has the same keys as Any
-		t.Errorf("ordered has %d types, want %d", len(orderedValues), int(sortkey.CIDR))
+		t.Errorf("orderedValues has %d types, want %d", len(orderedValues), int(sortkey.CIDR))
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	printHelp(&out, server.NewOptions().Flags())
-	place := -1
+	previous := -1
 	for _, text := range []string{"crdcached caches types", "Crdcached flags:", "--config string",
 		"Secure serving flags:", "--secure-port", "Audit flags:", "--audit-log-path"} {
 		at := strings.Index(out.String(), text)
-		if at <= place {
-			t.Errorf("%q is at position %d, want after %d:\n%s", text, at, place, out.String())
+		if at <= previous {
+			t.Errorf("%q is at position %d, want after %d:\n%s", text, at, previous, out.String())
 		}
-		place = at
+		previous = at
 	}
 }
 

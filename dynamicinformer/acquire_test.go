@@ -242,8 +242,9 @@ func TestAcquireUnknownType(t *testing.T) {
 	})
 }
 
-// TestViews verifies that requests with equal options share an informer, and others have their own.
-func TestViews(t *testing.T) {
+// TestEqualOptionsShareInformers verifies that requests with equal options share an informer, and others have
+// their own.
+func TestEqualOptionsShareInformers(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		red := widget("web", "red")
 		red.SetLabels(map[string]string{"color": "red"})
@@ -257,10 +258,10 @@ func TestViews(t *testing.T) {
 			Namespaces: AllNamespaces()})
 		if some.Informer() == all.Informer() || some.Informer() == web.Informer() ||
 			same.Informer() != some.Informer() {
-			t.Error("informers are shared by different options, or not shared by equal ones")
+			t.Error("different options share an informer, or equal ones do not")
 		}
 		if mustInformer(t, f, widgets) != all.Informer() {
-			t.Error("ForResource returns another informer")
+			t.Error("ForResource returned another informer than Acquire without options")
 		}
 		synctest.Wait()
 		var descriptions []string
@@ -291,7 +292,8 @@ func TestEveryOptionIsPartOfTheKey(t *testing.T) {
 		reflect.ValueOf(&a).Elem().FieldByIndex(field.Index).Set(x)
 		reflect.ValueOf(&b).Elem().FieldByIndex(field.Index).Set(y)
 		if same := a.key() == b.key(); same != shared[field.Name] {
-			t.Errorf("options that differ only in %s have equal keys: %v", field.Name, same)
+			t.Errorf("options that differ only in %s have equal keys: %v, want %v", field.Name, same,
+				shared[field.Name])
 		}
 		if again := a; again.key() != a.key() {
 			t.Errorf("equal options with %s have different keys", field.Name)
@@ -436,7 +438,7 @@ func TestAcquireReleaseChurn(t *testing.T) {
 			second.Release()
 		}
 		if nowGoroutines, nowHeap := measure(); nowGoroutines > goroutines || nowHeap > heap+4<<20 {
-			t.Errorf("%d goroutines and %d bytes after %d cycles, %d and %d after %d",
+			t.Errorf("%d goroutines and %d bytes after %d cycles, want at most %d and %d as after %d",
 				nowGoroutines, nowHeap, cycles, goroutines, heap, warmUp)
 		}
 		if remaining := f.Status(); len(remaining) != 0 {
@@ -456,7 +458,8 @@ func TestKeepHistoryOfSelectors(t *testing.T) {
 			}
 			i := acquire(t, f, widgets, ResourceOptions{LabelSelector: selector}).Informer()
 			if err := i.KeepHistory(10); (err == nil) != isKept {
-				t.Errorf("KeepHistory with the selector %q: got the error %v, want success %v", selector, err, isKept)
+				t.Errorf("KeepHistory with the selector %q: got the error %v, want success %v", selector, err,
+					isKept)
 			}
 		}
 	})

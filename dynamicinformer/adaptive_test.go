@@ -31,7 +31,8 @@ func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
 	return widgetsToLearnFrom
 }
 
-// TestAdaptiveStorage compresses a cache while it is read, watched and indexed. Only the statistics change.
+// TestAdaptiveStorage verifies that the compression of a cache with readers, a handler and indexes changes
+// only the statistics.
 func TestAdaptiveStorage(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)

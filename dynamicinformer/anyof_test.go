@@ -162,7 +162,7 @@ func TestAnyOfRequests(t *testing.T) {
 		t.Error("different selections have equal persistence keys")
 	}
 	if text := one.describe(); text != "any of: a | b with fields metadata.name=x" {
-		t.Errorf("describe() = %q", text)
+		t.Errorf("describe() = %q, want both alternatives", text)
 	}
 	wrong := ResourceOptions{AnyOf: []Selector{newSelector(t, "", "spec.x=y"), a}}
 	if errs := wrong.validate(); len(errs) != 1 || !strings.Contains(errs[0].Error(), `"spec.x"`) {

@@ -314,7 +314,7 @@ func TestRequiredCounts(t *testing.T) {
 			t.Errorf("before the first request, Ready is %+v, want False", c)
 		}
 		if err := f.WaitForSync(t.Context()); err == nil || err.Error() != "not synced: "+text {
-			t.Errorf("before the first request, WaitForSync() = %v", err)
+			t.Errorf("before the first request, WaitForSync() = %v, want an error with %q", err, text)
 		}
 		mustInformer(t, f, widgets)
 		start(t, f)

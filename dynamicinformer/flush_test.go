@@ -86,7 +86,7 @@ func TestShutdownGivesUp(t *testing.T) {
 			"remaining events: widgets.v1.example.com: slow (3 events)): had enough"
 		var busy *status.ShutdownError
 		if !errors.As(err, &busy) || !errors.Is(err, giveUp) || err.Error() != want {
-			t.Errorf("%v, want %s", err, want)
+			t.Errorf("Shutdown() = %v, want %s", err, want)
 		}
 		must(t, f.Close())
 		synctest.Wait()

@@ -26,9 +26,9 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 		resync *time.Duration
 		want   int
 	}{
-		"all types exist": {want: 2},
-		"a type source":   {types: &scriptedSource{}, want: 2},
-		"with resyncs":    {resync: &resync, want: 4},
+		"no type source": {want: 2},
+		"a type source":  {types: &scriptedSource{}, want: 2},
+		"with resyncs":   {resync: &resync, want: 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onFakeClock(t, func(t *testing.T, server *apitest.Server) {

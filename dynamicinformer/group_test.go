@@ -83,7 +83,7 @@ func TestGroupErrors(t *testing.T) {
 	} {
 		if test.err == nil || test.is != nil && !errors.Is(test.err, test.is) ||
 			!strings.Contains(test.err.Error(), test.text) {
-			t.Errorf("got the error %v, want %v %s", test.err, test.is, test.text)
+			t.Errorf("Add() = %v, want %v with the text %q", test.err, test.is, test.text)
 		}
 	}
 	var names []string
@@ -99,8 +99,8 @@ func TestGroupErrors(t *testing.T) {
 	}
 }
 
-// TestUnreachableClusterBlocksNothing has a cluster whose requests hang, and one whose server has ended, in a
-// group that lists one type at a time.
+// TestUnreachableClusterBlocksNothing verifies that a cluster whose requests hang, and one whose server has
+// ended, do not delay another cluster of a group that lists one type at a time.
 func TestUnreachableClusterBlocksNothing(t *testing.T) {
 	ended := newIdentifiedServer(t, "a")
 	hanging, healthy := newServer(t), newServer(t)
@@ -174,8 +174,8 @@ func TestRemoveEmptiesCaches(t *testing.T) {
 	}
 }
 
-// TestSwappedNames restarts a group with the names of its clusters exchanged. The stored objects of a name
-// then have another UID: no reader and no handler gets them, and each cluster is listed.
+// TestSwappedNames verifies that after a restart with exchanged names of two clusters, no reader or handler
+// gets the persisted objects of the other cluster, and each cluster is listed.
 func TestSwappedNames(t *testing.T) {
 	backend := newMemoryBackend()
 	servers := map[string]*apitest.Server{"first": newIdentifiedServer(t, "x", "both"),
@@ -208,8 +208,9 @@ func TestSwappedNames(t *testing.T) {
 	}
 }
 
-// gate is another address of a server, below a path, that requires a token.
-func gate(t *testing.T, server *apitest.Server, token string) (config *rest.Config, requests *atomic.Int64) {
+// serveWithToken serves a server at another address, below a path, to requests with the token. It counts
+// them.
+func serveWithToken(t *testing.T, server *apitest.Server, token string) (config *rest.Config, requests *atomic.Int64) {
 	requests = &atomic.Int64{}
 	front := httptest.NewServer(http.StripPrefix("/gate", http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
@@ -229,8 +230,8 @@ func gate(t *testing.T, server *apitest.Server, token string) (config *rest.Conf
 
 func TestUpdateContinuesWatches(t *testing.T) {
 	server := newIdentifiedServer(t, "a")
-	first, before := gate(t, server, "first")
-	second, after := gate(t, server, "second")
+	first, before := serveWithToken(t, server, "first")
+	second, after := serveWithToken(t, server, "second")
 	g := testGroup(t, GroupOptions{})
 	i := addSynced(t, g, "one", Options{Config: first})
 	await(t, func() bool { return g.Status()[0].UID != "" })
@@ -247,7 +248,7 @@ func TestUpdateContinuesWatches(t *testing.T) {
 	}
 
 	// The third connection leads to another cluster.
-	third, _ := gate(t, newIdentifiedServer(t, "other"), "third")
+	third, _ := serveWithToken(t, newIdentifiedServer(t, "other"), "third")
 	must(t, g.Update("one", third))
 	waitFor(t, i, func(s status.Status) bool {
 		return s.LastError != nil && errors.Is(s.LastError, requests.ErrOtherCluster)
@@ -291,7 +292,7 @@ func TestGroupIsConcurrent(t *testing.T) {
 			name := fmt.Sprint("cluster-", n%4) // two compete for each name
 			for range 5 {
 				f, err := g.Add(name, Options{Config: server.Config(),
-					Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive, Compression: runs{}}}})
+					Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive, Compression: plainCompression{}}}})
 				if errors.Is(err, ErrClusterExists) {
 					_, _ = g.Status(), g.MemoryStats()
 					_ = g.Update(name, server.Config()) // may have been removed
@@ -317,11 +318,11 @@ func TestGroupIsConcurrent(t *testing.T) {
 	}
 }
 
-// runs is a Compression that stores texts as they are, shorter by a byte.
-type runs struct{}
+// plainCompression is a Compression that does not change texts.
+type plainCompression struct{}
 
-func (runs) Train([][]byte) (Compressor, error) { return runs{}, nil }
+func (plainCompression) Train([][]byte) (Compressor, error) { return plainCompression{}, nil }
 
-func (runs) Compress(dst, src []byte) []byte { return append(dst, src...) }
+func (plainCompression) Compress(dst, src []byte) []byte { return append(dst, src...) }
 
-func (runs) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }
+func (plainCompression) Decompress(dst, src []byte) ([]byte, error) { return append(dst, src...), nil }

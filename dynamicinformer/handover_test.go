@@ -156,7 +156,7 @@ func TestMoveHandlersFails(t *testing.T) {
 // deleted, also if the shard regains them.
 func TestMoveHandlersOfShard(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
+		server.Create(t, widgets, widgetInQuarter("x0", 0), widgetInQuarter("x1", 1))
 		shard := NewShard(sharding.ByUID, fourShards...)
 		f := newFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
 		if err := f.Start(longContext(t)); err != nil {

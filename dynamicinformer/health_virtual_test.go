@@ -45,7 +45,7 @@ func TestQuietWatchIsHealthy(t *testing.T) {
 			observe(t, i, "quiet", 15*time.Second, briefStatus{State: status.Synced})
 		}
 		if got := i.Status().LastContact; !got.Equal(contact) {
-			t.Errorf("the last contact was %v, want %v", got, contact)
+			t.Errorf("the last contact was %v, want %v as before", got, contact)
 		}
 		server.Create(t, widgets, widget("web", "a"))
 		observe(t, i, "an event", 0, briefStatus{State: status.Synced})

@@ -21,7 +21,7 @@ import (
 )
 
 // TestHistories changes objects at random while the server fails at random. After the server has recovered,
-// the cache and the sum of the handler's events must equal the server's content.
+// the cache, and the objects that a handler rebuilds from its events, must equal the server's content.
 func TestHistories(t *testing.T) {
 	views := map[string]ResourceOptions{
 		"all":            {},

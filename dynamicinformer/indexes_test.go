@@ -76,7 +76,7 @@ func TestIndexesAreAddedAndRemoved(t *testing.T) {
 			t.Error("AddIndexes() of an existing name succeeded, want an error")
 		}
 		if err := i.AddIndexes(indexNames("c"), "c", cache.NamespaceIndex); err != nil {
-			t.Errorf("AddIndexes() that replaces an index = %v", err)
+			t.Errorf("AddIndexes() that replaces an index = %v, want nil", err)
 		}
 		before := i.Snapshot()
 		i.RemoveIndexes("a", "c", "none", cache.NamespaceIndex)
@@ -94,7 +94,7 @@ func TestIndexesAreAddedAndRemoved(t *testing.T) {
 			t.Errorf("the index by namespace has the keys %v, %v, want 1", keys, err)
 		}
 		if err := i.AddIndexes(indexNames("a")); err != nil {
-			t.Errorf("AddIndexes() of a removed name = %v", err)
+			t.Errorf("AddIndexes() of a removed name = %v, want nil", err)
 		}
 	}
 }

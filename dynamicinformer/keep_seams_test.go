@@ -13,10 +13,10 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// TestKeepWholeSeams verifies that after a list in any form, random changes and a relist, exactly the
-// objects that match are whole, together with options that have their own way to request, filter, compress
-// or check objects.
-func TestKeepWholeSeams(t *testing.T) {
+// TestKeepWholeWithOtherOptions verifies that after a list in any form, random changes and a relist, exactly
+// the objects that match are whole, together with options that have their own way to request, filter,
+// compress or check objects.
+func TestKeepWholeWithOtherOptions(t *testing.T) {
 	inTeams, err := labels.Parse("team in (a,b)")
 	must(t, err)
 	for name, o := range map[string]ResourceOptions{
@@ -58,7 +58,7 @@ func TestKeepWholeSeams(t *testing.T) {
 					want := u.GetLabels()["team"] == "a" && u.Object["spec"].(map[string]any)["color"] == "red"
 					stored, _ := i.Snapshot().Stored("web/" + u.GetName())
 					if i.IsWhole(stored) != want {
-						t.Errorf("%s: %s is whole: %v", step, u.GetName(), !want)
+						t.Errorf("%s: %s is whole: %v, want %v", step, u.GetName(), !want, want)
 					}
 					got, err := i.Lister().ByNamespace("web").Get(u.GetName())
 					must(t, err)

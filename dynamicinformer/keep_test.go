@@ -125,14 +125,15 @@ func TestKeepWhole(t *testing.T) {
 				for name, keep := range map[string]Keep{"the same": keepRed, "another": another} {
 					resource.Keep = keep
 					next := resume(t, server, backend, resource)
-					if relisted := next.lists() > 0; relisted == (name == "the same") {
-						t.Errorf("with %s condition, the type is listed: %v", name, relisted)
+					if relisted := next.countLists() > 0; relisted == (name == "the same") {
+						t.Errorf("with %s condition, the type is listed: %v, want %v", name, relisted,
+							!relisted)
 					}
 					for key, whole := range map[string]bool{"a": true, "b": name == "another"} {
 						got, err := next.Lister().ByNamespace("web").Get(key)
 						must(t, err)
 						if form := storedForm(t, next.Informer, got); strings.HasPrefix(form, "whole") != whole {
-							t.Errorf("with %s condition, %s is %s", name, key, form)
+							t.Errorf("with %s condition, %s is %s, want it whole: %v", name, key, form, whole)
 						}
 					}
 				}
@@ -180,14 +181,14 @@ func TestGetLive(t *testing.T) {
 	}
 	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets/a", "get", http.StatusInternalServerError))
 	if _, err := i.GetLive(t.Context(), "web", "a"); !apierrors.IsInternalError(err) {
-		t.Errorf("a failed read: %v", err)
+		t.Errorf("GetLive() after a failed request = %v, want InternalError", err)
 	}
 	server.Repair()
 	limiter.Accept()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := i.GetLive(ctx, "web", "a"); !errors.Is(err, context.Canceled) {
-		t.Errorf("beyond the limit: %v", err)
+		t.Errorf("GetLive() beyond the limit = %v, want context.Canceled", err)
 	}
 	c := i.counters()
 	failures := 0
@@ -265,6 +266,6 @@ func TestEstimateKeep(t *testing.T) {
 		}
 	}
 	if _, _, err := whole.Snapshot().EstimateKeep(Keep{Paths: []string{".spec[x]"}}, 1); err == nil {
-		t.Error("an invalid path is accepted")
+		t.Error("EstimateKeep() with an invalid path succeeded, want an error")
 	}
 }

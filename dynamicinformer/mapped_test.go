@@ -13,7 +13,7 @@ import (
 // mapped moves objects to files without training a compressor, so that few objects suffice.
 var mapped = Storage{Mode: StorageMapped}
 
-// TestMappedFigures compares the figures of an informer with each other.
+// TestMappedFigures verifies that Stats, Metrics and MemoryStats agree about the bytes in files.
 func TestMappedFigures(t *testing.T) {
 	server := newServer(t)
 	count := manyWidgets(t, server)
@@ -46,7 +46,7 @@ func TestMappedFullDisk(t *testing.T) {
 		t.Errorf("the status is %v, want an error of the storage", s)
 	}
 	if obj, err := i.Lister().ByNamespace("web").Get("a"); err != nil || obj == nil {
-		t.Errorf("Get() = %v, %v", obj, err)
+		t.Errorf("Get() = %v, %v, want the object", obj, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestSecretsAreNotInFiles(t *testing.T) {
 	for resource, want := range map[string]bool{"secrets": false, "configmaps": true} {
 		i := mustInformer(t, f, schema.GroupVersionResource{Version: "v1", Resource: resource})
 		if got := i.core.Store().Adaptive() != nil; got != want {
-			t.Errorf("%s are stored in files: %v", resource, got)
+			t.Errorf("%s are stored in files: %v, want %v", resource, got, want)
 		}
 	}
 }

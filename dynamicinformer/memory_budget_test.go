@@ -22,7 +22,7 @@ const (
 	memoryBudget = 8 << 20
 )
 
-// heapPeak measures the largest growth of the live heap since the beginning.
+// heapPeak measures the largest growth of the live heap since start.
 type heapPeak struct {
 	mu         sync.Mutex
 	begin, top int64

@@ -18,7 +18,7 @@ import (
 
 const namespacesPath = "/api/v1/namespaces"
 
-// forbid denies all lists and watches of a path.
+// forbid denies all lists and watches of the paths.
 func forbid(server *apitest.Server, paths ...string) {
 	for _, path := range paths {
 		for _, verb := range []string{"list", "watch", "watch-list"} {
@@ -108,8 +108,8 @@ func (s *patternTest) expectStatus(step string, state status.State, reason statu
 
 var teamNamespaces = MatchingNamespaces([]string{"prod", "team-*"}, []string{"team-sandbox"})
 
-// TestPatternsWithoutClusterAccess verifies that each matching namespace is followed separately, from its
-// creation to its deletion.
+// TestPatternsWithoutClusterAccess verifies that each matching namespace is listed and watched separately,
+// from its creation to its deletion.
 func TestPatternsWithoutClusterAccess(t *testing.T) {
 	testPatterns(t, teamNamespaces, nil, func(s *patternTest) {
 		start(s.T, s.factory)
@@ -153,8 +153,8 @@ func TestPatternsWithoutClusterAccess(t *testing.T) {
 	})
 }
 
-// TestPatternsWithoutNamespaces verifies that while namespaces cannot be listed, only the set's exact names
-// are followed. Patterns are followed as soon as namespaces can be listed.
+// TestPatternsWithoutNamespaces verifies that only the exact names are watched while namespaces cannot be
+// listed. The namespaces that match the patterns are watched as soon as namespaces can be listed.
 func TestPatternsWithoutNamespaces(t *testing.T) {
 	forbidden := func(server *apitest.Server) { forbid(server, namespacesPath) }
 	testPatterns(t, teamNamespaces, forbidden, func(s *patternTest) {

@@ -34,7 +34,7 @@ func TestNoneLateHandler(t *testing.T) {
 		server.AddFaults(fault(inNamespace("other"), "watch-list", http.StatusForbidden),
 			fault(inNamespace("other"), "list", http.StatusForbidden))
 		late, handle := addRecorder(t, i)
-		coalesced := &eventRecorder{last: map[string]*unstructured.Unstructured{}}
+		coalesced := &eventRecorder{lastStates: map[string]*unstructured.Unstructured{}}
 		if _, err := i.AddEventHandler(Coalesce(coalesced)); err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestNoneLateHandler(t *testing.T) {
 // widgetSelection selects the widgets.
 var widgetSelection = Selection{Resource: "widgets", Group: "example.com"}
 
-// TestNoneLateSubscriber verifies that OnSynced follows the objects.
+// TestNoneLateSubscriber verifies that OnSynced is called after the objects have been delivered.
 func TestNoneLateSubscriber(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a")
@@ -97,7 +97,7 @@ func TestNoneLateSubscriber(t *testing.T) {
 		}
 		if diff := cmp.Diff([]string{"widgets v1: started 1 1", "widgets v1: initial a",
 			"widgets v1: synced 1"}, events); diff != "" {
-			t.Error(diff)
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-// TestNoneConformance plays the scenarios that need no stored objects. A mirror rebuilds the objects from the
-// events.
+// TestNoneConformance runs the conformance scenarios that need no stored objects. A handler rebuilds the
+// objects from the events.
 func TestNoneConformance(t *testing.T) {
 	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 	conformance.Run(t, server.Config(), conformance.Subject{Name: "none", WithoutObjects: true,
@@ -82,7 +82,7 @@ func playNoneHistory(t *testing.T, server *apitest.Server, seed uint64) {
 	start(t, f)
 	var handlers []*eventRecorder
 	addHandler := func() {
-		a := &eventRecorder{last: map[string]*unstructured.Unstructured{}}
+		a := &eventRecorder{lastStates: map[string]*unstructured.Unstructured{}}
 		handler := cache.ResourceEventHandler(a)
 		if random.IntN(2) == 0 {
 			handler, a.merged = Coalesce(a), true
@@ -131,7 +131,7 @@ func playNoneHistory(t *testing.T, server *apitest.Server, seed uint64) {
 	}
 	for k, a := range handlers {
 		got := map[string]string{}
-		for key, u := range a.last {
+		for key, u := range a.lastStates {
 			got[key] = u.GetResourceVersion()
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

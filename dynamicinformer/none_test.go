@@ -28,8 +28,8 @@ var storageNone = Storage{Mode: StorageNone}
 type eventRecorder struct {
 	mu     sync.Mutex
 	events []string
-	// last are the last states that the handler received, by key.
-	last map[string]*unstructured.Unstructured
+	// lastStates has the last state of each object that the handler received, by key.
+	lastStates map[string]*unstructured.Unstructured
 	// merged is true if an identity can be that of a later state, because events are merged.
 	merged bool
 }
@@ -38,14 +38,14 @@ func (a *eventRecorder) record(format string, args ...any) {
 	a.events = append(a.events, fmt.Sprintf(format, args...))
 }
 
-// state describes a state of an object: its color, or "identity" for the identity of the last state.
-func (a *eventRecorder) state(obj any) string {
+// describeState describes a state of an object: its color, or "identity" for the identity of the last state.
+func (a *eventRecorder) describeState(obj any) string {
 	u := obj.(*unstructured.Unstructured)
 	if u.GetKind() != "PartialObjectMetadata" {
 		color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
 		return color
 	}
-	last := a.last[keyOfEvent(u)]
+	last := a.lastStates[keyOfEvent(u)]
 	if last == nil {
 		return "identity of an unknown object"
 	}
@@ -73,23 +73,23 @@ func (a *eventRecorder) OnAdd(obj any, initial bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := keyOfEvent(obj)
-	if a.last[key] != nil {
+	if a.lastStates[key] != nil {
 		a.record("%s was added twice", key)
 	}
-	a.record("%s %s %s", map[bool]string{true: "initial", false: "add"}[initial], key, a.state(obj))
-	a.last[key] = obj.(*unstructured.Unstructured)
+	a.record("%s %s %s", map[bool]string{true: "initial", false: "add"}[initial], key, a.describeState(obj))
+	a.lastStates[key] = obj.(*unstructured.Unstructured)
 }
 
 func (a *eventRecorder) OnUpdate(before, after any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key, old, u := keyOfEvent(after), a.state(before), after.(*unstructured.Unstructured)
-	if last := a.last[key]; last != nil && last.GetResourceVersion() == u.GetResourceVersion() {
-		a.record("repeat %s %s", key, a.state(u))
+	key, old, u := keyOfEvent(after), a.describeState(before), after.(*unstructured.Unstructured)
+	if last := a.lastStates[key]; last != nil && last.GetResourceVersion() == u.GetResourceVersion() {
+		a.record("repeat %s %s", key, a.describeState(u))
 	} else {
-		a.record("update %s %s to %s", key, old, a.state(u))
+		a.record("update %s %s to %s", key, old, a.describeState(u))
 	}
-	a.last[key] = u
+	a.lastStates[key] = u
 }
 
 func (a *eventRecorder) OnDelete(obj any) {
@@ -99,21 +99,21 @@ func (a *eventRecorder) OnDelete(obj any) {
 	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		event, obj = "lost", lost.Obj
 	}
-	a.record("%s %s %s", event, key, a.state(obj))
-	delete(a.last, key)
+	a.record("%s %s %s", event, key, a.describeState(obj))
+	delete(a.lastStates, key)
 }
 
 func (a *eventRecorder) OnLeftShard(obj any) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.record("left %s %s", keyOfEvent(obj), a.state(obj))
-	delete(a.last, keyOfEvent(obj))
+	a.record("left %s %s", keyOfEvent(obj), a.describeState(obj))
+	delete(a.lastStates, keyOfEvent(obj))
 }
 
 // addRecorder adds a recording handler.
 func addRecorder(t *testing.T, i *Informer) (*eventRecorder, cache.ResourceEventHandlerRegistration) {
 	t.Helper()
-	a := &eventRecorder{last: map[string]*unstructured.Unstructured{}}
+	a := &eventRecorder{lastStates: map[string]*unstructured.Unstructured{}}
 	handle, err := i.AddEventHandler(a)
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestNoneSelections(t *testing.T) {
 		a, _ := addRecorder(t, i)
 		for n, name := range []string{"stays", "leaves"} {
 			u := widgetWithColor("ns", name, "red")
-			u.SetUID(inShard(name, 3*n).GetUID())
+			u.SetUID(widgetInQuarter(name, 3*n).GetUID())
 			server.Create(t, widgets, u)
 		}
 		start(t, f)
@@ -263,12 +263,12 @@ func TestNoneIsRefused(t *testing.T) {
 		} {
 			err := merged.validate()
 			if !errors.Is(err, ErrNotStored) || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s: got %v", name, err)
+				t.Errorf("%s: validate() = %v, want ErrNotStored with the option", name, err)
 			}
 		}
 		f := newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Storage: storageNone}})
 		if _, err := f.Acquire(widgets, options); !errors.Is(err, ErrNotStored) {
-			t.Errorf("%s: Acquire returned %v", name, err)
+			t.Errorf("%s: Acquire() = %v, want ErrNotStored", name, err)
 		}
 	}
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
@@ -279,7 +279,7 @@ func TestNoneIsRefused(t *testing.T) {
 		start(t, f)
 		for name, read := range unsupportedReads(i) {
 			if err := read(); !errors.Is(err, ErrNotStored) {
-				t.Errorf("%s: got %v", name, err)
+				t.Errorf("%s: error %v, want ErrNotStored", name, err)
 			}
 		}
 		for name, read := range panickingReads(i) {

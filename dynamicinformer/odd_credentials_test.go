@@ -99,7 +99,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 	})
 }
 
-// certificates signs certificates of clients.
+// certificates is a certificate authority for clients.
 type certificates struct {
 	*testing.T
 	folder string

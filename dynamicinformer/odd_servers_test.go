@@ -25,7 +25,8 @@ func TestOddServers(t *testing.T) {
 	)
 	for name, tt := range map[string]struct {
 		proxy func(http.Handler) http.Handler
-		// synced is the maximum duration of the first list, and shown the maximum delay of a change.
+		// synced is the maximum duration of the first list, shown the maximum time until the cache shows a
+		// change.
 		synced, shown time.Duration
 		// lists is the maximum number of lists and watch-lists in three hours.
 		lists int
@@ -75,7 +76,7 @@ func TestOddServers(t *testing.T) {
 	}
 }
 
-// newFactoryWithClient is newVirtualFactory with another client.
+// newFactoryWithClient is like newVirtualFactory, but uses the HTTP client.
 func newFactoryWithClient(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
 	t.Helper()
 	f, err := New(Options{Config: server.Config(), HTTPClient: client,
@@ -121,7 +122,7 @@ func TestThrottledForMinutes(t *testing.T) {
 		}
 		if s := throttled.Status(); s.State != status.Syncing && s.State != status.Degraded ||
 			s.Reason != status.ReasonThrottled {
-			t.Errorf("the status is %+v", s)
+			t.Errorf("after the pause, Status() = %+v, want Synced", s)
 		}
 		server.Repair()
 		observe(t, i, "afterwards", 3*time.Minute, briefStatus{State: status.Synced})

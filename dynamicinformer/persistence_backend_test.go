@@ -25,7 +25,7 @@ type storedContent struct {
 	checkpoint persistence.Checkpoint
 	objects    map[string][]byte
 	claimed    bool
-	// blocks and log are used instead of objects unless texts is set.
+	// blocks and log are used instead of objects unless jsonOnly is set.
 	blocks [][2][]byte
 	log    []loggedChange
 }

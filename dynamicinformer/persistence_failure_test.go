@@ -64,7 +64,7 @@ func TestLateLoad(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
 			server, h := newServer(t), hangingBackend{newMemoryBackend(), make(chan struct{})}
-			h.jsonOnly = name == "texts"
+			h.jsonOnly = name == "JSON only"
 			server.Create(t, widgets, widget("a", "one"))
 			persistWidgets(t, server, h.memoryBackend, options)
 			shortenDiskTimeout(t)

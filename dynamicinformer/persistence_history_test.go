@@ -37,8 +37,8 @@ func TestResumeHistory(t *testing.T) {
 	}
 }
 
-// TestResumeHistoryOfNamespaces makes the checks of TestResumeHistory for namespaces that are read
-// separately. Namespaces without changes wait for bookmarks.
+// TestResumeHistoryOfNamespaces is TestResumeHistory with namespaces that are watched separately. Namespaces
+// without changes wait for bookmarks.
 func TestResumeHistoryOfNamespaces(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
@@ -116,8 +116,8 @@ func (h *resumeHistory) run(t *testing.T, newServer func() *apitest.Server) {
 	}
 }
 
-// runProcess follows widgets during changes, and returns the persisted content before the end. writes saves
-// continuously.
+// runProcess runs an informer of widgets during changes, and returns the persisted content before the end. If
+// writes is set, it saves continuously.
 func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 	view ResourceOptions, writes bool,
 	change func()) *memoryBackend {

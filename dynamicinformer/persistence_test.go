@@ -61,7 +61,7 @@ func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 	return r
 }
 
-// handler records its calls.
+// handler returns a handler that records its calls in d.
 func (d *eventLog) handler() cache.ResourceEventHandler {
 	name := func(obj any) string {
 		if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
@@ -103,8 +103,8 @@ func (r *resumedInformer) check(t *testing.T, want ...string) {
 	}
 }
 
-// lists returns the number of lists of all objects since the informer was requested.
-func (r *resumedInformer) lists() int {
+// countLists returns the number of lists of all objects since the informer was requested.
+func (r *resumedInformer) countLists() int {
 	lists := 0
 	for _, request := range r.server.Requests()[r.before:] {
 		verb, uri, _ := strings.Cut(request, " ")
@@ -116,12 +116,12 @@ func (r *resumedInformer) lists() int {
 	return lists - r.testLists
 }
 
-// storages are options with the storage modes that resume in different ways.
+// storages are options whose informers restore objects in different ways.
 var storages = map[string]ResourceOptions{
 	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}},
 	"metadata":   {Storage: Storage{Mode: StorageMetadata}},
 	"keep":       {Keep: Keep{Paths: []string{}}},
-	"compressed": {Storage: adaptive}, "texts": {}, "mapped": {Storage: mapped},
+	"compressed": {Storage: adaptive}, "JSON only": {}, "mapped": {Storage: mapped},
 	"namespaces": {Namespaces: InNamespaces("a",
 		"b")}, "namespaces, reflectors": {Namespaces: InNamespaces("b", "a"),
 		Storage: Storage{Mode: StorageObject}},
@@ -131,12 +131,12 @@ func TestResumeWithoutList(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
 			server, s := newServer(t), newMemoryBackend()
-			s.jsonOnly = name == "texts"
+			s.jsonOnly = name == "JSON only"
 			server.Create(t, widgets, widget("a", "one"), widget("a", "two"), widget("b", "three"))
 			persistWidgets(t, server, s, options)
 			r := resume(t, server, s, options)
 			r.check(t, "add one true", "add three true", "add two true")
-			if n := r.lists(); n != 0 {
+			if n := r.countLists(); n != 0 {
 				t.Errorf("all objects were listed %d times, want 0", n)
 			}
 			if status := r.Persistence(); !status.Resumed || status.Err != nil {
@@ -176,7 +176,7 @@ func TestResumeWithChangesMeanwhile(t *testing.T) {
 			server.Create(t, widgets, widget("b", "comes"))
 			r := resume(t, server, s, options)
 			r.check(t, "add changes true", "add comes true", "add stays true")
-			if n := r.lists(); n != 0 {
+			if n := r.countLists(); n != 0 {
 				t.Errorf("%s: all objects were listed %d times, want 0", name, n)
 			}
 		})
@@ -192,7 +192,7 @@ func TestResumeAfterCompaction(t *testing.T) {
 	server.Compact()
 	r := resume(t, server, s, ResourceOptions{})
 	r.check(t, "add comes true", "add stays true")
-	if n := r.lists(); n == 0 {
+	if n := r.countLists(); n == 0 {
 		t.Error("no list was sent after the compaction")
 	}
 	if r.Persistence().Resumed {
@@ -213,9 +213,9 @@ func TestResumeOfAnotherServer(t *testing.T) {
 			at.ResourceVersion = "1" +
 				at.ResourceVersion
 		},
-		"no number":            func(at *persistence.Checkpoint) { at.ResourceVersion = "newest" },
-		"objects are missing":  func(at *persistence.Checkpoint) { at.Objects++ },
-		"more than it says of": func(at *persistence.Checkpoint) { at.Objects-- },
+		"no number":        func(at *persistence.Checkpoint) { at.ResourceVersion = "newest" },
+		"too few objects":  func(at *persistence.Checkpoint) { at.Objects++ },
+		"too many objects": func(at *persistence.Checkpoint) { at.Objects-- },
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, s := newServer(t), newMemoryBackend()
@@ -261,7 +261,7 @@ func TestResuming(t *testing.T) {
 		t.Fatal(err)
 	}
 	if events := append(early.all(), late.all()...); len(events) > 0 {
-		t.Errorf("handlers received %v before the confirmation", events)
+		t.Errorf("handlers received %v before the confirmation, want none", events)
 	}
 	server.Repair()
 	i.Retry()
@@ -355,7 +355,7 @@ func TestWhyNotPersisted(t *testing.T) {
 		"nothing": {widgets, ResourceOptions{LabelSelector: labels.Nothing()}, false},
 	} {
 		if why := c.options.whyNotPersisted(c.gvr); (why == "") != c.kept {
-			t.Errorf("%s: whyNotPersisted() = %q", name, why)
+			t.Errorf("%s: whyNotPersisted() = %q, want it persisted: %v", name, why, c.kept)
 		}
 	}
 }

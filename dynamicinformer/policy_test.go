@@ -190,6 +190,6 @@ func TestVersionPolicyString(t *testing.T) {
 		all = append(all, p.String())
 	}
 	if got := strings.Join(all, " "); got != "pinned pinned preferred v2,v1" {
-		t.Errorf("String() of the policies = %s", got)
+		t.Errorf("String() of the policies = %s, want the versions of each", got)
 	}
 }

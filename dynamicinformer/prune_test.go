@@ -67,7 +67,7 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	form, transform, err := ResourceOptions{Transform: StripManagedFields,
 		Prune: Prune{Annotations: []string{"a"}}}.storeFormat(widgets.GroupResource(), &store.Dictionaries{})
 	if err != nil || transform != nil {
-		t.Fatalf("storeFormat(, &store.Dictionaries{}) returned a transform, or the error %v", err)
+		t.Fatalf("storeFormat() returned a transform, or the error %v", err)
 	}
 	o, err := form.Packer().Pack(
 		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))

@@ -59,7 +59,7 @@ func twoValues(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(cache.TransformFunc(StripManagedFields),
 			cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
 	}
-	t.Fatalf("add two values for the field %s of type %s to twoOf", field.Name, field.Type)
+	t.Fatalf("add two values for the field %s of type %s to twoValues", field.Name, field.Type)
 	return a, b
 }
 
@@ -88,17 +88,18 @@ func TestResourceMergesEveryField(t *testing.T) {
 					FieldByIndex(field.Index)
 			}
 			if got := value(with(a).withDefaults(ResourceOptions{})); !equalValues(got, a) {
-				t.Errorf("a value without a default became %v", got)
+				t.Errorf("a value without a default became %v, want %v", got, a)
 			}
 			if got := value(ResourceOptions{}.withDefaults(with(a))); !equalValues(got, a) {
-				t.Errorf("an unset value became %v, want the default", got)
+				t.Errorf("an unset value became %v, want the default %v", got, a)
 			}
 			if field.Type == reflect.TypeFor[cache.Indexers]() {
 				return // TestIndexersAddUp covers these
 			}
 			for _, both := range [][2]reflect.Value{{a, b}, {b, a}} {
 				if got := value(with(both[0]).withDefaults(with(both[1]))); !equalValues(got, both[0]) {
-					t.Errorf("the value %v with the default %v became %v", both[0], both[1], got)
+					t.Errorf("the value %v with the default %v became %v, want the value", both[0], both[1],
+						got)
 				}
 			}
 		})
@@ -138,7 +139,8 @@ func TestResourcePrecedence(t *testing.T) {
 		ResourceOptions{Namespaces: AllNamespaces()})
 	if got.Namespaces.String() != "all" || got.LabelSelector.String() != "" || *got.Resync != time.Second ||
 		got.Indexers[cache.NamespaceIndex] == nil {
-		t.Errorf("the merged options are %+v", got)
+		t.Errorf("the merged options are %+v, want those of the overrides, then the type, then the defaults",
+			got)
 	}
 	if got := o.resource(gadgets).Namespaces.String(); got != "in default" {
 		t.Errorf("Namespaces of a type without its own options = %s, want the default", got)

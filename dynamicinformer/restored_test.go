@@ -73,10 +73,10 @@ var restoredClients = map[string]func(*testing.T, *apitest.Server) Options{
 	},
 }
 
-// TestRestoredServer verifies that a server that was restored from a backup accepts watches from versions
-// that it has not reached, and sends nothing. Each cache gets the server's content by an ordinary relist,
-// even for a type whose version the restored server has exceeded. One list of one object detects the restore
-// for all types.
+// TestRestoredServer verifies that caches get the content of a server that was restored from a backup by a
+// relist, even of a type whose version the restored server has exceeded. Such a server accepts watches from
+// versions that it has not reached, and sends nothing. One list of one object detects the restore for all
+// types.
 func TestRestoredServer(t *testing.T) {
 	for name, options := range restoredClients {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,8 @@ func TestRestoredServer(t *testing.T) {
 					want = append(want, fmt.Sprintf("delete lost%d <nil>", n))
 				}
 				if got := ofWidgets.take(); !slices.Equal(got, append(want, "update changed before")) {
-					t.Errorf("handlers of widgets got the events %q", got)
+					t.Errorf("handlers of widgets got the events %q, want %q and the update of changed", got,
+						want)
 				}
 				if got := ofGadgets.take(); !slices.Equal(got, []string{"add new1 <nil>", "add new2 <nil>",
 					"add new3 <nil>", "delete lost <nil>"}) {

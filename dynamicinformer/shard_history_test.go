@@ -104,7 +104,7 @@ func (h *shardHistory) change() {
 	switch old := h.live[key]; {
 	case old == nil:
 		h.serial++
-		u := inShard(fmt.Sprintf("%s%d", name, h.serial), h.random.IntN(4)) // with a new UID
+		u := widgetInQuarter(fmt.Sprintf("%s%d", name, h.serial), h.random.IntN(4)) // with a new UID
 		u.SetNamespace(namespace)
 		u.SetName(name)
 		h.server.Create(h.T, widgets, u)
@@ -178,8 +178,9 @@ func (h *shardHistory) compareRecovered(step string) {
 	}
 }
 
-// TestShardHistories verifies for random histories that the cache and the sum of the handler's events equal
-// the shard's objects on the server, and that no existing object is reported as deleted.
+// TestShardHistories verifies for random histories that the cache, and the objects that a handler rebuilds
+// from its events, equal the shard's objects on the server, and that no existing object is reported as
+// deleted.
 func TestShardHistories(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

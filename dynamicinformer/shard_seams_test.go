@@ -128,7 +128,7 @@ func TestShardOfNamespaces(t *testing.T) {
 				createNamespaces(s.T, s.server, "ns", "b", "c")
 				for _, ns := range []string{"b", "c"} {
 					for k := range fourShards {
-						u := inShard(fmt.Sprint("x", k), k)
+						u := widgetInQuarter(fmt.Sprint("x", k), k)
 						u.SetNamespace(ns)
 						s.server.Create(s.T, widgets, u)
 					}
@@ -191,7 +191,7 @@ func TestShardByNamespace(t *testing.T) {
 func TestShardOfAType(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		for k := range fourShards {
-			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
+			server.Create(t, widgets, widgetInQuarter(fmt.Sprint("x", k), k))
 		}
 		shard := NewShard(sharding.ByUID, fourShards[:2]...)
 		types := newRegistry("widgets")
@@ -238,7 +238,7 @@ func TestShardAndTransform(t *testing.T) {
 		return obj, nil
 	}}
 	server := newServer(t) // The failure is logged with a pause, which the virtual clock does not advance.
-	server.Create(t, widgets, inShard("x0", 0), inShard("x1", 1))
+	server.Create(t, widgets, widgetInQuarter("x0", 0), widgetInQuarter("x1", 1))
 	options.Shard = NewShard(sharding.ByUID, sharding.Range{})
 	i := startSynced(t, newFactory(t, server, Options{Defaults: options}))
 	if keys := keysOf(i); !slices.Equal(keys, []string{"ns/x0"}) {
@@ -278,7 +278,7 @@ func TestShardInformers(t *testing.T) {
 			t.Errorf("Persistence() of a shard = %+v, want disabled", persistence)
 		}
 		Unsharded().SetRanges()
-		if !Unsharded().Contains(inShard("x", 3)) || len(Unsharded().Ranges()) != 1 {
+		if !Unsharded().Contains(widgetInQuarter("x", 3)) || len(Unsharded().Ranges()) != 1 {
 			t.Error("SetRanges changed Unsharded()")
 		}
 		for _, bad := range []*Shard{{}, NewShard("metadata.name")} {
@@ -328,7 +328,7 @@ func TestSetRangesFromHandlers(t *testing.T) {
 // keysWithin returns the names of the objects in the shard's current ranges.
 func keysWithin(s *shardStage) (names []string) {
 	for k := range fourShards {
-		if s.shard.Contains(inShard(fmt.Sprint("x", k), k)) {
+		if s.shard.Contains(widgetInQuarter(fmt.Sprint("x", k), k)) {
 			names = append(names, fmt.Sprint("x", k))
 		}
 	}
@@ -355,7 +355,7 @@ func TestShardIsListedAgain(t *testing.T) {
 			s.server.CloseClientConnections()
 			time.Sleep(10 * time.Minute)
 			listed("nothing may be read", 0)
-			s.server.Create(s.T, widgets, inShard("late", 0))
+			s.server.Create(s.T, widgets, widgetInQuarter("late", 0))
 			s.server.Repair()
 			s.server.AddFaults(apitest.Fault{Path: widgetsPath,
 				Verb: "watch-list"}) // the watch-list is not answered

@@ -26,8 +26,8 @@ import (
 
 var fourShards = sharding.Split(4)
 
-// inShard returns a widget in namespace "ns" with a UID in a quarter of the hash space.
-func inShard(name string, quarter int) *unstructured.Unstructured {
+// widgetInQuarter returns a widget in namespace "ns" with a UID in a quarter of the hash space.
+func widgetInQuarter(name string, quarter int) *unstructured.Unstructured {
 	u := widget("ns", name)
 	for k := 0; ; k++ {
 		if uid := fmt.Sprintf("%s-%d", name, k); fourShards[quarter].Contains(sharding.Hash(uid)) {
@@ -37,7 +37,7 @@ func inShard(name string, quarter int) *unstructured.Unstructured {
 	}
 }
 
-// shardStage is a test of a sharded informer of widgets.
+// shardStage is a test with a sharded informer of widgets.
 type shardStage struct {
 	*testing.T
 	server   *apitest.Server
@@ -59,7 +59,7 @@ func withShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 			return s.sharding
 		})
 		for k := range fourShards {
-			server.Create(t, widgets, inShard(fmt.Sprint("x", k), k))
+			server.Create(t, widgets, widgetInQuarter(fmt.Sprint("x", k), k))
 		}
 		s.setQuarters(of...)
 		if prepare != nil {
@@ -131,13 +131,13 @@ func (s *shardStage) expectCached(step string, names ...string) {
 
 func (s *shardStage) touch(name string, quarter int) {
 	s.Helper()
-	u := inShard(name, quarter)
+	u := widgetInQuarter(name, quarter)
 	u.SetLabels(map[string]string{"touched": "true"})
 	s.server.Update(s.T, widgets, u)
 }
 
-// lists returns the number of lists and watch-lists.
-func (s *shardStage) lists() int {
+// countLists returns the number of lists and watch-lists.
+func (s *shardStage) countLists() int {
 	return count(s.server, "list "+widgetsPath) + count(s.server, "watch-list "+widgetsPath)
 }
 
@@ -192,7 +192,7 @@ func TestShard(t *testing.T) {
 							t.Errorf("ShardDropped = %d, want 2 exactly if the server does not filter",
 								dropped)
 						}
-						s.moves(watchList)
+						s.changeQuarters(watchList)
 					}, 0, 1)
 				})
 			}
@@ -200,9 +200,10 @@ func TestShard(t *testing.T) {
 	}
 }
 
-// moves changes the quarters, starting with 0 and 1.
-func (s *shardStage) moves(watchList bool) {
-	lists := s.lists()
+// changeQuarters changes the quarters of the informer, which are 0 and 1 at first, and checks its events and
+// lists after each change.
+func (s *shardStage) changeQuarters(watchList bool) {
+	lists := s.countLists()
 	s.setQuarters(1, 2)
 	s.expect("0 leaves, 2 comes", "add ns/x2", "departed ns/x0")
 	s.expectCached("0 leaves, 2 comes", "x1", "x2")
@@ -210,7 +211,7 @@ func (s *shardStage) moves(watchList bool) {
 	if !watchList {
 		want = 2 // a watch-list is requested first
 	}
-	if more := s.lists() - lists; more != want {
+	if more := s.countLists() - lists; more != want {
 		s.Errorf("%d lists for an added range, want %d", more, want)
 	}
 	for k := range 4 {
@@ -220,7 +221,7 @@ func (s *shardStage) moves(watchList bool) {
 	s.server.Delete(s.T, widgets, "ns", "x0")
 	s.server.Delete(s.T, widgets, "ns", "x1")
 	s.expect("one that has left and one that has not are deleted", "delete ns/x1")
-	s.server.Create(s.T, widgets, inShard("y0", 0), inShard("y1", 1), inShard("y2", 2))
+	s.server.Create(s.T, widgets, widgetInQuarter("y0", 0), widgetInQuarter("y1", 1), widgetInQuarter("y2", 2))
 	s.expect("objects are created", "add ns/y1", "add ns/y2")
 
 	s.setQuarters(0, 1, 2)
@@ -252,7 +253,7 @@ func TestShardLeavesAtOnce(t *testing.T) {
 		s.expect("initial objects", "add ns/x0", "add ns/x1")
 		s.setQuarters(1)
 		s.expectCached("0 leaves", "x1")
-		if s.shard.Contains(inShard("x0", 0)) || !s.shard.Contains(inShard("x1", 1)) {
+		if s.shard.Contains(widgetInQuarter("x0", 0)) || !s.shard.Contains(widgetInQuarter("x1", 1)) {
 			t.Error("Contains disagrees with the ranges")
 		}
 		s.server.AddFaults(fault(widgetsPath, "", 503)) // no list succeeds for now
@@ -294,7 +295,7 @@ func TestWaitForShard(t *testing.T) {
 		}
 		if err := <-waits(fourShards[3]); !errors.Is(err, ErrNotInShard) ||
 			!strings.Contains(err.Error(), fourShards[3].String()) {
-			t.Errorf("a range that is not wanted: %v", err)
+			t.Errorf("WaitForShard() of a range that is not in the shard = %v, want ErrNotInShard", err)
 		}
 		added, all := waits(fourShards[2]), waits()
 		select {
@@ -349,7 +350,7 @@ func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
 // created and before it started.
 func TestWaitForShardBeforeStart(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, inShard("x0", 0))
+		server.Create(t, widgets, widgetInQuarter("x0", 0))
 		shard := NewShard(sharding.ByUID)
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
 		i := mustInformer(t, f, widgets)
@@ -389,11 +390,12 @@ func TestShardOfNothing(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if err := i.WaitForShard(ctx); err != nil {
-					t.Errorf("WaitForShard() = %v; %+v", err, i.Status().Shard)
+					t.Errorf("WaitForShard() = %v, want nil; Status().Shard = %+v", err, i.Status().Shard)
 				}
 				shard.SetRanges(fourShards[1])
 				if err := i.WaitForShard(ctx, fourShards[1]); err != nil {
-					t.Errorf("WaitForShard() of another range = %v; %+v", err, i.Status().Shard)
+					t.Errorf("WaitForShard() of another range = %v, want ErrNotInShard; Status().Shard = %+v",
+						err, i.Status().Shard)
 				}
 			})
 		})

@@ -163,7 +163,7 @@ func TestShutdownWhileDown(t *testing.T) {
 func TestShutdownReleasesTheCache(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
-		kept := cachedAndShut(t, server)
+		kept := cacheAndShutDown(t, server)
 		synctest.Wait()
 		runtime.GC()
 		if kept.Value() != nil {
@@ -172,7 +172,7 @@ func TestShutdownReleasesTheCache(t *testing.T) {
 	})
 }
 
-func cachedAndShut(t *testing.T, server *apitest.Server) weak.Pointer[packed.Object] {
+func cacheAndShutDown(t *testing.T, server *apitest.Server) weak.Pointer[packed.Object] {
 	f, err := New(Options{Config: server.Config(), HTTPClient: server.HTTPClient(t)})
 	if err != nil {
 		t.Fatal(err)

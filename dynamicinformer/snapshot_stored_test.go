@@ -45,10 +45,10 @@ func TestSnapshotJSON(t *testing.T) {
 			}
 			text, ok, err := s.JSON("web/x")
 			if diff := cmp.Diff(any(x.Object), parsed(text)); !ok || err != nil || diff != "" {
-				t.Errorf("%v, %v (-want +got):\n%s", ok, err, diff)
+				t.Errorf("JSON() = %v, %v (-want +got):\n%s", ok, err, diff)
 			}
 			if text, ok, err := s.JSON("web/z"); text != nil || ok || err != nil {
-				t.Errorf("JSON() of a missing object = %s, %v, %v", text, ok, err)
+				t.Errorf("JSON() of a missing object = %s, %v, %v, want false", text, ok, err)
 			}
 			all := map[string]any{}
 			err = s.AllJSON(func(key string, text []byte) error {
@@ -57,7 +57,7 @@ func TestSnapshotJSON(t *testing.T) {
 			})
 			if diff := cmp.Diff(map[string]any{"web/x": x.Object, "web/y": y.Object}, all); err != nil ||
 				diff != "" {
-				t.Errorf("%v, all (-want +got):\n%s", err, diff)
+				t.Errorf("AllJSON() = %v (-want +got):\n%s", err, diff)
 			}
 			calls, enough := 0, errors.New("enough")
 			err = s.AllJSON(func(string, []byte) error {
@@ -96,7 +96,7 @@ func TestSnapshotStored(t *testing.T) {
 	}
 	object, ok := newStoredInformer(t, Storage{Mode: StorageObject}, x).Snapshot().Stored("web/x")
 	if u, decoded := object.(*unstructured.Unstructured); !ok || !decoded || u.GetName() != "x" {
-		t.Errorf("a decoded object is stored as %T", object)
+		t.Errorf("Stored() of a decoded object = %T, want *unstructured.Unstructured", object)
 	}
 	if object, ok := s.Stored("web/z"); ok || object != nil {
 		t.Errorf("Stored() of a missing object = %v, want false", object)

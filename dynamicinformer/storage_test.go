@@ -76,7 +76,7 @@ func (d *eventNotes) OnAdd(obj any, _ bool)      { d.record("add", obj) }
 func (d *eventNotes) OnUpdate(before, after any) { d.record("update", before, after) }
 func (d *eventNotes) OnDelete(obj any)           { d.record("delete", obj) }
 
-// clients are the two ways to give a factory a client.
+// clients are factory options with a client of crdcache, and with a client of the user.
 var clients = map[string]func(testing.TB, *apitest.Server) Options{
 	"own client": func(_ testing.TB, s *apitest.Server) Options { return Options{Config: s.Config()} },
 	"user's client": func(t testing.TB, s *apitest.Server) Options {
@@ -88,7 +88,7 @@ var clients = map[string]func(testing.TB, *apitest.Server) Options{
 	},
 }
 
-// started returns the synced informer of widgets with these options.
+// started starts a factory, and returns its informer of widgets when it has synced.
 func started(t testing.TB, options Options, resource ResourceOptions) *Informer {
 	t.Helper()
 	options.Defaults = resource
@@ -105,8 +105,7 @@ func started(t testing.TB, options Options, resource ResourceOptions) *Informer 
 	return startSynced(t, f)
 }
 
-// TestModesReturnEqualObjects makes the same requests to informers of every mode, and expects the objects of
-// client-go's.
+// TestModesReturnEqualObjects verifies that informers of every mode return the same objects as client-go's.
 func TestModesReturnEqualObjects(t *testing.T) {
 	for with, options := range clients {
 		for _, storage := range wholeObjectModes {
@@ -145,7 +144,7 @@ func TestModesReturnEqualObjects(t *testing.T) {
 
 				must(t, i.Compress(longContext(t)))
 				if got := i.Stats().MappedBytes > 0; got != (storage == mapped) {
-					t.Errorf("there are bytes in files: %v", got)
+					t.Errorf("there are bytes in files: %v, want %v", got, !got)
 				}
 				found, err := i.GetIndexer().ByIndex("color", "green")
 				must(t, err)
@@ -351,10 +350,10 @@ func TestStorageModeText(t *testing.T) {
 		var back StorageMode
 		text, err := mode.MarshalText()
 		if err != nil || string(text) != name {
-			t.Errorf("mode %d: MarshalText() = %q, %v", mode, text, err)
+			t.Errorf("mode %d: MarshalText() = %q, %v, want %s", mode, text, err, name)
 		}
 		if err := back.UnmarshalText(text); err != nil || back != mode {
-			t.Errorf("UnmarshalText(%q) = mode %d, %v", text, back, err)
+			t.Errorf("UnmarshalText(%q) = mode %d, %v, want mode %d", text, back, err, mode)
 		}
 	}
 	var mode StorageMode
@@ -362,7 +361,7 @@ func TestStorageModeText(t *testing.T) {
 		t.Error("UnmarshalText() of an unknown mode succeeded, want an error")
 	}
 	if got := StorageMode(99).String(); got != "StorageMode(99)" {
-		t.Errorf("String() of an unknown mode = %q", got)
+		t.Errorf("String() of an unknown mode = %q, want StorageMode(99)", got)
 	}
 }
 
@@ -386,7 +385,7 @@ func TestStorageIsValidated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(Options{Client: newServer(t).Client(t), Defaults: tc.options})
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("the error is %v; it should say %q", err, tc.want)
+				t.Errorf("the error is %v, want %q", err, tc.want)
 			}
 		})
 	}

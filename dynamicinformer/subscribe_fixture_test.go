@@ -78,7 +78,7 @@ func (r *registry) remove(resource string) {
 	}
 }
 
-func (r *registry) listening() int {
+func (r *registry) countListeners() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.listeners)

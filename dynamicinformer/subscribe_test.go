@@ -83,8 +83,8 @@ func TestSubscribeLate(t *testing.T) {
 	th.expect("widgets v1: add b", "widgets v1: add b")
 }
 
-// TestSubscribeResuming verifies that restored objects are delivered after their confirmation, in the
-// incarnation that restored them.
+// TestSubscribeResuming verifies that restored objects are delivered after their confirmation, with the
+// incarnation number of the run that restored them.
 func TestSubscribeResuming(t *testing.T) {
 	th, backend := newSubscriberFixture(t, "widgets"), newMemoryBackend()
 	th.create(widgets, "a")
@@ -104,7 +104,8 @@ func TestSubscribeResuming(t *testing.T) {
 	}
 }
 
-// TestSubscribeToEmptyType verifies that an incarnation without objects starts and syncs.
+// TestSubscribeToEmptyType verifies that a subscriber is notified that a type without objects starts and
+// syncs.
 func TestSubscribeToEmptyType(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	for range 2 { // before and after the informer starts
@@ -222,7 +223,7 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 func TestSubscriptionClose(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	th.create(widgets, "a", "b")
-	before := th.types.listening()
+	before := th.types.countListeners()
 	var s *Subscription
 	ready, called := make(chan struct{}), make(chan struct{})
 	var calls []string
@@ -245,7 +246,7 @@ func TestSubscriptionClose(t *testing.T) {
 	if len(calls) != 1 || len(s.Types()) != 0 || s.Depth() != 0 {
 		t.Errorf("after Close: calls %q, types %v, depth %d; want 1 call", calls, s.Types(), s.Depth())
 	}
-	if got := th.types.listening(); got != before {
+	if got := th.types.countListeners(); got != before {
 		t.Errorf("%d listeners of the source of types, want %d", got, before)
 	}
 	if got := len(mustInformer(t, th.factory, widgets).core.Registrations()); got != 0 {
@@ -359,7 +360,7 @@ func TestChooseVersion(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok := tt.selection.withDefaults().chooseVersion(bucket, tt.current)
 			if got != tt.want || ok != (tt.want != "") {
-				t.Errorf("chooseVersion = %q, %v; want %q", got, ok, tt.want)
+				t.Errorf("chooseVersion() = %q, %v; want %q", got, ok, tt.want)
 			}
 		})
 	}

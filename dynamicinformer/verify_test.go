@@ -74,7 +74,7 @@ func TestVerify(t *testing.T) {
 					server.AddFaults(apitest.Fault{Path: path, Verb: "watch", Effect: loseEvents})
 				}
 				for n, name := range []string{"kept", "outside"} {
-					u := inShard(name, 3*n)
+					u := widgetInQuarter(name, 3*n)
 					u.SetLabels(map[string]string{"team": []string{"a", "b"}[n]})
 					server.Create(t, widgets, u)
 				}
@@ -103,7 +103,7 @@ func TestVerify(t *testing.T) {
 						t.Errorf("events (-want +got):\n%s", diff)
 					}
 				}
-				lost := inShard("lost", 0)
+				lost := widgetInQuarter("lost", 0)
 				lost.SetLabels(map[string]string{"team": "a"})
 				server.Create(t, widgets, lost)
 				expect("add ns/lost")
@@ -129,19 +129,20 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 		for n := range 600 { // two pages
 			server.Create(t, widgets, widget("ns", fmt.Sprint("w", n)))
 		}
-		server.Create(t, widgets, inShard("w", 0))
+		server.Create(t, widgets, widgetInQuarter("w", 0))
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Verify: verifyPeriod}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		expired := 0
 		server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "list",
 			Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-				u := inShard("w", 0)
+				u := widgetInQuarter("w", 0)
 				u.SetAnnotations(map[string]string{"n": time.Now().String()})
 				server.Update(t, widgets, u)
 				if r.URL.Query().Has("continue") && expired < 2 {
 					expired++
-					http.Error(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`,
+					http.Error(w,
+						`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`,
 						http.StatusGone)
 					return
 				}

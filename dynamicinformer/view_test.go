@@ -108,7 +108,8 @@ func TestNamespaces(t *testing.T) {
 					expectEvents(t, "initial objects", e, initial...)
 					if s := i.Status(); s.State != status.Synced || !i.HasSynced() ||
 						i.LastSyncResourceVersion() == "" {
-						t.Errorf("Status() = %+v, the resource version %q, want Synced", s, i.LastSyncResourceVersion())
+						t.Errorf("Status() = %+v, the resource version %q, want Synced", s,
+							i.LastSyncResourceVersion())
 					}
 					for _, ns := range all {
 						server.Create(t, widgets, widget(ns, "y"))
@@ -131,8 +132,8 @@ func TestNamespaces(t *testing.T) {
 
 func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" + ns + "/widgets" }
 
-// TestOneOfSeveralNamespacesFails verifies that the other namespaces are followed, and the cache keeps the
-// objects of the failing namespace.
+// TestOneOfSeveralNamespacesFails verifies that the other namespaces are still watched, and the cache keeps
+// the objects of the failing namespace.
 func TestOneOfSeveralNamespacesFails(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))

@@ -186,7 +186,7 @@ func TestRecovery(t *testing.T) {
 func TestFormatGVR(t *testing.T) {
 	got := formatGVRs([]schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, widgets})
 	if want := "pods.v1, widgets.v1.example.com"; got != want {
-		t.Errorf("formatGVRs = %q, want %q", got, want)
+		t.Errorf("formatGVRs() = %q, want %q", got, want)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 	o := <-result
 	if !errors.As(o.err, &missing) || missing.Cause != nil || len(missing.NotSynced) != 1 ||
 		missing.NotSynced[0].GVR != gadgets {
-		t.Errorf("the wait ended with %v, want gadgets missing alone", o.err)
+		t.Errorf("the wait ended with %v, want an error about gadgets only", o.err)
 	}
 	if len(o.statuses) != 2 || o.statuses[1].State != status.Synced {
 		t.Errorf("WaitForSync ended with %+v, want two types, synced", o.statuses)

@@ -53,8 +53,8 @@ func waitForVersion(t *testing.T, i *Informer, version string) *waiting {
 	return startWait(t, func(ctx context.Context) error { return i.WaitForVersion(ctx, version) })
 }
 
-// waits checks that the wait continues for some time.
-func (w *waiting) waits(step string, d time.Duration) {
+// expectRunning checks that the wait does not end within d.
+func (w *waiting) expectRunning(step string, d time.Duration) {
 	w.Helper()
 	time.Sleep(d)
 	synctest.Wait()
@@ -66,7 +66,7 @@ func (w *waiting) waits(step string, d time.Duration) {
 	}
 }
 
-// expectEnd checks that the wait ends within some time.
+// expectEnd checks that the wait ends with want within some time.
 func (w *waiting) expectEnd(step string, within time.Duration, want error) {
 	w.Helper()
 	select {
@@ -88,7 +88,7 @@ type heldWatches struct {
 	http.RoundTripper
 	mu   sync.Mutex
 	gate chan struct{} // nil if events pass
-	// drops is the text of events that are dropped, except the bookmark after the initial events.
+	// drops, if set, drops events that contain it, except the bookmark after the initial events.
 	drops string
 }
 
@@ -180,8 +180,9 @@ func probes(server *apitest.Server) int {
 	}))
 }
 
-// inStorages is withHeldWatches for a cache with objects, and for one with a memory budget that stores none.
-func inStorages(t *testing.T, test func(*testing.T, *apitest.Server, *Factory, *heldWatches)) {
+// withAndWithoutStorage runs a test like withHeldWatches, with a cache that stores objects, and with one that
+// has a memory budget and stores none.
+func withAndWithoutStorage(t *testing.T, test func(*testing.T, *apitest.Server, *Factory, *heldWatches)) {
 	withHeldWatches(t, Options{}, test)
 	withHeldWatches(t, Options{MemoryBudget: 1, Defaults: ResourceOptions{Storage: storageNone}}, test)
 }
@@ -189,7 +190,7 @@ func inStorages(t *testing.T, test func(*testing.T, *apitest.Server, *Factory, *
 // TestWaitForVersion verifies that a wait ends when the event has arrived and not earlier, however late the
 // event is. A probe does not end it.
 func TestWaitForVersion(t *testing.T) {
-	inStorages(t, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+	withAndWithoutStorage(t, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		version := versionOf(t, server, widget("web", "a"))
@@ -203,7 +204,7 @@ func TestWaitForVersion(t *testing.T) {
 		release := held.hold()
 		version = versionOf(t, server, widget("web", "b"))
 		late := waitForVersion(t, i, version)
-		late.waits("events are held back", 5*time.Second)
+		late.expectRunning("events are held back", 5*time.Second)
 		if keys := i.GetStore().ListKeys(); len(keys) != 1 {
 			t.Fatalf("the cache has the keys %v, want 1", keys)
 		}
@@ -263,8 +264,8 @@ func TestWaitForVersionOfOtherObjects(t *testing.T) {
 	}
 }
 
-// TestWaitForVersionInNamespaces verifies that if each namespace has its own watch, the version counts when
-// all have reached it.
+// TestWaitForVersionInNamespaces verifies that if each namespace has its own watch, the wait ends when all
+// watches have reached the version.
 func TestWaitForVersionInNamespaces(t *testing.T) {
 	options := Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one", "two")}}
 	withHeldWatches(t, options, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
@@ -274,7 +275,7 @@ func TestWaitForVersionInNamespaces(t *testing.T) {
 		versionOf(t, server, widget("two", "b"))
 		version := versionOf(t, server, widget("one", "a"))
 		w := waitForVersion(t, i, version)
-		w.waits("both are held back", 5*time.Second)
+		w.expectRunning("both are held back", 5*time.Second)
 		release()
 		w.expectEnd("both go on", 10*time.Second, nil)
 		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
@@ -283,8 +284,8 @@ func TestWaitForVersionInNamespaces(t *testing.T) {
 	})
 }
 
-// TestWaitForVersionOnIdleServer verifies that a kube-apiserver sends no bookmark until there is another
-// write. Then the type is listed.
+// TestWaitForVersionOnIdleServer verifies that the type is listed if the server, like a kube-apiserver, sends
+// no bookmark before the next write.
 func TestWaitForVersionOnIdleServer(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})
@@ -292,7 +293,7 @@ func TestWaitForVersionOnIdleServer(t *testing.T) {
 		start(t, f)
 		lists := count(server, "list ") + count(server, "watch-list ")
 		w := waitForVersion(t, i, versionOf(t, server, widget("two", "a")))
-		w.waits("nothing is written", 5*time.Second)
+		w.expectRunning("nothing is written", 5*time.Second)
 		w.expectEnd("a list", 5*time.Second, nil)
 		if n := count(server, "list ") + count(server, "watch-list ") - lists - probes(server); n != 1 {
 			t.Errorf("%d lists, want 1", n)
@@ -308,7 +309,7 @@ func TestWaitForVersionWithoutBookmarks(t *testing.T) {
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		w := waitForVersion(t, i, versionOf(t, server, widget("two", "b")))
-		w.waits("the watch shows nothing", 5*time.Second)
+		w.expectRunning("the watch shows nothing", 5*time.Second)
 		w.expectEnd("a list follows", 30*time.Second, nil)
 	})
 }
@@ -345,7 +346,7 @@ func TestWaitForLostVersion(t *testing.T) {
 			fault("/apis/example.com/v1/namespaces/one/widgets", "", http.StatusServiceUnavailable))
 		server.CloseClientConnections()
 		w := waitForVersion(t, i, version)
-		w.waits("the server is down", time.Minute)
+		w.expectRunning("the server is down", time.Minute)
 		restore() // restores the server without faults
 		w.expectEnd("a restored server", 2*time.Minute, ErrVersionLost)
 		version = versionOf(t, server, widget("two", "new"))
@@ -390,7 +391,7 @@ func (errNotSynced) Error() string { return "a NotSyncedError" }
 // TestAwaitDeletion verifies that a deletion is awaited until the cache has applied it, or until a probe has
 // shown that there is no event to wait for.
 func TestAwaitDeletion(t *testing.T) {
-	inStorages(t, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+	withAndWithoutStorage(t, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
 		finalized := widget("web", "c")
 		finalized.SetFinalizers([]string{"example.com/finalizer"})
 		server.Create(t, widgets, widget("web", "a"), widget("web", "b"), finalized)
@@ -411,7 +412,7 @@ func TestAwaitDeletion(t *testing.T) {
 		release := held.hold()
 		server.Delete(t, widgets, "web", "b")
 		late := startWait(t, wait)
-		late.waits("events are held back", 5*time.Second)
+		late.expectRunning("events are held back", 5*time.Second)
 		release()
 		late.expectEnd("events go on", time.Minute, nil)
 		if n := len(i.GetStore().ListKeys()); n != 1 {
@@ -423,7 +424,7 @@ func TestAwaitDeletion(t *testing.T) {
 		wait = i.AwaitDeletion(name("new"), "")
 		server.Delete(t, widgets, "web", "new")
 		unknown := startWait(t, wait)
-		unknown.waits("its creation may follow", 5*time.Second)
+		unknown.expectRunning("its creation may follow", 5*time.Second)
 	})
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one")}})

@@ -45,7 +45,7 @@ func TestWire(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text, _ := o.JSON(); strings.Contains(text, "managedFields") == tt.pruned {
-			t.Errorf("%s: the packed JSON is %s", name, text)
+			t.Errorf("%s: the packed JSON is %s, want it without managed fields: %v", name, text, tt.pruned)
 		}
 	}
 }

@@ -42,12 +42,13 @@ func TestEnsureReady(t *testing.T) {
 		err := s.EnsureReady(owner)
 		if want := (&ConsistencyError{tt.read, tt.wrote, pods}); (err == nil) != tt.ready ||
 			err != nil && *err.(*ConsistencyError) != *want {
-			t.Errorf("read %q, wrote %q: EnsureReady() = %v", tt.read, tt.wrote, err)
+			t.Errorf("read %q, wrote %q: EnsureReady() = %v, want ready: %v", tt.read, tt.wrote, err,
+				tt.ready)
 		}
 	}
 }
 
-// TestRecords checks which of several writes is compared with the store.
+// TestRecords checks which of several writes EnsureReady compares with the store.
 func TestRecords(t *testing.T) {
 	s, store := newStore("10", "100")
 	expect := func(step, want string) {
@@ -58,7 +59,7 @@ func TestRecords(t *testing.T) {
 			wrote = failure.WroteRV
 		}
 		if wrote != want {
-			t.Errorf("%s: lacks the write at %q, want %q", step, wrote, want)
+			t.Errorf("%s: the store lacks the write at %q, want %q", step, wrote, want)
 		}
 	}
 	expect("nothing was written", "")

@@ -11,7 +11,7 @@ import (
 // memory is a Backend that stores content in the memory of the process.
 type memory map[string]*storedObjects
 
-// StoredContent implements persistence.Backend.
+// Open implements persistence.Backend.
 func (m memory) Open(_ context.Context, key string) (persistence.StoredContent, error) {
 	if m[key] == nil {
 		m[key] = &storedObjects{}

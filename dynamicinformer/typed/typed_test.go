@@ -122,7 +122,7 @@ func TestTypedReads(t *testing.T) {
 			var misfit *ConversionError
 			if !errors.As(err, &misfit) || misfit.Key != "web/odd" || misfit.GVR != widgets ||
 				misfit.Type != reflect.TypeFor[gizmo]() {
-				t.Errorf("the error is %#v, want a MisfitError for web/odd", err)
+				t.Errorf("the error is %#v, want a ConversionError for web/odd", err)
 			}
 			if text := err.Error(); !strings.HasPrefix(text,
 				"widgets.v1.example.com web/odd does not fit typed.gizmo: ") || strings.Contains(text, "\n") {
@@ -224,7 +224,7 @@ func TestConversionNeverPanics(t *testing.T) {
 		t.Helper()
 		var misfit *ConversionError
 		if !errors.As(err, &misfit) || misfit.Key != "web/a" {
-			t.Errorf("%s: the error is %v, want a MisfitError for web/a", name, err)
+			t.Errorf("%s: the error is %v, want a ConversionError for web/a", name, err)
 		}
 	}
 	_, err := As[struct {
@@ -244,7 +244,7 @@ func TestConversionNeverPanics(t *testing.T) {
 
 	c := newConverter[gizmo](widgets, nil)
 	if _, err := c.convert("text"); err == nil || !strings.Contains(err.Error(), "string") {
-		t.Errorf("object(text) = %v, want an error about the type", err)
+		t.Errorf("convert(text) = %v, want an error about the type", err)
 	}
 }
 
@@ -369,7 +369,7 @@ func TestTypedAllDecodesOneAtATime(t *testing.T) {
 		}
 		yielded++
 		if n := decoded(); n > yielded { // less than yielded after garbage collections
-			t.Errorf("%d objects were decoded after %d were yielded", n, yielded)
+			t.Errorf("%d objects were decoded after %d were yielded, want at most as many", n, yielded)
 		}
 	}
 	if yielded != 3 {

@@ -22,10 +22,11 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// outcome is the result of a condition on an object: true, false, or a failure of the kind.
+// outcome is the result of a condition on an object: true, false, failure (of the evaluation), or refused
+// (the condition does not compile).
 type outcome string
 
-// apiServer evaluates conditions as validation rules of a CRD.
+// apiServer evaluates conditions as an API server evaluates the validation rules of a CRD.
 type apiServer struct{ structural *schema.Structural }
 
 func newAPIServer(t testing.TB, file string) apiServer {
@@ -94,7 +95,7 @@ func evaluate(t testing.TB, rule string, root *crd.Schema, object map[string]any
 	}
 }
 
-// generator writes random rules and objects of lamps.yaml.
+// generator returns random conditions and objects for the schema in lamps.yaml.
 type generator struct{ *rand.Rand }
 
 func choose[T any](g generator, values ...T) T { return values[g.IntN(len(values))] }
@@ -160,8 +161,8 @@ func (g generator) object() map[string]any {
 		"metadata": map[string]any{"name": "lamp", "namespace": "hall"}, "spec": spec}
 }
 
-// FuzzAPIServer compares conditions on random objects with validation rules of an API server. A rule that one
-// refuses, the other refuses too, but for its estimated cost: ours does not count values without bounds.
+// FuzzAPIServer compares conditions on random objects with validation rules of an API server. Both refuse the
+// same conditions, except for their estimated cost: this module does not count values without bounds.
 func FuzzAPIServer(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)
@@ -183,7 +184,7 @@ func FuzzAPIServer(f *testing.F) {
 			object := g.object()
 			want, got := server.evaluate(rule, object), evaluate(t, rule, &root, object)
 			if want != got {
-				t.Errorf("%s: %s, want %s\n%s", rule, got, want, fmt.Sprint(object["spec"]))
+				t.Errorf("the outcome of %s = %s, want %s for\n%s", rule, got, want, fmt.Sprint(object["spec"]))
 			}
 		}
 	})

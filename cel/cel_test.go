@@ -57,7 +57,7 @@ func TestIndexes(t *testing.T) {
 	for _, test := range []struct {
 		index string
 		want  []string
-		count func(indexers.Stats) uint64 // 1 for this counter
+		count func(indexers.Stats) uint64 // returns the counter that is 1
 	}{
 		{`cel: self.spec.class`, []string{"gold"}, nil},
 		{`cel: self.spec.class + '/' + self.metadata.name`, []string{"gold/lamp"}, nil},
@@ -101,12 +101,12 @@ func TestIndexes(t *testing.T) {
 				}
 				stats := functions.Stats()[0]
 				if test.count != nil && test.count(stats) != 1 {
-					t.Errorf("%s: %s", form, stats)
+					t.Errorf("%s: Stats = %s, want 1 in the counter of the test", form, stats)
 				}
 				if failed := stats.Failed > 0; failed != (functions.Dropped("i") > 0) ||
 					failed && functions.Skipped("i") != 1 ||
 					failed && !slices.Equal(stats.Reported, []string{"hall/lamp"}) {
-					t.Errorf("%s: %s, %d dropped, reported %q", form, stats, functions.Dropped("i"),
+					t.Errorf("%s: Stats = %s, Dropped = %d, Reported = %q, want the object if it failed", form, stats, functions.Dropped("i"),
 						stats.Reported)
 				}
 			}
@@ -150,7 +150,7 @@ func TestFindings(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(string(data), got.String()); diff != "" {
-		t.Errorf("(-golden +got):\n%s", diff)
+		t.Errorf("findings (-golden +got):\n%s", diff)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestKeep(t *testing.T) {
 			continue
 		}
 		if diff := cmp.Diff(want, config.Resources[0].EffectiveKeep().Paths); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", expr, diff)
+			t.Errorf("EffectiveKeep with %s (-want +got):\n%s", expr, diff)
 		}
 	}
 	for _, expr := range []string{"dyn(self) == 1", "self[self.kind]"} {
@@ -208,7 +208,7 @@ func TestHostileExpressions(t *testing.T) {
 	} {
 		if result, err := compileText(t, expr).Eval(context.Background(), object); err == nil ||
 			!strings.Contains(err.Error(), "cost limit exceeded") {
-			t.Errorf("%s: %v, %v", expr, result, err)
+			t.Errorf("Eval of %s = %v, %v; want an error about the cost limit", expr, result, err)
 		}
 	}
 	for _, expr := range []string{
@@ -219,7 +219,7 @@ func TestHostileExpressions(t *testing.T) {
 		"\xff", "",
 	} {
 		if _, err := expression.Compile(expr); err == nil {
-			t.Errorf("%.40q compiles", expr)
+			t.Errorf("Compile(%.40q) succeeded, want an error", expr)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -233,7 +233,7 @@ func TestHostileExpressions(t *testing.T) {
 	}
 }
 
-// nestedLists returns nested lists.
+// nestedLists returns n lists, each in the next one.
 func nestedLists(n int) any {
 	var value any = "x"
 	for range n {
@@ -259,7 +259,7 @@ func TestConcurrentUse(t *testing.T) {
 		group.Go(func() {
 			for range 50 {
 				if keys := functions.KeysJSON([]byte(lamp), nil)[0]; !slices.Equal(keys, []string{"a", "b"}) {
-					t.Errorf("%q", keys)
+					t.Errorf("KeysJSON = %q, want a and b", keys)
 				}
 			}
 			if _, err := config.Check(definitions); err != nil {

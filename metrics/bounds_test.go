@@ -23,7 +23,7 @@ func TestShortenOptions(t *testing.T) {
 		seen[got] = options
 	}
 	if got := shortenOptions("pruned"); got != "pruned" {
-		t.Errorf("shortenOptions(pruned) = %q", got)
+		t.Errorf("shortenOptions(pruned) = %q, want pruned", got)
 	}
 }
 

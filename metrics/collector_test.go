@@ -24,7 +24,7 @@ type labelValues = map[string]string
 func expectValue(t *testing.T, read func() (float64, bool), description string, want float64) {
 	t.Helper()
 	if got, found := read(); !found || got != want {
-		t.Errorf("%s is %v (there: %v), want %v", description, got, found, want)
+		t.Errorf("%s = %v (found: %v), want %v", description, got, found, want)
 	}
 }
 

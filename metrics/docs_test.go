@@ -54,7 +54,7 @@ func TestDocsListAllMetrics(t *testing.T) {
 			labels = append(labels, name[1])
 		}
 		if diff := cmp.Diff(m.labels, labels); diff != "" {
-			t.Errorf("labels labelValues %s (-code +docs):\n%s", m.name, diff)
+			t.Errorf("labels of %s (-code +docs):\n%s", m.name, diff)
 		}
 	}
 }

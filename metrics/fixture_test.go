@@ -67,7 +67,7 @@ func (s *server) install(t testing.TB, plural, kind string) {
 	}
 }
 
-// apply stores the widgets from to to, with a version, in ten namespaces.
+// apply stores the widgets with the numbers from to to-1 in ten namespaces. version is in their .spec.
 func (s *server) apply(t testing.TB, from, to, version int) {
 	t.Helper()
 	for n := from; n < to; n++ {
@@ -137,7 +137,7 @@ func awaitStatus(t testing.TB, i *dynamicinformer.Informer, matches func(status.
 	}
 }
 
-// exporter serves the metrics of a collector as a program does.
+// exporter serves the metrics of collectors as a program does.
 func exporter(t testing.TB, collectors ...prometheus.Collector) *httptest.Server {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -120,8 +120,7 @@ const widgetConfig = `
     - {name: lit_widgets, help: Number of widgets that are lit., index: lit_color}
 `
 
-// TestObjectMetrics follows the metrics of a config through changes of objects, of the config and of the
-// type.
+// TestObjectMetrics verifies the metrics of a config after changes of objects, of the config and of the type.
 func TestObjectMetrics(t *testing.T) {
 	w := newWidgetMetrics(t, widgetConfig, widget("a", "red", 40, true), widget("b", `\u0000\"\\\n/`, 60, false))
 	w.apply(widget("c", "red", 5, false))
@@ -196,7 +195,7 @@ func TestScrapesDuringRelists(t *testing.T) {
 			for {
 				for f := range indexers.ReadMetrics(w.binding.MetricSources()...) {
 					if n := len(f.Series); f.Name == "widget_watts" && n != count {
-						t.Errorf("%d series, want %d", n, count)
+						t.Errorf("a scrape during changes has %d series, want %d", n, count)
 						return
 					}
 				}

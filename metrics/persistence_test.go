@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// failingBackend stores nothing and fails as requested.
+// failingBackend stores nothing. Open returns err.
 type failingBackend struct{ err error }
 
 func (f failingBackend) Open(context.Context, string) (persistence.StoredContent, error) {
@@ -75,7 +75,7 @@ func TestPersistence(t *testing.T) {
 			}
 			if failures, _ := value(got, "save_failures_total",
 				nil); (failures > 0) != (test.want["Failing"] == 1) {
-				t.Errorf("number of failures = %v", failures)
+				t.Errorf("number of failures = %v, want some only for the failing backend", failures)
 			}
 		})
 	}

@@ -189,7 +189,7 @@ func TestClusterWithoutClientCAs(t *testing.T) {
 		options.RemoteKubeConfigFile = writeKubeconfig(t, api)
 		if found, err := newClientCAs(options); err != nil || !found.areLoaded() ||
 			options.ClientCert.CAContentProvider != nil {
-			t.Errorf("%s: userAuthorities() loaded = %v, error %v, want true", name, found.areLoaded(), err)
+			t.Errorf("%s: newClientCAs() loaded = %v, error %v, want true", name, found.areLoaded(), err)
 		}
 	}
 }

@@ -178,7 +178,7 @@ spec:
 		err := new(typeCache).loadSelection(&Config{IndexConfigs: []string{file}})
 		if refused != (err != nil && strings.Contains(err.Error(), "the name of a field selector")) ||
 			!refused && err != nil {
-			t.Errorf("an index named %q: error %v", name, err)
+			t.Errorf("an index named %q: got the error %v, want one: %v", name, err, refused)
 		}
 	}
 }

@@ -114,8 +114,8 @@ func TestFilePrecedence(t *testing.T) {
 	}
 }
 
-// TestStatusWrites verifies that a status is written only if it differs, and that a difference of figures is
-// distinguished.
+// TestStatusWrites verifies that withStatus returns an object only if its status differs, and reports whether
+// only the figures (the numbers of objects and bytes) differ.
 func TestStatusWrites(t *testing.T) {
 	config := DefaultConfig()
 	c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
@@ -129,7 +129,8 @@ func TestStatusWrites(t *testing.T) {
 		t.Helper()
 		changed, figures, err := merged.withStatus(c, nil)
 		if err != nil || (changed != nil) != wantChanged || figures != wantFigures {
-			t.Fatalf("%s: changed %v, figures %v, error %v", reason, changed, figures, err)
+			t.Fatalf("%s: changed %v, figures %v, error %v; want changed: %v, figures: %v", reason, changed,
+				figures, err, wantChanged, wantFigures)
 		}
 		if changed != nil {
 			merged.Unstructured = changed
@@ -146,7 +147,7 @@ func TestStatusWrites(t *testing.T) {
 	expect("with the error in the status", false, false)
 }
 
-// objectsFixture is a crdcached that follows config objects, with its cluster.
+// objectsFixture is a crdcached that applies config objects of its cluster.
 type objectsFixture struct {
 	*daemon
 	cluster *apiServer

@@ -122,6 +122,6 @@ func TestHandshakesEndSoon(t *testing.T) {
 		t.Errorf("the deadline of the handshake is %v, want within handshakeTimeout after %v", first, before)
 	}
 	if !recorder.recorded[1].IsZero() || recorder.recorded[2].Before(before.Add(time.Hour)) {
-		t.Errorf("the deadlines after the handshake are %v", recorder.recorded[1:])
+		t.Errorf("the deadlines after the handshake are %v, want none and net/http's", recorder.recorded[1:])
 	}
 }

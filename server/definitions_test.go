@@ -21,8 +21,8 @@ var rewrite = flag.Bool("rewrite", false, "write the CustomResourceDefinitions")
 // schemaMap is a part of a schema.
 type schemaMap = map[string]any
 
-// TestDefinitions compares the CustomResourceDefinitions with those that follow from the form of index
-// configs, which the decoder uses: "make generate" writes them.
+// TestDefinitions verifies that the chart's CustomResourceDefinitions are up to date. "make generate" derives
+// them from the schema of index configs.
 func TestDefinitions(t *testing.T) {
 	for name, want := range newDefinitions(t) {
 		version := want["spec"].(schemaMap)["versions"].([]any)[0].(schemaMap)

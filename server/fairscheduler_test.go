@@ -58,7 +58,7 @@ func TestSlicesAreShared(t *testing.T) {
 		}
 		ends[1]()
 		if len(scheduler.mu.users) > 0 || scheduler.mu.running > 0 || len(scheduler.mu.waiting) > 0 {
-			t.Errorf("users remain: %+v", scheduler.mu.users)
+			t.Errorf("users with time slices remain: %+v, want none", scheduler.mu.users)
 		}
 	})
 }
@@ -85,7 +85,7 @@ func TestSlicesOfOneUser(t *testing.T) {
 	endA()
 	endB()
 	if len(scheduler.mu.users) > 0 || len(scheduler.mu.waiting) > 0 {
-		t.Errorf("users remain: %v", scheduler.mu.users)
+		t.Errorf("users with time slices remain: %v, want none", scheduler.mu.users)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestHugeSelectors(t *testing.T) {
 	}
 	if running, waiting := scheduler.countSlices("greedy"); running != scheduler.slotsPerUser ||
 		waiting != len(paths) {
-		t.Errorf("%d running and %d waiting requests, want perUser and all others", running, waiting)
+		t.Errorf("%d running and %d waiting requests, want slotsPerUser and all others", running, waiting)
 	}
 	for _, end := range ends {
 		end()

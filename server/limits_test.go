@@ -48,7 +48,7 @@ func TestLimitsOfUsers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, b := newLimits(tt.limits, time.Second), newBlockingHandler()
 			done := make(chan struct{})
-			go func() { defer close(done); serveOnce(l, "a", tt.watch, b) }() // ended by leave
+			go func() { defer close(done); serveOnce(l, "a", tt.watch, b) }() // ended by b.release
 			<-b.entered
 			w := serveOnce(l, "a", tt.watch, emptyHandler)
 			var status metav1.Status

@@ -91,11 +91,11 @@ spec:
 	for _, want := range []string{`environments{kind="Environment"} 6`, `environments_by_stage{stage="production"} 3`,
 		`crdcache_stale{group="demo.crdcache.dev",resource="environments",version="v1"} 0`} {
 		if !strings.Contains(string(answer.body), want) {
-			t.Errorf("%d %s\nwant %s", answer.code, answer.body, want)
+			t.Errorf("the metrics of objects = %d %s\nwant %s", answer.code, answer.body, want)
 		}
 	}
 	if answer := d.request("nobody", http.MethodGet, objectMetricsPath, ""); answer.code != http.StatusForbidden {
-		t.Errorf("a user without rights gets %d", answer.code)
+		t.Errorf("a user without rights gets %d, want 403", answer.code)
 	}
 	if answer := d.request("ann", http.MethodGet, "/metrics", ""); strings.Contains(string(answer.body), "\nenvironments{") {
 		t.Error("/metrics has metrics of objects")

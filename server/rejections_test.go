@@ -34,7 +34,7 @@ func TestTypesWithoutCache(t *testing.T) {
 	got := d.request("admin", http.MethodGet, "/api/v1/namespaces/default/configmaps/a", "")
 	if s := got.status(); got.code != http.StatusMisdirectedRequest || s.Reason != ReasonNotCached ||
 		!strings.Contains(s.Message, "use the API server") {
-		t.Errorf("list of another type = %d, %s, want 421", got.code, got.body)
+		t.Errorf("GET of another type = %d, %s, want 421", got.code, got.body)
 	}
 }
 
@@ -54,7 +54,8 @@ func TestRefusalsNameCrdcached(t *testing.T) {
 		got := d.request(test.user, test.method, workloadsPath, "")
 		if text := got.status().Message; got.code != test.code || !strings.Contains(text, "crdcached") ||
 			!strings.Contains(text, test.remedy) {
-			t.Errorf("%s by %s = %d, %s", test.method, test.user, got.code, got.body)
+			t.Errorf("%s by %s = %d, %s; want %d with the remedy %q", test.method, test.user, got.code, got.body,
+				test.code, test.remedy)
 		}
 	}
 }
@@ -117,7 +118,8 @@ func TestReviews(t *testing.T) {
 		err := json.Unmarshal(got.body, &review)
 		if err != nil || got.code != http.StatusCreated || review.Status.Allowed != test.allowed ||
 			!strings.Contains(review.Status.Reason, test.reason) {
-			t.Errorf("SelfSubjectAccessReview %s = %d, %s", test.spec, got.code, got.body)
+			t.Errorf("SelfSubjectAccessReview %s = %d, %s; want allowed %v because %q", test.spec, got.code,
+				got.body, test.allowed, test.reason)
 		}
 	}
 	for _, body := range []string{"", "{",

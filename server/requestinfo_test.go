@@ -70,7 +70,7 @@ func TestMatchesAuthorized(t *testing.T) {
 		"/api/v1/namespaces/n/pods/a/log":                        true,
 	} {
 		if got := isServed(t, target); got != want {
-			t.Errorf("%s: %v, want %v", target, got, want)
+			t.Errorf("isServed(%s) = %v, want %v", target, got, want)
 		}
 	}
 }

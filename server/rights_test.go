@@ -95,8 +95,8 @@ func TestReviewsAreBounded(t *testing.T) {
 		reviews := &reviewer{}
 		r := newRights(reviews)
 		defer r.close()
-		// look returns the number of types whose cluster-wide permission is known, and the numbers of the
-		// user's granted and unknown permissions.
+		// readRights returns the number of types whose cluster-wide permission is known, and the numbers of
+		// the user's granted and unknown permissions.
 		readRights := func(name string, namespaces int) (known, granted, unknown int) {
 			r.withAnswers(&user.DefaultInfo{Name: name}, func(answers *userAnswers) {
 				for i := range 258 {

@@ -54,6 +54,6 @@ func TestClusterPages(t *testing.T) {
 	s.get(clusterPath, http.StatusUnauthorized) // the link admits to all clusters
 	if _, err := NewHandler(Source{Title: "a", Factory: otherFactory},
 		Options{Clusters: []Source{{Title: "a", Factory: otherFactory}}}); err == nil {
-		t.Error("two clusters have one title without an error")
+		t.Error("NewHandler with two clusters of one title succeeded, want an error")
 	}
 }

@@ -35,7 +35,7 @@ func TestCompletionPosition(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := positionAt(tt.text); got != tt.want {
-			t.Errorf("%q: %+v, want %+v", tt.text, got, tt.want)
+			t.Errorf("positionAt(%q) = %+v, want %+v", tt.text, got, tt.want)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestHostilePaths(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			if got := ask(t, path, cookies[0].String()).StatusCode; got != 404 && got != 301 &&
 				got != 307 && got != 400 {
-				t.Errorf("with the cookie: status %d", got)
+				t.Errorf("with the cookie: status %d, want an error or a redirect", got)
 			}
 			if got := ask(t, path, "").StatusCode; got != 401 && got != 400 {
 				t.Errorf("without a cookie: %d, want 401", got)
@@ -90,7 +90,7 @@ func TestWorkLimiter(t *testing.T) {
 		t.Helper()
 		release, ok := limiter.acquire(now, user)
 		if ok != want {
-			t.Errorf("%s got a slot: %v", user, ok)
+			t.Errorf("%s got a slot: %v, want %v", user, ok, want)
 		}
 		return release
 	}

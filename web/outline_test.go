@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// yamlOf joins lines as the page does.
+// yamlOf returns the lines of an outline as the text that the page shows.
 func yamlOf(lines []outlineLine) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -139,6 +139,6 @@ func TestLayout(t *testing.T) {
 	}
 	if got := strings.Join(paths,
 		" "); got != ".apiVersion .kind .metadata .metadata.name .spec .spec.ports .spec.ports.0.name .spec.ports.0.port .spec.ports.1 .status .status.ok" {
-		t.Errorf("the paths are %s", got)
+		t.Errorf("the paths are %s, want the path of each line", got)
 	}
 }

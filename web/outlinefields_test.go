@@ -47,10 +47,10 @@ func TestFields(t *testing.T) {
 		"null":      {`{a: null}`, `{}`, "removed .a null →"},
 		"condition": {`{s: [{type: A, ok: "1"}, {type: B, ok: "1"}]}`,
 			`{s: [{type: B, ok: "2"}, {type: A, ok: "1"}]}`, `changed .s[type=B].ok "1" → "2"`},
-		"came":  {`{s: [{name: a}]}`, `{s: [{name: b}, {name: a}]}`, `added .s[name=b]  → {"name":"b"}`},
-		"went":  {`{s: [{name: a}, {name: b}]}`, `{s: [{name: b}]}`, `removed .s[name=a] {"name":"a"} →`},
-		"twice": {`{s: [{name: a}, {name: a}]}`, `{s: [{name: a}]}`, `removed .s[1] {"name":"a"} →`},
-		"plain": {`{s: [x, u]}`, `{s: [x, z, w]}`, "changed .s[1] u → z\nadded .s[2]  → w"},
+		"new element":     {`{s: [{name: a}]}`, `{s: [{name: b}, {name: a}]}`, `added .s[name=b]  → {"name":"b"}`},
+		"removed element": {`{s: [{name: a}, {name: b}]}`, `{s: [{name: b}]}`, `removed .s[name=a] {"name":"a"} →`},
+		"equal names":     {`{s: [{name: a}, {name: a}]}`, `{s: [{name: a}]}`, `removed .s[1] {"name":"a"} →`},
+		"list of texts":   {`{s: [x, u]}`, `{s: [x, z, w]}`, "changed .s[1] u → z\nadded .s[2]  → w"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestManagers(t *testing.T) {
 			`removed .status.whole {"a":"x"} →  operator/status`},
 		"other": {`{spec: {replicas: 1}}`, `{spec: {replicas: 2}}`,
 			"changed .spec.replicas 1 → 2 kubectl"},
-		"nobody's": {`{spec: {free: 1}}`, `{spec: {free: 2}}`, "changed .spec.free 1 → 2 operator/status"},
+		"without a manager": {`{spec: {free: 1}}`, `{spec: {free: 2}}`, "changed .spec.free 1 → 2 operator/status"},
 		"element": {`{spec: {list: [{name: a, x: 1}]}}`, `{spec: {list: [{name: a, x: 2}]}}`,
 			"changed .spec.list[name=a].x 1 → 2 kubectl"},
 	}

@@ -121,7 +121,7 @@ func TestValues(t *testing.T) {
 	some := getJSON[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query",
 		"namespace=payments")
 	if len(some.Values) != 1 || some.Values[0].Query != "namespace=payments" {
-		t.Errorf("the namespaces of a query for one namespace = %+v", some)
+		t.Errorf("the namespaces of a query for payments = %+v, want only payments", some)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestTone(t *testing.T) {
 	}
 	for c, want := range tests {
 		if got := guessTone(c[0], c[1]); got != want {
-			t.Errorf("%v is %s, want %s", c, got, want)
+			t.Errorf("guessTone(%v) = %s, want %s", c, got, want)
 		}
 	}
 }
@@ -180,12 +180,12 @@ func TestRelated(t *testing.T) {
 	ledger := getJSON[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")
 	if len(ledger.Refers) != 1 || ledger.Refers[0].Key != "production-eu" ||
 		ledger.Refers[0].Type != "environments.demo.crdcache.dev/v1" || ledger.Refers[0].State != "Resolved" {
-		t.Errorf("references of ledger: %+v", ledger)
+		t.Errorf("references of ledger: %+v, want only its environment", ledger)
 	}
 	back := getJSON[relatedAnswer](s, "related", "type", "environments.demo.crdcache.dev/v1", "key",
 		"production-eu")
 	if !strings.Contains(strings.Join(keysOf(back.Referred), " "), "payments/ledger") {
-		t.Errorf("references of the environment: %+v", back)
+		t.Errorf("references to the environment: %+v, want one of payments/ledger", back)
 	}
 	s.load(map[string]any{
 		"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload", "metadata": map[string]any{"name": "lost",
@@ -197,7 +197,7 @@ func TestRelated(t *testing.T) {
 	})
 	if found := getJSON[tableAnswer](s, "table", "type", workloadsID, "query",
 		"dangling(environment) && namespace=payments"); found.Total != 1 {
-		t.Errorf("%d objects with dangling references", found.Total)
+		t.Errorf("%d objects with dangling references, want 1", found.Total)
 	}
 }
 

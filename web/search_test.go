@@ -24,8 +24,8 @@ func (f *fixture) loadEvent(kind, namespace, name, reason string) {
 	})
 }
 
-// followEvents adds Events to the cache.
-func (f *fixture) followEvents() {
+// cacheEvents adds the type of Events to the cache.
+func (f *fixture) cacheEvents() {
 	f.t.Helper()
 	informer, err := f.factory.ForResource(events)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	if payments[workloadsID].Objects != 5 || payments["environments.demo.crdcache.dev/v1"].Objects != 0 {
-		t.Errorf("objects in payments: %+v", payments)
+		t.Errorf("objects in payments: %+v, want 5 workloads and no environments", payments)
 	}
 	bytes := func(namespace string) int {
 		for _, each := range getJSON[healthAnswer](s, "health").Namespaces {
@@ -116,7 +116,7 @@ func TestHealth(t *testing.T) {
 		"status":   map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False"}}}})
 	eventually(t, func() bool { return cmp.Diff(before, byType("")[workloadsID].Conditions) != "" })
 	if grown := bytes("payments") - beforeBytes; grown < 200 || grown > 1000 {
-		t.Errorf("an object adds %d bytes to its namespace", grown)
+		t.Errorf("an object adds %d bytes to its namespace, want 200 to 1000", grown)
 	}
 }
 
@@ -124,12 +124,12 @@ func TestEventsOfObject(t *testing.T) {
 	s := newFixture(t, Options{})
 	path := []string{"type", workloadsID, "key", "payments/ledger"}
 	if got := getJSON[eventsAnswer](s, "events", path...); got.Cached {
-		t.Errorf("Events without the type = %+v", got)
+		t.Errorf("Events while their type is not cached = %+v, want Cached false", got)
 	}
 	s.loadEvent("Workload", "payments", "ledger", "BackOff")
 	s.loadEvent("Release", "payments", "ledger", "OtherKind")
 	s.loadEvent("Workload", "media", "search", "OtherObject")
-	s.followEvents()
+	s.cacheEvents()
 	want := eventsAnswer{Cached: true, Events: []objectEvent{{Type: "Warning", Reason: "BackOff", Message: "because",
 		Source: "demo-controller", Count: 3, Last: "2026-11-01T10:00:00Z"}}}
 	if diff := cmp.Diff(want, getJSON[eventsAnswer](s, "events", path...)); diff != "" {
@@ -158,7 +158,7 @@ func TestExport(t *testing.T) {
 	}
 	yaml := s.get(strings.Replace(address, "csv", "yaml", 1), http.StatusOK)
 	if strings.Count(yaml, "---\n") != 6 || !strings.Contains(yaml, "  artifactBytes: 9007199254740993\n") {
-		t.Errorf("YAML %s", yaml)
+		t.Errorf("the export in YAML is %s, want 6 documents with exact numbers", yaml)
 	}
 	s.get(strings.Replace(address, "csv", "exe", 1), http.StatusBadRequest)
 	s.get(strings.Replace(address, "column=2", "column=99", 1), http.StatusBadRequest)
@@ -179,7 +179,7 @@ func TestVisibilityOfAllTypes(t *testing.T) {
 	s.loadEvent("Workload", "payments", "ledger", "Own")
 	s.loadEvent("Workload", "edge", "dns", "Foreign")
 	s.loadEvent("Environment", "default", "production-eu", "Foreign")
-	s.followEvents()
+	s.cacheEvents()
 	for _, path := range []string{pageURL("health"), pageURL("health", "namespace", "edge"),
 		pageURL("search", "text", "e", "all", "1"), pageURL("search", "text", "dns", "all", "1"),
 		pageURL("search", "text", "shop", "all", "1"), pageURL("search", "text", "edge", "namespace", "edge", "all", "1"),
@@ -189,7 +189,7 @@ func TestVisibilityOfAllTypes(t *testing.T) {
 		for _, foreign := range []string{"edge/", `"edge"`, "edge,", "namespace: edge", "dns", routesID, "shop", "vault",
 			"releases.demo", "Foreign"} {
 			if strings.Contains(got, foreign) {
-				t.Errorf("%s has %s: %s", path, foreign, got)
+				t.Errorf("the response to %s has the invisible %s: %s", path, foreign, got)
 			}
 		}
 	}
@@ -199,11 +199,11 @@ func TestVisibilityOfAllTypes(t *testing.T) {
 		}
 	}
 	if got := getJSON[searchAnswer](s, "search", "text", "dns"); got.MoreNames > 0 || len(got.Names) > 0 {
-		t.Errorf("search for an invisible object: %+v", got)
+		t.Errorf("search for an invisible object: %+v, want nothing", got)
 	}
 	if got := s.get(pageURL("events", "type", workloadsID, "key", "payments/ledger"),
 		http.StatusOK); !strings.Contains(got, "Own") {
-		t.Errorf("Events of a visible object: %s", got)
+		t.Errorf("Events of a visible object: %s, want the reason Own", got)
 	}
 	s.get(pageURL("events", "type", workloadsID, "key", "edge/dns"), http.StatusNotFound)
 	s.get(pageURL("events", "type", routesID, "key", "storefront/shop"), http.StatusForbidden)

@@ -48,14 +48,14 @@ func TestSecretsAreRedacted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := s.get(tt.path, tt.status); hasPassword(strings.ReplaceAll(got, `password='`+encodedPassword, "")) &&
 				tt.status == 200 {
-				t.Errorf("response: %s", got)
+				t.Errorf("the response contains the password: %s", got)
 			}
 		})
 	}
 	table := getJSON[tableAnswer](s, "table", "type", "secrets/v1", "query", "namespace=default", "sort", "age")
 	if got := s.get(pageURL("rows", "type", "secrets/v1", "table", table.Table, "from", "0"),
 		200); hasPassword(got) || !strings.Contains(got, vault) {
-		t.Errorf("rows are %s", got)
+		t.Errorf("the rows are %s, want the Secret without its password", got)
 	}
 	if got := s.get(pageURL("related", "type", "environments.demo.crdcache.dev/v1", "key", "production-eu"),
 		200); strings.Contains(got, "vault") {
@@ -68,7 +68,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 	data := awaitEvent(t, events, "changes", func(data string) bool { return strings.Contains(data, vault) })
 	if hasPassword(data) || !strings.Contains(data, `"label":".data.password"`) ||
 		!strings.Contains(data, "redacted-") {
-		t.Errorf("the change is %s", data)
+		t.Errorf("the change is %s, want a redacted password", data)
 	}
 }
 
@@ -80,11 +80,11 @@ func TestSecretsOnRequest(t *testing.T) {
 		"values": pageURL("values", "type", "secrets/v1", "index", "password"),
 	} {
 		if got := s.get(path, http.StatusOK); !hasPassword(got) {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("%s: the response lacks the password: %s", name, got)
 		}
 	}
 	if found := getJSON[tableAnswer](s, "table", "type", "secrets/v1", "query",
 		"password="+encodedPassword); found.Total != 1 {
-		t.Errorf("%d objects found", found.Total)
+		t.Errorf("a query for the password finds %d objects, want 1", found.Total)
 	}
 }

@@ -51,7 +51,7 @@ func TestObjectsThatLeaveTheShard(t *testing.T) {
 	data := awaitEvent(t, events, "changes",
 		func(data string) bool { return strings.Contains(data, `"op":"departed"`) })
 	if strings.Contains(data, "deleted") || strings.Contains(data, "fields") {
-		t.Errorf("change of an object that left the shard: %s", data)
+		t.Errorf("change of an object that left the shard: %s, want neither a deletion nor fields", data)
 	}
 	plan := strings.Join(getJSON[tableAnswer](s, "table", "type", workloadsID).Plan, " ")
 	if want := "This is a shard (by metadata.namespace, 1 range: " + rest[0].String() +

@@ -95,7 +95,7 @@ func TestTablesAreBounded(t *testing.T) {
 		sum += len(table.keys)
 	}
 	if sum > maxAllKeys {
-		t.Errorf("all users have %d keys", sum)
+		t.Errorf("all users have %d keys, want at most %d", sum, maxAllKeys)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestRowsOfUnknownResult(t *testing.T) {
 	s.handler.tables = newResultCache()
 	rows := s.get(pageURL("rows", append(query, "table", table, "from", "0")...), http.StatusOK)
 	if !strings.Contains(rows, "payments/ledger") || strings.Contains(rows, "edge/") {
-		t.Errorf("rows are %s", rows)
+		t.Errorf("the rows are %s, want those of payments", rows)
 	}
 	s.handler.tables = newResultCache()
 	s.get(pageURL("rows", "type", workloadsID, "table", table, "from", "0"), http.StatusGone)

@@ -54,12 +54,12 @@ func TestVisibility(t *testing.T) {
 			t.Errorf("%q finds %d of %d: %s", q, table.Total, table.Objects, rows)
 		}
 		if want := []string{"Visible to you: 5 objects in payments."}; cmp.Diff(want, table.Plan) != "" {
-			t.Errorf("the plan of %q is %q", q, table.Plan)
+			t.Errorf("the plan of %q is %q, want %q", q, table.Plan, want)
 		}
 	}
 	if got := s.get(pageURL("values", "type", workloadsType, "index", "namespace"),
 		http.StatusOK); strings.Contains(got, "edge") || !strings.Contains(got, "payments") {
-		t.Errorf("values are %s", got)
+		t.Errorf("the values are %s, want payments without edge", got)
 	}
 	if got := s.get(pageURL("complete", "type", workloadsType, "query", "namespace="),
 		http.StatusOK); strings.Contains(got, "edge") {
@@ -75,19 +75,19 @@ func TestVisibility(t *testing.T) {
 	}
 	if got := getJSON[danglingAnswer](s, "dangling", "type", workloadsType); len(got.References) > 0 ||
 		len(got.Unchecked) != 1 {
-		t.Errorf("dangling references: %v", got)
+		t.Errorf("dangling references: %v, want none and one unchecked type", got)
 	}
 	if got := getJSON[typePage](s, "type", "type", workloadsType); len(got.References) > 0 || got.Kind != "Workload" {
-		t.Errorf("the type is %+v", got)
+		t.Errorf("the type is %+v, want the kind Workload without references", got)
 	}
 	related := getJSON[relatedAnswer](s, "related", "type", environmentsType, "key", "production-eu")
 	for _, r := range append(related.Owned, related.Referred...) {
 		if !strings.HasPrefix(r.Key, "payments/") || r.Type != workloadsType {
-			t.Errorf("reference to an environment: %+v", r)
+			t.Errorf("reference to an environment: %+v, want only those of workloads in payments", r)
 		}
 	}
 	if len(related.Referred) == 0 {
-		t.Error("no reference to an environment")
+		t.Error("no reference to an environment, want those of workloads in payments")
 	}
 }
 
@@ -119,7 +119,7 @@ func TestVisibilityOfStreams(t *testing.T) {
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
 	awaitEvent(t, events, "changes", func(data string) bool {
 		if strings.Contains(data, "edge/dns") || strings.Contains(data, "skipped") {
-			t.Errorf("changes are %s", data)
+			t.Errorf("the changes are %s, want none of invisible objects", data)
 		}
 		return strings.Contains(data, "payments/ledger")
 	})
@@ -154,8 +154,8 @@ func TestConditionMessagesNeedFullAccess(t *testing.T) {
 	}
 }
 
-// TestTablesOfOthers verifies that stored query results are not shared with users who see other objects.
-func TestTablesOfOthers(t *testing.T) {
+// TestTablesAreNotShared verifies that stored query results are not shared with users who see other objects.
+func TestTablesAreNotShared(t *testing.T) {
 	s := newFixture(t, Options{Visible: func(r *http.Request,
 		types []schema.GroupVersionResource) ([]Scope, error) {
 		if r.Header.Get("Fails") != "" {
@@ -184,7 +184,7 @@ func TestTablesOfOthers(t *testing.T) {
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != want {
-			t.Errorf("with %s: %s", header, response.Status)
+			t.Errorf("rows with the header %s: %s, want %d", header, response.Status, want)
 		}
 	}
 }

@@ -242,7 +242,8 @@ func TestFactoryFiltersByNamespaceAndTweak(t *testing.T) {
 	})
 }
 
-// TestShutdownWaitsForStop verifies that unlike our own factory's Shutdown, this one stops nothing.
+// TestShutdownWaitsForStop verifies that Shutdown waits until the caller of Start closes the stop channel.
+// Shutdown of package dynamicinformer's factory stops the informers itself.
 func TestShutdownWaitsForStop(t *testing.T) {
 	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
 		f := api.factory(client(), 0, "", nil)

@@ -130,7 +130,7 @@ func TestForResourceGivesOurInformer(t *testing.T) {
 		t.Fatalf("ForResource() returned a %T, want an informer of this project", f.ForResource(widgets))
 	}
 	if current := informer.Status(); current.GVR != widgets || current.State != status.Pending {
-		t.Errorf("the status is %+v", current)
+		t.Errorf("the status is %+v, want Pending for widgets", current)
 	}
 }
 

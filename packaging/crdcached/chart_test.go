@@ -40,11 +40,12 @@ func TestReleaseNames(t *testing.T) {
 		for key, object := range rendered {
 			if namespace, ok := valueAt(object, "metadata.namespace").(string); !ok && !strings.HasPrefix(key,
 				"ClusterRole") {
-				t.Errorf("%s: the namespace of %s is %v", release, key, namespace)
+				t.Errorf("%s: the namespace of %s is %v, want text", release, key, namespace)
 			}
 			labels, _ := valueAt(object, "metadata.labels").(map[string]any)
 			if labels["app.kubernetes.io/instance"] != release {
-				t.Errorf("%s: the instance of %s is %v", release, key, labels["app.kubernetes.io/instance"])
+				t.Errorf("%s: the instance of %s is %v, want the release", release, key,
+					labels["app.kubernetes.io/instance"])
 			}
 		}
 	}

@@ -75,7 +75,7 @@ func TestDashboard(t *testing.T) {
 			v.Definition); query != nil {
 			metricsOf(t, metricNames, query[1])
 		} else if v.Name != "datasource" {
-			t.Errorf("the variable %s has the definition %q", v.Name, v.Definition)
+			t.Errorf("the variable %s has the definition %q, want label_values", v.Name, v.Definition)
 		}
 	}
 }

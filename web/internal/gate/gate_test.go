@@ -90,7 +90,7 @@ func TestOrigins(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := ask(g, "GET", host, "/", cookies, tt.headers...).Code; got != tt.want {
-				t.Errorf("%d, want %d", got, tt.want)
+				t.Errorf("status %d, want %d", got, tt.want)
 			}
 		})
 	}

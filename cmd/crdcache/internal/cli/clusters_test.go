@@ -29,7 +29,8 @@ func writeKubeconfig(t *testing.T, servers map[string]string) string {
 	return "--kubeconfig=" + path
 }
 
-// newKubeconfig returns two clusters with gizmos, one that cannot be reached and one that denies access.
+// newKubeconfig writes a kubeconfig with two clusters with gizmos, one that cannot be reached and one that
+// denies access. It returns the flag that reads it.
 func newKubeconfig(t *testing.T) string {
 	t.Helper()
 	denied := newGuardedServer(t, func(*http.Request) bool { return false })
@@ -51,7 +52,7 @@ const (
 	goneMessage      = "gone: cannot reach the API server at http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused\n"
 )
 
-// TestClusters runs the verbs with several contexts.
+// TestClusters verifies the exit codes and the output of the verbs with several contexts.
 func TestClusters(t *testing.T) {
 	config := newKubeconfig(t)
 	const denied = "denied: get /api: eve may not\nwarning: denied: get /apis: eve may not\n"

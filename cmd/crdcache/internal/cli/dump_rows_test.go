@@ -43,7 +43,7 @@ func TestServeDumpsRows(t *testing.T) {
 		args = append([]string{"dump", "-s", server.URL}, args...)
 		want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
 		if got != want {
-			t.Errorf("%q: %+v, without a server %+v", args, got, want)
+			t.Errorf("%q with the cache server: %+v, want the same as without it: %+v", args, got, want)
 		}
 		if got := crdcache(t, append(args, "-v")...); got.out != want.out ||
 			!strings.Contains(got.errOut, "from the cache server, as table rows") && args[len(args)-1] != "--quiet" {
@@ -53,7 +53,7 @@ func TestServeDumpsRows(t *testing.T) {
 	query := []string{"query", "rooms", "-A", "--where", "@.spec.floor > 1", "-s", server.URL}
 	if want, got := crdcache(t, append(query, "--cache", "none")...), crdcache(t, query...); got != want ||
 		!strings.Contains(got.errOut, "rooms are no more") {
-		t.Errorf("%+v, without a server %+v", got, want)
+		t.Errorf("query with the cache server: %+v, want the same as without it: %+v", got, want)
 	}
 	for _, args := range [][]string{{"rooms", "-A", "-o", "csv"}, {"rooms", "-A", "--sort-by", ".spec.floor"},
 		{"zones"}, {"rooms,gz", "-A"}} {

@@ -74,7 +74,7 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
+func TestSplitJoined(t *testing.T) {
 	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
 	awaited := notSyncedError(context.DeadlineExceeded, a)
 	refused := notSyncedError(nil, b)
@@ -106,7 +106,7 @@ func TestSplit(t *testing.T) {
 				return all
 			}
 			if diff := cmp.Diff(text(tt.want), text(session.SplitJoined(tt.err))); diff != "" {
-				t.Errorf("Split (-want +got):\n%s", diff)
+				t.Errorf("SplitJoined (-want +got):\n%s", diff)
 			}
 		})
 	}

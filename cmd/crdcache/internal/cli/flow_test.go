@@ -96,8 +96,8 @@ func (s *pagedServer) applyGizmo(t *testing.T, i int, color string) {
 		t, fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g%04d", "creationTimestamp": "2001-01-01T00:00:00Z"}, "spec": {"color": "%s", "size": 3}}`, i, color))
 }
 
-// answerPage answers pending pages until the test ends.
-func (s *pagedServer) answerPage(t *testing.T) {
+// answerPages answers pending pages until the test ends.
+func (s *pagedServer) answerPages(t *testing.T) {
 	go func() { // ends with the test
 		for {
 			select {
@@ -186,7 +186,7 @@ func TestDumpStreamsWhileListing(t *testing.T) {
 				p := startPiped(t, args...)
 				got := p.read(t, 100)
 				close(p.awaitPageRequest(t, server).answered)
-				server.answerPage(t)
+				server.answerPages(t)
 				got += p.readRest(t)
 				if code := <-p.code; code != cli.ExitOK || p.errOut.Len() > 0 {
 					t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitOK, p.errOut.String())
@@ -206,9 +206,9 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 		{"gizmos", "csv"}, {"widgets", "table"}} {
 		t.Run(tt.name+" "+tt.format, func(t *testing.T) {
 			server := newPagedServer(t)
-			page := startPiped(t, "dump", tt.name, "-n", "web", "-o", tt.format,
+			command := startPiped(t, "dump", tt.name, "-n", "web", "-o", tt.format,
 				"--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
-			firstLines := page.awaitPageRequest(t, server)
+			request := command.awaitPageRequest(t, server)
 			server.
 				apply(
 					t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`)
@@ -219,10 +219,10 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 			server.storage.Delete(resource, "web", "g0002")
 			server.storage.Delete(resource, "web", "g1002")
 			server.storage.Compact()
-			close(firstLines.answered)
-			server.answerPage(t)
+			close(request.answered)
+			server.answerPages(t)
 			var got, want []string
-			for line := range strings.Lines(page.readRest(t)) {
+			for line := range strings.Lines(command.readRest(t)) {
 				name, _, _ := strings.Cut(strings.TrimSpace(strings.NewReplacer("gizmo.example.com/", "", ",",
 					" ").Replace(line)), " ")
 				got = append(got, name)
@@ -239,10 +239,10 @@ func TestDumpContinuesAfterExpiry(t *testing.T) {
 					want = append(want, "g1000-late")
 				}
 			}
-			if code := <-page.code; code != cli.ExitOK || !slices.Equal(got, want) {
+			if code := <-command.code; code != cli.ExitOK || !slices.Equal(got, want) {
 				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
 			}
-			if stderr := page.errOut.String(); !strings.HasPrefix(stderr, "warning: "+tt.name) ||
+			if stderr := command.errOut.String(); !strings.HasPrefix(stderr, "warning: "+tt.name) ||
 				!strings.Contains(stderr, "the list expired after web/") || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("stderr is %q, want one warning about the expired list", stderr)
 			}
@@ -285,7 +285,7 @@ func TestDumpWithoutFirstPage(t *testing.T) {
 // TestQueryIsTheSameInPipe checks that the order of a query's result does not depend on the output.
 func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)
-	server.answerPage(t)
+	server.answerPages(t)
 	for i := 0; i < pagedObjectCount; i += 3 {
 		server.applyGizmo(t, i, "blue")
 	}
@@ -341,7 +341,7 @@ func lastLine(text string) string {
 // TestCRDIsFetchedOnce verifies that a command requests the CRD of its type once.
 func TestCRDIsFetchedOnce(t *testing.T) {
 	server := newPagedServer(t)
-	server.answerPage(t)
+	server.answerPages(t)
 	var crdRequests atomic.Int32
 	inner := server.Config.Handler
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ import (
 // width 0 and 2.
 const hostileText = "e\x1b[2J\x1b]0;title\x07\u009b31m\r\nv\ti\u202el\u2066\u2028\u200b\u0301\x7f\b\x00世界👩‍👩‍👧"
 
-// hostileObjects are objects in JSON. All except the unreadable ones can be decoded.
+// hostileObjects returns gizmos in JSON, all of which can be decoded.
 func hostileObjects() map[string]string {
 	gizmo := func(name, more string) string {
 		return `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":` + name +

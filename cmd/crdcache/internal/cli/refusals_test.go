@@ -98,7 +98,7 @@ func TestWatchRefusedWatch(t *testing.T) {
 }
 
 // TestWatchRefusedWatchOfOne verifies that if the server refuses to watch one of several types, the command
-// warns and follows the other types.
+// warns and watches the other types.
 func TestWatchRefusedWatchOfOne(t *testing.T) {
 	server := newCluster(t)
 	server.Create(t, zones, newObject("Zone", "", "z", nil))
@@ -107,16 +107,16 @@ func TestWatchRefusedWatchOfOne(t *testing.T) {
 			Message: "eve cannot watch"})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	requested := make(chan struct{})
+	warned := make(chan struct{})
 	stderr := &signalingWriter{text: "warning: gizmos.example.com can be listed but not watched",
-		textWritten: requested}
+		textWritten: warned}
 	code := make(chan int)
 	t.Setenv("KUBECONFIG", "/none")
 	go func() { // ends with cancel
 		code <- cli.Main(ctx, []string{"crdcache", "watch", "gizmos,zones", "-A", "-s", server.URL}, nil,
 			io.Discard, stderr)
 	}()
-	<-requested
+	<-warned
 	cancel()
 	if got := <-code; got != cli.ExitInterrupted {
 		t.Errorf("exit code %d, want %d", got, cli.ExitInterrupted)

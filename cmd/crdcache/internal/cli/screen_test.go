@@ -77,15 +77,15 @@ func TestScreen(t *testing.T) {
 	} {
 		got, err := renderScreen(output, 8)
 		if err != nil {
-			t.Errorf("screenOf(%q): %v", output, err)
+			t.Errorf("renderScreen(%q): %v", output, err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("screenOf(%q) (-want +got):\n%s", output, diff)
+			t.Errorf("renderScreen(%q) (-want +got):\n%s", output, diff)
 		}
 	}
 	for _, output := range []string{"\x07", "\x1b[2J", "\x1b]0;t\x07", "\x1b", "\u009b2J"} {
 		if got, err := renderScreen(output, 8); err == nil {
-			t.Errorf("screenOf(%q) = %q, want an error", output, got)
+			t.Errorf("renderScreen(%q) = %q, want an error", output, got)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 	t.Run("opaque", func(t *testing.T) { testServeEndsWithAccount(t, opaque, 5) })
 }
 
-// testServeEndsWithAccount has an outage of the given number of requests for the account.
+// testServeEndsWithAccount checks this with an outage, in which that number of requests for the account fail.
 func testServeEndsWithAccount(t *testing.T, token func(account string, n int) string, outageRequests int64) {
 	shortRuntimeDir(t)
 	cli.SetAccountInterval(t, time.Millisecond)

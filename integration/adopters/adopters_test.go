@@ -59,15 +59,15 @@ var programs = map[string]program{
 func TestPrograms(t *testing.T) {
 	for name, p := range programs {
 		t.Run(name, func(t *testing.T) {
-			folder := p.copy(t)
-			p.add(t, folder, p.measurement)
-			before := p.test(t, folder)
+			folder := p.copyModule(t)
+			p.addFiles(t, folder, p.measurement)
+			before := p.runTests(t, folder)
 			if len(before.passed) < p.minTests {
 				t.Fatalf("%d tests pass before the change, want at least %d", len(before.passed), p.minTests)
 			}
-			p.edit(t, folder)
-			p.add(t, folder, p.added)
-			after := p.test(t, folder)
+			p.applyEdits(t, folder)
+			p.addFiles(t, folder, p.added)
+			after := p.runTests(t, folder)
 			for test := range before.passed {
 				if !after.passed[test] {
 					t.Errorf("%s passes with the program's own informers and fails with crdcache:\n%s", test,
@@ -83,11 +83,11 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// copy copies the module from the module cache and returns the folder.
-func (p program) copy(t *testing.T) string {
+// copyModule copies the module from the module cache and returns the folder.
+func (p program) copyModule(t *testing.T) string {
 	t.Helper()
 	var module struct{ Dir, Sum string }
-	out := goCommand(t, ".", "mod", "download", "-json", p.module+"@"+p.version)
+	out := runGo(t, ".", "mod", "download", "-json", p.module+"@"+p.version)
 	if err := json.Unmarshal(out, &module); err != nil {
 		t.Fatal(err)
 	}
@@ -101,34 +101,34 @@ func (p program) copy(t *testing.T) string {
 	return folder
 }
 
-// edit applies the edits, and requires crdcache from this repository.
-func (p program) edit(t *testing.T, folder string) {
+// applyEdits applies the edits, and requires crdcache from this repository.
+func (p program) applyEdits(t *testing.T, folder string) {
 	t.Helper()
 	for name, pairs := range p.edits {
 		file := filepath.Join(folder, name)
-		text := read(t, file)
+		text := readFile(t, file)
 		for i := 0; i < len(pairs); i += 2 {
 			if !bytes.Contains(text, []byte(pairs[i])) {
 				t.Fatalf("%s does not contain %q", name, pairs[i])
 			}
 			text = bytes.Replace(text, []byte(pairs[i]), []byte(pairs[i+1]), 1)
 		}
-		write(t, file, text)
+		writeFile(t, file, text)
 	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const ours = "github.com/crdcache/crdcache"
-	goCommand(t, folder, "mod", "edit", "-require="+ours+"@v0.0.0", "-replace="+ours+"="+root)
+	runGo(t, folder, "mod", "edit", "-require="+ours+"@v0.0.0", "-replace="+ours+"="+root)
 	sums := filepath.Join(folder, "go.sum")
-	write(t, sums, append(read(t, sums), read(t, filepath.Join(root, "go.sum"))...))
+	writeFile(t, sums, append(readFile(t, sums), readFile(t, filepath.Join(root, "go.sum"))...))
 }
 
-func (p program) add(t *testing.T, folder string, files map[string]string) {
+func (p program) addFiles(t *testing.T, folder string, files map[string]string) {
 	t.Helper()
 	for name, source := range files {
-		write(t, filepath.Join(folder, name), read(t, filepath.Join("testdata", source)))
+		writeFile(t, filepath.Join(folder, name), readFile(t, filepath.Join("testdata", source)))
 	}
 }
 
@@ -140,11 +140,12 @@ type results struct {
 	heap int
 }
 
-var heap = regexp.MustCompile(`heap per object: (\d+)`)
+var heapPattern = regexp.MustCompile(`heap per object: (\d+)`)
 
-func (p program) test(t *testing.T, folder string) results {
+func (p program) runTests(t *testing.T, folder string) results {
 	t.Helper()
-	command := goIn(t, folder, append([]string{"test", "-json", "-vet=off", "-count=1", "-timeout=10m"}, p.packages...)...)
+	args := append([]string{"test", "-json", "-vet=off", "-count=1", "-timeout=10m"}, p.packages...)
+	command := newGoCommand(t, folder, args...)
 	out, testErr := command.Output()
 	r := results{passed: map[string]bool{}, output: map[string]string{}}
 	lines := bufio.NewScanner(bytes.NewReader(out))
@@ -158,7 +159,7 @@ func (p program) test(t *testing.T, folder string) results {
 		if event.Action == "pass" && event.Test != "" {
 			r.passed[test] = true
 		}
-		if found := heap.FindStringSubmatch(event.Output); found != nil {
+		if found := heapPattern.FindStringSubmatch(event.Output); found != nil {
 			r.heap, _ = strconv.Atoi(found[1]) // the match has only digits
 		}
 	}
@@ -171,10 +172,10 @@ func (p program) test(t *testing.T, folder string) results {
 	return r
 }
 
-// goCommand runs the go command and returns its output.
-func goCommand(t *testing.T, folder string, args ...string) []byte {
+// runGo runs the go command and returns its output.
+func runGo(t *testing.T, folder string, args ...string) []byte {
 	t.Helper()
-	command := goIn(t, folder, args...)
+	command := newGoCommand(t, folder, args...)
 	out, err := command.Output()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s%s", command, err, out, command.Stderr)
@@ -182,14 +183,14 @@ func goCommand(t *testing.T, folder string, args ...string) []byte {
 	return out
 }
 
-func goIn(t *testing.T, folder string, args ...string) *exec.Cmd {
+func newGoCommand(t *testing.T, folder string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir, command.Stderr = folder, &strings.Builder{}
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath")
 	return command
 }
 
-func read(t *testing.T, name string) []byte {
+func readFile(t *testing.T, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -198,7 +199,7 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-func write(t *testing.T, name string, text []byte) {
+func writeFile(t *testing.T, name string, text []byte) {
 	t.Helper()
 	if err := os.WriteFile(name, text, 0o600); err != nil {
 		t.Fatal(err)

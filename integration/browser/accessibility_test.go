@@ -42,13 +42,13 @@ func (v nodeValue) String() string {
 	return fmt.Sprint(v.Value)
 }
 
-// tree returns the accessibility tree of the page.
-func (b *tab) tree() []accessibleElement {
+// accessibilityTree returns the elements of the page that a screen reader receives.
+func (b *tab) accessibilityTree() []accessibleElement {
 	b.Helper()
 	var answer struct {
 		Nodes []node `json:"nodes"`
 	}
-	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+	b.runActions(chromedp.ActionFunc(func(ctx context.Context) error {
 		return cdp.Execute(ctx, accessibility.CommandGetFullAXTree, nil, &answer)
 	}))
 	var all []accessibleElement
@@ -77,7 +77,7 @@ func (b *tab) expectAccessible(role, name string, properties ...string) {
 	b.Helper()
 	var tree []accessibleElement
 	for b.ctx.Err() == nil {
-		tree = b.tree()
+		tree = b.accessibilityTree()
 		if slices.ContainsFunc(tree, func(s accessibleElement) bool {
 			fits := s.role == role && strings.HasPrefix(s.name, name)
 			for pair := range slices.Chunk(properties, 2) {
@@ -93,11 +93,12 @@ func (b *tab) expectAccessible(role, name string, properties ...string) {
 
 // TestAccessibility reads the pages like a screen reader and navigates without a mouse.
 func TestAccessibility(t *testing.T) {
-	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t), secrets).link(), 1280, 800)
-	b.has(".connection", "Live")
-	whole := func(page string) {
+	page := servePage(t, newCluster(t, 0).Config(), platformConfig(t), secrets)
+	b := openTab(t, page.loginLink(), 1280, 800)
+	b.awaitText(".connection", "Live")
+	expectNames := func(page string) {
 		t.Helper()
-		for _, s := range b.tree() {
+		for _, s := range b.accessibilityTree() {
 			if slices.Contains(rolesWithNames, s.role) && strings.TrimSpace(s.name) == "" {
 				t.Errorf("%s: a %s has no name: %v", page, s.role, s.properties)
 			}
@@ -105,49 +106,49 @@ func TestAccessibility(t *testing.T) {
 	}
 
 	b.expectAccessible("region", "Overview", "focused", "true")
-	b.has("[aria-label=Conditions]", "Ready")
-	whole("overview")
+	b.awaitText("[aria-label=Conditions]", "Ready")
+	expectNames("overview")
 
 	b.goTo("#/types")
-	b.has(".grid-row", "workloads")
+	b.awaitText(".grid-row", "workloads")
 	b.expectAccessible("grid", "Types", "focused", "true")
 	b.expectAccessible("status", "", "live", "polite")
 	b.expectAccessible("searchbox", "Search types")
 	b.expectAccessible("columnheader", "State")
 	b.expectAccessible("group", "Only this state")
 	b.expectAccessible("heading", "Types")
-	whole("types")
-	b.key(kb.ArrowDown)
+	expectNames("types")
+	b.press(kb.ArrowDown)
 	b.expectAccessible("grid", "Types", "focused", "true")
 	b.await(`document.getElementById(document.querySelector("[role=grid]").getAttribute("aria-activedescendant"))?.matches(".grid-row.active[aria-rowindex='3']")`)
 
-	b.goTo(workloadsPlace)
-	b.has(".grid-row", "ledger")
+	b.goTo(workloadsPage)
+	b.awaitText(".grid-row", "ledger")
 	b.expectAccessible("grid", "Objects", "focused", "true")
 	b.expectAccessible("combobox", "")
 	b.expectAccessible("complementary", "Indexes and references")
 	b.expectAccessible("gridcell", "ledger")
-	whole("type")
+	expectNames("type")
 
 	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
-	b.has(".conditions", "Ready")
-	b.has(".graph .node", "production-eu")
+	b.awaitText(".conditions", "Ready")
+	b.awaitText(".graph .node", "production-eu")
 	b.expectAccessible("heading", "Workload payments/ledger")
 	b.expectAccessible("region", "Changes")
-	whole("object")
+	expectNames("object")
 
 	b.goTo("#/changes")
-	b.has(".log", "No changes yet")
+	b.awaitText(".log", "No changes yet")
 	b.expectAccessible("region", "Changes, the latest first", "focused", "true")
 	b.expectAccessible("button", "Pause", "pressed", "false")
 	b.expectAccessible("group", "Kinds of changes")
-	b.key("p")
+	b.press("p")
 	b.expectAccessible("button", "Resume", "pressed", "true")
-	whole("changes")
+	expectNames("changes")
 
-	b.key("?")
+	b.press("?")
 	b.expectAccessible("dialog", "Keyboard", "modal", "true")
-	whole("help")
-	b.key(kb.Escape)
+	expectNames("help")
+	b.press(kb.Escape)
 	b.await(`!document.getElementById("help").open`)
 }

@@ -33,19 +33,19 @@ type tab struct {
 	mu  sync.Mutex
 	// origins are the visited addresses. The page must not load anything from other addresses.
 	origins []string
-	// errors are the console errors, and expected the permitted errors.
-	errors, expected []string
-	requests         []string
+	// errors are the console errors. permitted are parts of the errors that do not fail the test.
+	errors, permitted []string
+	requests          []string
 }
 
-// open starts a browser and opens an address.
-func open(t *testing.T, address string, width, height int, flags ...chromedp.ExecAllocatorOption) *tab {
+// openTab starts a browser and opens an address.
+func openTab(t *testing.T, address string, width, height int, flags ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
-	return openAs(t, address, nil, width, height, flags...)
+	return openTabWithHeaders(t, address, nil, width, height, flags...)
 }
 
-// openAs is open with headers for all requests.
-func openAs(t *testing.T, address string, headers network.Headers, width, height int,
+// openTabWithHeaders is open with headers for all requests.
+func openTabWithHeaders(t *testing.T, address string, headers network.Headers, width, height int,
 	flags ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	path, err := exec.LookPath("chromium")
@@ -68,7 +68,7 @@ func openAs(t *testing.T, address string, headers network.Headers, width, height
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); cancelTime(); cancelTab() })
 	b := &tab{T: t, ctx: ctx}
 	chromedp.ListenTarget(ctx, b.onEvent)
-	b.run(cdplog.Enable(), network.Enable(), runtime.Enable(), network.SetExtraHTTPHeaders(headers))
+	b.runActions(cdplog.Enable(), network.Enable(), runtime.Enable(), network.SetExtraHTTPHeaders(headers))
 	t.Cleanup(b.checkErrors)
 	b.visit(address)
 	return b
@@ -84,7 +84,7 @@ func (b *tab) visit(address string) {
 	b.mu.Lock()
 	b.origins = append(b.origins, at.Scheme+"://"+at.Host+"/")
 	b.mu.Unlock()
-	b.run(chromedp.Navigate(address))
+	b.runActions(chromedp.Navigate(address))
 }
 
 func (b *tab) onEvent(event any) {
@@ -106,18 +106,18 @@ func (b *tab) onEvent(event any) {
 	}
 }
 
-// expect permits console errors that contain a text.
-func (b *tab) expect(text string) {
+// permitError permits console errors that contain a text.
+func (b *tab) permitError(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.expected = append(b.expected, text)
+	b.permitted = append(b.permitted, text)
 }
 
 func (b *tab) checkErrors() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, message := range b.errors {
-		if !slices.ContainsFunc(b.expected,
+		if !slices.ContainsFunc(b.permitted,
 			func(text string) bool { return strings.Contains(message, text) }) {
 			b.Errorf("unexpected console message: %s", message)
 		}
@@ -130,7 +130,7 @@ func (b *tab) checkErrors() {
 	}
 }
 
-func (b *tab) run(actions ...chromedp.Action) {
+func (b *tab) runActions(actions ...chromedp.Action) {
 	b.Helper()
 	for _, action := range actions {
 		err := chromedp.Run(b.ctx, action)
@@ -138,7 +138,7 @@ func (b *tab) run(actions ...chromedp.Action) {
 			err = chromedp.Run(b.ctx, action)
 		}
 		if err != nil {
-			b.picture("failure")
+			b.screenshot("failure")
 			b.Fatal(err)
 		}
 	}
@@ -154,13 +154,13 @@ func (b *tab) await(expression string) {
 	err := chromedp.Run(b.ctx, chromedp.Poll("Boolean("+expression+")", nil,
 		chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(patience)))
 	if err != nil {
-		b.picture("failure")
+		b.screenshot("failure")
 		b.Fatalf("condition not met: %s: %v\n%s", expression, err, b.text("body"))
 	}
 }
 
-// has waits until an element contains a text.
-func (b *tab) has(selector, text string) {
+// awaitText waits until an element contains a text.
+func (b *tab) awaitText(selector, text string) {
 	b.Helper()
 	b.await(
 		fmt.Sprintf("[...document.querySelectorAll(%q)].some((e) => e.checkVisibility() && e.innerText.includes(%q))", selector, text))
@@ -175,34 +175,34 @@ func (b *tab) text(selector string) string {
 	return text
 }
 
-func value[T any](b *tab, expression string) T {
+func evaluate[T any](b *tab, expression string) T {
 	b.Helper()
 	var v T
-	b.run(chromedp.Evaluate(expression, &v))
+	b.runActions(chromedp.Evaluate(expression, &v))
 	return v
 }
 
-// key presses keys one after the other: characters or constants of package kb. It types no text, so it can
+// press presses keys one after the other: characters or constants of package kb. It types no text, so it can
 // send shortcuts.
-func (b *tab) key(keys ...string) {
+func (b *tab) press(keys ...string) {
 	b.Helper()
 	for _, key := range keys {
 		events := kb.Encode([]rune(key)[0])
 		down, up := events[0], events[len(events)-1]
 		down.Type, down.Text = input.KeyDown, events[len(events)/2].Text
-		b.run(down, up)
+		b.runActions(down, up)
 	}
 }
 
 // goTo changes the location within the page.
-func (b *tab) goTo(place string) {
+func (b *tab) goTo(hash string) {
 	b.Helper()
-	b.run(chromedp.Evaluate(fmt.Sprintf("location.hash = %q; true", place), nil))
+	b.runActions(chromedp.Evaluate(fmt.Sprintf("location.hash = %q; true", hash), nil))
 }
 
-// picture takes a screenshot. It stores the image in the folder of CRDCACHE_PICTURES, or in the test's folder
-// of artifacts.
-func (b *tab) picture(name string) []byte {
+// screenshot takes a screenshot. It stores the image in the folder of CRDCACHE_PICTURES, or in the test's
+// folder of artifacts.
+func (b *tab) screenshot(name string) []byte {
 	var image []byte
 	if err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot(&image)); err != nil {
 		b.Log(err)

@@ -11,7 +11,8 @@ import (
 
 // TestClusterSwitch opens the same page of another cluster.
 func TestClusterSwitch(t *testing.T) {
-	one, two := serve(t, inMemory(t, 0).Config(), platform(t)), serve(t, inMemory(t, 3).Config(), platform(t))
+	one := servePage(t, newCluster(t, 0).Config(), platformConfig(t))
+	two := servePage(t, newCluster(t, 3).Config(), platformConfig(t))
 	handler, err := web.NewHandler(web.Source{Title: "one", Factory: one.factory},
 		web.Options{Clusters: []web.Source{{Title: "arn:eks/two", Factory: two.factory}}})
 	if err != nil {
@@ -20,9 +21,9 @@ func TestClusterSwitch(t *testing.T) {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	t.Cleanup(handler.Close)
-	b := open(t, server.URL+handler.Login(), 1280, 800)
-	b.goTo(workloadsPlace + "&sort=name")
-	b.has(".grid-row", "cart")
+	b := openTab(t, server.URL+handler.Login(), 1280, 800)
+	b.goTo(workloadsPage + "&sort=name")
+	b.awaitText(".grid-row", "cart")
 	b.await(`document.getElementById("cluster")?.value === "one"`)
 	// RunResponse waits for the new page.
 	if _, err := chromedp.RunResponse(b.ctx, chromedp.Evaluate(`{
@@ -33,5 +34,5 @@ func TestClusterSwitch(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.await(`location.pathname === "/clusters/arn%3Aeks%2Ftwo/" && document.getElementById("cluster")?.value === "arn:eks/two"`)
-	b.has(".grid-row", "many-00000")
+	b.awaitText(".grid-row", "many-00000")
 }

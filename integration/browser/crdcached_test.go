@@ -32,11 +32,12 @@ func TestCrdcached(t *testing.T) {
 	t.Run("tenant", func(t *testing.T) { testTenant(t, s) })
 }
 
-// visit opens the page of crdcached as a user.
-func visit(t *testing.T, s *harness.CrdcachedServer, user *harness.User, path string) *tab {
+// openAsUser opens the page of crdcached as a user.
+func openAsUser(t *testing.T, s *harness.CrdcachedServer, user *harness.User, path string) *tab {
 	t.Helper()
 	headers := network.Headers{"Authorization": "Bearer " + user.Config(t).BearerToken}
-	return openAs(t, s.URL+path, headers, 1280, 800, chromedp.Flag("ignore-certificate-errors", true))
+	return openTabWithHeaders(t, s.URL+path, headers, 1280, 800,
+		chromedp.Flag("ignore-certificate-errors", true))
 }
 
 var pageRight = rbacv1.PolicyRule{NonResourceURLs: []string{"/page/*"}, Verbs: []string{"get"}}
@@ -45,20 +46,20 @@ func testAdministrator(t *testing.T, s *harness.CrdcachedServer) {
 	user := harness.NewUser(t, "administrator")
 	user.Grant(t, "", pageRight, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"},
 		Verbs: []string{"*"}})
-	b := visit(t, s, user, "/page/open")
-	b.has(".connection", "Live")
+	b := openAsUser(t, s, user, "/page/open")
+	b.awaitText(".connection", "Live")
 	b.goTo("#/types")
-	b.has(".grid-row", workloadsID)
-	b.has(".grid-row", "namespaces/v1")
+	b.awaitText(".grid-row", workloadsID)
+	b.awaitText(".grid-row", "namespaces/v1")
 	b.await("document.querySelector('#withheld').hidden")
 	b.goTo("#/type?id=" + workloadsID)
-	b.has(".grid-row", "ledger")
-	b.has(".grid-row", "storefront")
-	b.has(".side", "environment")
+	b.awaitText(".grid-row", "ledger")
+	b.awaitText(".grid-row", "storefront")
+	b.awaitText(".side", "environment")
 	b.goTo("#/object?type=" + workloadsID + "&key=payments%2Fledger")
-	b.has(".graph .node", "production-eu")
-	b.change("payments", "ledger")
-	b.picture("object")
+	b.awaitText(".graph .node", "production-eu")
+	b.changeUntilShown("payments", "ledger")
+	b.screenshot("object")
 }
 
 func testTenant(t *testing.T, s *harness.CrdcachedServer) {
@@ -66,29 +67,29 @@ func testTenant(t *testing.T, s *harness.CrdcachedServer) {
 	user.Grant(t, "", pageRight)
 	user.Grant(t, "payments", rbacv1.PolicyRule{APIGroups: []string{workloads.Group},
 		Resources: []string{"workloads"}, Verbs: []string{"list"}})
-	b := visit(t, s, user, "/page/open?namespace=payments")
-	b.has(".connection", "Live")
+	b := openAsUser(t, s, user, "/page/open?namespace=payments")
+	b.awaitText(".connection", "Live")
 	b.goTo("#/types?sort=name")
-	b.has(".grid-row", "⊘ Withheld")
-	b.has("#withheld", "you are not allowed to list it")
+	b.awaitText(".grid-row", "⊘ Withheld")
+	b.awaitText("#withheld", "you are not allowed to list it")
 	b.await("[...document.querySelectorAll('.grid-row')].some((e) => e.innerText.includes('workloads') && e.innerText.includes('● Synced'))")
-	b.picture("types")
+	b.screenshot("types")
 	b.goTo("#/type?id=" + workloadsID)
-	b.has(".grid-row", "ledger")
-	b.has("details.plan", "5 of 5 objects")
-	b.has(".side", "1 types could not be checked")
+	b.awaitText(".grid-row", "ledger")
+	b.awaitText("details.plan", "5 of 5 objects")
+	b.awaitText(".side", "1 types could not be checked")
 	if text := b.text("body"); strings.Contains(text, "storefront") || strings.Contains(text, "dns") {
 		t.Errorf("the page shows namespaces that the user cannot read: %s", text)
 	}
 	b.goTo("#/object?type=" + workloadsID + "&key=payments%2Fledger")
-	b.has(".yaml li", "ledger")
-	b.change("payments", "ledger")
-	b.picture("object")
+	b.awaitText(".yaml li", "ledger")
+	b.changeUntilShown("payments", "ledger")
+	b.screenshot("object")
 }
 
-// change updates an object until its page shows a change. The page does not show when its stream of changes
-// has started.
-func (b *tab) change(namespace, name string) {
+// changeUntilShown updates an object until its page shows a change. The page does not show when its stream of
+// changes has started.
+func (b *tab) changeUntilShown(namespace, name string) {
 	b.Helper()
 	admin, err := dynamic.NewForConfig(harness.Config(b))
 	if err != nil {
@@ -101,5 +102,5 @@ func (b *tab) change(namespace, name string) {
 			b.Fatal(err)
 		}
 	}
-	b.has(".changes .by", "night-shift")
+	b.awaitText(".changes .by", "night-shift")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// link matches the address of a page in crdcache's output.
-var link = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
+// linkPattern matches the address of a page in crdcache's output.
+var linkPattern = regexp.MustCompile(`http://127\.0\.0\.1:\d+/login\?token=\S+`)
 
 // serveFiles runs crdcache serve over files until the test ends and returns a link to its page.
 func serveFiles(t *testing.T, args ...string) string {
@@ -37,15 +37,15 @@ func serveFiles(t *testing.T, args ...string) string {
 		_ = cmd.Wait() // the exit code is 130
 	})
 	lines, output := bufio.NewScanner(stderr), ""
-	for lines.Scan() && link.FindString(output) == "" {
+	for lines.Scan() && linkPattern.FindString(output) == "" {
 		output += lines.Text() + "\n"
-		if link.FindString(output) != "" {
+		if linkPattern.FindString(output) != "" {
 			break
 		}
 	}
 	// ends with the process
 	go func() { defer close(drained); _, _ = io.Copy(io.Discard, stderr) }()
-	found := link.FindString(output)
+	found := linkPattern.FindString(output)
 	if found == "" {
 		t.Fatalf("no link in the output %s", output)
 	}
@@ -60,23 +60,23 @@ func TestFiles(t *testing.T) {
 	}
 	crds, config := "--from="+testdata+"/crds", "--config="+testdata+"/indexes/platform.yaml"
 	// Both servers must outlive the browser, because the browser reports lost connections as errors.
-	saved := filepath.Join(t.TempDir(), "demo.snapshot")
-	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", saved, "--all", crds,
+	snapshotPath := filepath.Join(t.TempDir(), "demo.snapshot")
+	if out, err := exec.Command(harness.Crdcache(t), "snapshot", "save", snapshotPath, "--all", crds,
 		"--from="+testdata+"/objects").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	recorded := serveFiles(t, "--from="+saved, config)
-	b := open(t, serveFiles(t, crds, "--from="+folder, config), 1280, 800)
-	b.has(".connection", "Live")
-	b.has("#notice", "Files, read on ")
-	b.has("#title", "crds and 1 more")
-	b.has("#tree", "workloads")
-	b.goTo(workloadsPlace)
-	b.has(".grid-row", "ledger")
-	b.has(".index", "environment")
-	b.picture("type")
+	snapshotLink := serveFiles(t, "--from="+snapshotPath, config)
+	b := openTab(t, serveFiles(t, crds, "--from="+folder, config), 1280, 800)
+	b.awaitText(".connection", "Live")
+	b.awaitText("#notice", "Files, read on ")
+	b.awaitText("#title", "crds and 1 more")
+	b.awaitText("#tree", "workloads")
+	b.goTo(workloadsPage)
+	b.awaitText(".grid-row", "ledger")
+	b.awaitText(".index", "environment")
+	b.screenshot("type")
 	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
-	b.has(".graph .node", "production-eu")
+	b.awaitText(".graph .node", "production-eu")
 	file := filepath.Join(folder, "20-workloads-payments.yaml")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -97,9 +97,9 @@ func TestFiles(t *testing.T) {
 			t.Fatal(b.ctx.Err())
 		}
 	}
-	b.visit(recorded)
-	b.has("#notice", "It does not change.")
-	b.has("#title", "demo.snapshot")
-	b.goTo(workloadsPlace)
-	b.has(".grid-row", "ledger")
+	b.visit(snapshotLink)
+	b.awaitText("#notice", "It does not change.")
+	b.awaitText("#title", "demo.snapshot")
+	b.goTo(workloadsPage)
+	b.awaitText(".grid-row", "ledger")
 }

@@ -34,8 +34,8 @@ type fixture struct {
 	server  *httptest.Server
 }
 
-// serve serves a page for a server with the indexes of a config and additional types.
-func serve(t *testing.T, config *rest.Config, indexes indexers.Source,
+// servePage serves a page for a server with the indexes of a config and additional types.
+func servePage(t *testing.T, config *rest.Config, indexes indexers.Source,
 	types ...schema.GroupVersionResource) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -101,10 +101,10 @@ func serve(t *testing.T, config *rest.Config, indexes indexers.Source,
 	return s
 }
 
-func (s *fixture) link() string { return s.server.URL + s.handler.Login() }
+func (s *fixture) loginLink() string { return s.server.URL + s.handler.Login() }
 
-// platform returns the config of testdata.
-func platform(t *testing.T) indexers.Source {
+// platformConfig returns the config of testdata.
+func platformConfig(t *testing.T) indexers.Source {
 	t.Helper()
 	source, err := indexers.ReadSource(testdata + "/indexes/platform.yaml")
 	if err != nil {
@@ -116,29 +116,29 @@ func platform(t *testing.T) indexers.Source {
 // manyNamespaces is the number of namespaces of further workloads.
 const manyNamespaces = 16
 
-// inMemory returns a cluster with the objects of testdata, a Secret, and a workload with a dangling
+// newCluster returns a cluster with the objects of testdata, a Secret, and a workload with a dangling
 // reference. It adds the given number of further workloads, and types without objects.
-func inMemory(t *testing.T, more int, types ...readapi.Type) *testcluster.Cluster {
+func newCluster(t *testing.T, more int, types ...readapi.Type) *testcluster.Cluster {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{testdata + "/crds", testdata + "/objects"}, Types: types})
 	if err != nil {
 		t.Fatal(err)
 	}
-	load(t, cluster, map[string]any{
+	loadObject(t, cluster, map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "vault",
 			"namespace": "default"},
 		"data": map[string]any{"password": "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5"},
 	})
-	load(t, cluster, workload("lost", "nowhere", 1))
+	loadObject(t, cluster, workload("lost", "nowhere", 1))
 	for i := range min(more, manyNamespaces) {
-		load(t, cluster, map[string]any{"apiVersion": "v1", "kind": "Namespace",
+		loadObject(t, cluster, map[string]any{"apiVersion": "v1", "kind": "Namespace",
 			"metadata": map[string]any{"name": fmt.Sprintf("team-%02d", i)}})
 	}
 	for i := range more {
 		object := workload(fmt.Sprintf("many-%05d", i), "production-eu", i%7)
 		object["metadata"].(map[string]any)["namespace"] = fmt.Sprintf("team-%02d", i%manyNamespaces)
-		load(t, cluster, object)
+		loadObject(t, cluster, object)
 	}
 	return cluster
 }
@@ -155,7 +155,7 @@ func emptyTypes(n int) (types []readapi.Type, all []schema.GroupVersionResource)
 	return types, all
 }
 
-func load(t *testing.T, cluster *testcluster.Cluster, object map[string]any) {
+func loadObject(t *testing.T, cluster *testcluster.Cluster, object map[string]any) {
 	t.Helper()
 	if err := cluster.Load(t.Context(), &unstructured.Unstructured{Object: object}); err != nil {
 		t.Fatal(err)

@@ -12,16 +12,16 @@ import (
 
 const (
 	manyRows, manyRowsTypes = 50_000, 254
-	// rowElements limits the row elements in a window of 800 pixels. rowRequests limits the concurrent
+	// maxRowElements limits the row elements in a window of 800 pixels. maxRowRequests limits the concurrent
 	// requests for rows.
-	rowElements, rowRequests = 60, 2
-	// pageMemory limits the memory of the page's scripts after scrolling through all rows. They use about 4
-	// MB.
-	pageMemory = 32 << 20
+	maxRowElements, maxRowRequests = 60, 2
+	// maxPageMemory limits the memory of the page's scripts after scrolling through all rows. They use about
+	// 4 MB.
+	maxPageMemory = 32 << 20
 )
 
-// countRequests counts all requests for rows, and the maximum of concurrent ones.
-const countRequests = `{
+// countRequestsScript counts all requests for rows, and the maximum of concurrent ones.
+const countRequestsScript = `{
   const ask = window.fetch;
   window.rows = { now: 0, most: 0, all: 0 };
   window.fetch = async (address, ...more) => {
@@ -60,51 +60,52 @@ const reportScript = `(async () => {
 // TestManyRows scrolls through, sorts and searches a table. Only visible rows may be elements.
 func TestManyRows(t *testing.T) {
 	types, all := emptyTypes(manyRowsTypes)
-	b := open(t, serve(t, inMemory(t, manyRows, types...).Config(), platform(t), all...).link(), 1280, 800)
+	page := servePage(t, newCluster(t, manyRows, types...).Config(), platformConfig(t), all...)
+	b := openTab(t, page.loginLink(), 1280, 800)
 	// The search for dangling references can take more than ten seconds on a busy machine.
-	b.expect("504 (Gateway Timeout)")
-	b.has(".connection", "Live")
-	b.goTo(workloadsPlace + "&sort=name")
+	b.permitError("504 (Gateway Timeout)")
+	b.awaitText(".connection", "Live")
+	b.goTo(workloadsPage + "&sort=name")
 	b.await(fmt.Sprintf(`Number(document.querySelector("[role=grid]").getAttribute("aria-rowcount")) > %d`,
 		manyRows))
-	b.has(".grid-row", "many-00000")
-	b.run(chromedp.Reload())
-	b.has(".grid-row", "many-00000")
-	b.run(chromedp.Evaluate("window.interactive = performance.now(); true", nil))
-	b.run(chromedp.Evaluate(`document.querySelector(".grid").scrollTop = 32 * 25000; true`, nil))
-	b.has(".grid-row", "many-250")
-	b.run(chromedp.Focus("[role=grid]"))
-	b.key(kb.Home)
+	b.awaitText(".grid-row", "many-00000")
+	b.runActions(chromedp.Reload())
+	b.awaitText(".grid-row", "many-00000")
+	b.runActions(chromedp.Evaluate("window.interactive = performance.now(); true", nil))
+	b.runActions(chromedp.Evaluate(`document.querySelector(".grid").scrollTop = 32 * 25000; true`, nil))
+	b.awaitText(".grid-row", "many-250")
+	b.runActions(chromedp.Focus("[role=grid]"))
+	b.press(kb.Home)
 	b.await(`document.querySelector(".grid").scrollTop === 0`)
 
-	b.run(chromedp.Evaluate(countRequests, nil))
-	b.run(chromedp.Evaluate(scrollScript, nil,
+	b.runActions(chromedp.Evaluate(countRequestsScript, nil))
+	b.runActions(chromedp.Evaluate(scrollScript, nil,
 		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
-	b.has(".grid-row", "transcoder")
+	b.awaitText(".grid-row", "transcoder")
 	var report string
-	b.run(chromedp.Evaluate(reportScript, &report,
+	b.runActions(chromedp.Evaluate(reportScript, &report,
 		func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
 	t.Log(report)
-	if most := value[int](b, "rows.most"); most > rowRequests {
+	if most := evaluate[int](b, "rows.most"); most > maxRowRequests {
 		t.Errorf("%d of %d requests for rows ran at once, want at most %d", most,
-			value[int](b, "rows.all"), rowRequests)
+			evaluate[int](b, "rows.all"), maxRowRequests)
 	}
-	b.key(kb.Home)
+	b.press(kb.Home)
 	b.await(`document.querySelector(".grid").scrollTop === 0`)
-	b.has(".grid-row", "many-00000")
-	b.key(kb.End)
-	b.has(".grid-row.active", "transcoder")
-	if n := value[int](b, `document.querySelectorAll(".grid-row").length`); n > rowElements {
-		t.Errorf("%d rows are elements, want at most the limit", n)
+	b.awaitText(".grid-row", "many-00000")
+	b.press(kb.End)
+	b.awaitText(".grid-row.active", "transcoder")
+	if n := evaluate[int](b, `document.querySelectorAll(".grid-row").length`); n > maxRowElements {
+		t.Errorf("%d rows are elements, want at most %d", n, maxRowElements)
 	}
-	b.run(chromedp.ActionFunc(heapprofiler.CollectGarbage().Do))
-	if used := value[float64](b, "performance.memory.usedJSHeapSize"); used > pageMemory {
-		t.Errorf("the page uses %.0f bytes, want at most the limit", used)
+	b.runActions(chromedp.ActionFunc(heapprofiler.CollectGarbage().Do))
+	if used := evaluate[float64](b, "performance.memory.usedJSHeapSize"); used > maxPageMemory {
+		t.Errorf("the page uses %.0f bytes, want at most %d", used, maxPageMemory)
 	}
 
-	b.run(chromedp.Click("//div[@role='columnheader']//button[text()='Replicas']", chromedp.BySearch))
+	b.runActions(chromedp.Click("//div[@role='columnheader']//button[text()='Replicas']", chromedp.BySearch))
 	b.await(`document.querySelector("[role=columnheader][aria-sort=ascending]")?.innerText.includes("Replicas")`)
-	b.has(".grid-row", "many-00112") // without replicas, like many-00000
-	b.goTo(workloadsPlace + "&query=team%3Dteam-3")
-	b.has(".plan summary", "7,143 of ")
+	b.awaitText(".grid-row", "many-00112") // without replicas, like many-00000
+	b.goTo(workloadsPage + "&query=team%3Dteam-3")
+	b.awaitText(".plan summary", "7,143 of ")
 }

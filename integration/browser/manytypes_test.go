@@ -19,17 +19,17 @@ func TestManyTypes(t *testing.T) {
 	}
 	firstTypeOnly := indexers.Source{Name: "none.yaml",
 		Data: []byte("apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: none}\nspec:\n  resources:\n  - name: first\n    match: {group: many.example.com, resource: kind0000s}\n")}
-	b := open(t, serve(t, cluster.Config(), firstTypeOnly, all[1:]...).link(), 1280, 800)
-	b.has(".tile", "1,500")
+	b := openTab(t, servePage(t, cluster.Config(), firstTypeOnly, all[1:]...).loginLink(), 1280, 800)
+	b.awaitText(".tile", "1,500")
 	b.goTo("#/types")
-	b.has(".figures", "1,500 types")
-	b.has(".grid-row", "1,500 without objects")
+	b.awaitText(".figures", "1,500 types")
+	b.awaitText(".grid-row", "1,500 without objects")
 	b.goTo("#/types?sort=name")
 	b.await(`document.querySelector("[role=grid]").getAttribute("aria-rowcount") === "1501"`)
-	if n := value[int](b, `document.querySelectorAll(".grid-row").length`); n > 60 {
+	if n := evaluate[int](b, `document.querySelectorAll(".grid-row").length`); n > 60 {
 		t.Errorf("%d rows are elements, want at most 60", n)
 	}
-	b.run(chromedp.SendKeys("[type=search]", "kind1234"))
+	b.runActions(chromedp.SendKeys("[type=search]", "kind1234"))
 	b.await(`document.querySelector("[role=grid]").getAttribute("aria-rowcount") === "2"`)
-	b.has(".grid-row", "kind1234s")
+	b.awaitText(".grid-row", "kind1234s")
 }

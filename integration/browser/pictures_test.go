@@ -20,11 +20,11 @@ import (
 //go:embed testdata/axe.min.js.gz
 var axe string
 
-// places are the pictured pages, with a selector and a text to wait for.
-var places = []struct{ name, place, selector, text string }{
+// pages are the pictured pages, with a selector and a text to wait for.
+var pages = []struct{ name, hash, selector, text string }{
 	{"overview", "#/", "[aria-label='Needs attention']", "Ready is False"},
 	{"types", "#/types", ".grid-row", "workloads"},
-	{"type", workloadsPlace, ".grid-row", "ledger"},
+	{"type", workloadsPage, ".grid-row", "ledger"},
 	{"object", "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger", ".graph .node",
 		"production-eu"},
 	{"graph", "#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger&view=graph", ".graph .node",
@@ -43,36 +43,37 @@ func TestPictures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, serve(t, inMemory(t, 0).Config(), platform(t), secrets).link(), 1280, 800)
-	b.has(".connection", "Live")
-	b.run(chromedp.Evaluate(string(script)+"; true", nil))
+	page := servePage(t, newCluster(t, 0).Config(), platformConfig(t), secrets)
+	b := openTab(t, page.loginLink(), 1280, 800)
+	b.awaitText(".connection", "Live")
+	b.runActions(chromedp.Evaluate(string(script)+"; true", nil))
 	for _, theme := range []string{"light", "dark"} {
 		for _, size := range [][2]int64{{390, 844}, {1024, 768}, {1600, 1000}} {
-			b.run(emulation.SetDeviceMetricsOverride(size[0], size[1], 1, size[0] < 500),
+			b.runActions(emulation.SetDeviceMetricsOverride(size[0], size[1], 1, size[0] < 500),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 					{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"}}))
-			for _, p := range places {
-				b.goTo(p.place)
-				b.has(p.selector, p.text)
-				b.check(fmt.Sprint(p.name, "-", theme, "-", size[0]), size[0])
+			for _, p := range pages {
+				b.goTo(p.hash)
+				b.awaitText(p.selector, p.text)
+				b.checkPage(fmt.Sprint(p.name, "-", theme, "-", size[0]), size[0])
 			}
 			b.search("ledger")
-			b.has("[role=option]", "payments/ledger")
-			b.check(fmt.Sprint("search-", theme, "-", size[0]), size[0])
-			b.key(kb.Escape)
+			b.awaitText("[role=option]", "payments/ledger")
+			b.checkPage(fmt.Sprint("search-", theme, "-", size[0]), size[0])
+			b.press(kb.Escape)
 		}
-		if background, want := value[string](b, "getComputedStyle(document.body).backgroundColor"),
+		if background, want := evaluate[string](b, "getComputedStyle(document.body).backgroundColor"),
 			map[string]string{"light": "rgb(247, 248, 248)", "dark": "rgb(19, 22, 24)"}[theme]; background != want {
 			t.Errorf("the background of the %s theme is %s, want %s", theme, background, want)
 		}
 	}
 }
 
-// check pictures the page and looks for violations.
-func (b *tab) check(name string, width int64) {
+// checkPage pictures the page and looks for violations.
+func (b *tab) checkPage(name string, width int64) {
 	b.Helper()
-	b.picture(name)
-	if wide := value[int64](b, "document.documentElement.scrollWidth"); wide > width {
+	b.screenshot(name)
+	if wide := evaluate[int64](b, "document.documentElement.scrollWidth"); wide > width {
 		b.Errorf("%s is %d pixels wide, want at most %d", name, wide, width)
 	}
 	b.checkAxe(name)
@@ -88,13 +89,13 @@ true`
 // checkAxe reports the serious findings of axe-core.
 func (b *tab) checkAxe(name string) {
 	b.Helper()
-	b.run(chromedp.Evaluate(axeScript, nil))
+	b.runActions(chromedp.Evaluate(axeScript, nil))
 	b.await("violations")
 	var found []struct {
 		ID, Help string
 		Nodes    []string
 	}
-	if err := json.Unmarshal([]byte(value[string](b, "JSON.stringify(violations)")), &found); err != nil {
+	if err := json.Unmarshal([]byte(evaluate[string](b, "JSON.stringify(violations)")), &found); err != nil {
 		b.Fatal(err)
 	}
 	for _, v := range found {

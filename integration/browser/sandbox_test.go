@@ -22,12 +22,12 @@ func TestRealServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, serve(t, config, platform(t), secrets).link()+"#/types", 1280, 800)
-	b.has(".connection", "Live")
-	b.has(".grid-row", "workloads.demo.crdcache.dev/v1")
+	b := openTab(t, servePage(t, config, platformConfig(t), secrets).loginLink()+"#/types", 1280, 800)
+	b.awaitText(".connection", "Live")
+	b.awaitText(".grid-row", "workloads.demo.crdcache.dev/v1")
 	b.goTo("#/object?type=workloads.demo.crdcache.dev%2Fv1&key=payments%2Fledger")
-	b.has(".yaml li", "managedFields: …")
-	b.has(".graph .node", "production-eu")
+	b.awaitText(".yaml li", "managedFields: …")
+	b.awaitText(".graph .node", "production-eu")
 	patch := func(body, manager, subresource string) {
 		t.Helper()
 		_, err := admin.Resource(workloads).Namespace("payments").Patch(context.Background(), "ledger",
@@ -45,12 +45,12 @@ func TestRealServer(t *testing.T) {
 			t.Fatal(b.ctx.Err())
 		}
 	}
-	b.has(".changes .by", "night-shift")
+	b.awaitText(".changes .by", "night-shift")
 	patch(`{"status":{"conditions":[{"type":"Ready","status":"False","reason":"DiskFull","message":"no space left","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`, "operator", "status")
-	b.has(".changes .by", "operator/status")
-	b.has(".conditions", "DiskFull")
-	b.has(".conditions .bad", "Ready")
-	b.picture("object")
+	b.awaitText(".changes .by", "operator/status")
+	b.awaitText(".conditions", "DiskFull")
+	b.awaitText(".conditions .bad", "Ready")
+	b.screenshot("object")
 }
 
 func subresources(name string) []string {

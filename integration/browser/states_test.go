@@ -13,15 +13,15 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// TestStates watches types become cached on the page of changes. The user may not read one of them.
+// TestStates verifies that the page of changes shows that a type is synced, and why another one is degraded.
 func TestStates(t *testing.T) {
-	cluster := inMemory(t, 0)
+	cluster := newCluster(t, 0)
 	cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},
 		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not today")})
-	s := serve(t, cluster.Config(), platform(t))
-	b := open(t, s.link()+"#/changes", 1000, 700)
-	b.has(".connection", "Live")
-	b.has(".log", "No changes yet")
+	s := servePage(t, cluster.Config(), platformConfig(t))
+	b := openTab(t, s.loginLink()+"#/changes", 1000, 700)
+	b.awaitText(".connection", "Live")
+	b.awaitText(".log", "No changes yet")
 	for _, resource := range []string{"configmaps", "services"} {
 		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
 			Resource: resource}); err != nil {
@@ -32,18 +32,18 @@ func TestStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	const configMaps, services = "configmaps/v1", "services/v1"
-	shown := func(op, resource string) string {
+	shownIn := func(op, resource string) string {
 		return fmt.Sprintf(`[...document.querySelectorAll(".log li")].some((e) => e.checkVisibility() && e.innerText.includes(%q) && e.innerText.includes(%q))`, op, resource)
 	}
-	b.await(shown("● synced", configMaps))
-	b.await(shown("▲ degraded", services))
-	b.await(shown("Forbidden", services))
-	b.picture("states")
-	b.run(chromedp.Click("//button[text()='types']", chromedp.BySearch))
-	b.await("!" + shown("", ""))
-	b.run(chromedp.Click("//button[text()='types']", chromedp.BySearch))
-	b.await(shown("● synced", configMaps))
-	b.run(chromedp.SendKeys("[type=search]", "degraded"))
-	b.await("!" + shown("", configMaps))
-	b.await(shown("▲ degraded", services))
+	b.await(shownIn("● synced", configMaps))
+	b.await(shownIn("▲ degraded", services))
+	b.await(shownIn("Forbidden", services))
+	b.screenshot("states")
+	b.runActions(chromedp.Click("//button[text()='types']", chromedp.BySearch))
+	b.await("!" + shownIn("", ""))
+	b.runActions(chromedp.Click("//button[text()='types']", chromedp.BySearch))
+	b.await(shownIn("● synced", configMaps))
+	b.runActions(chromedp.SendKeys("[type=search]", "degraded"))
+	b.await("!" + shownIn("", configMaps))
+	b.await(shownIn("▲ degraded", services))
 }

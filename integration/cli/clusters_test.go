@@ -31,7 +31,7 @@ func TestExpiringInAnyCluster(t *testing.T) {
 	dir := t.TempDir()
 	merged := clientcmdapi.NewConfig()
 	for _, name := range []string{"staging", "production"} {
-		kubeconfig := harness.AnotherCluster(t).Kubeconfig
+		kubeconfig := harness.StartAnotherCluster(t).Kubeconfig
 		addContext(t, merged, name, kubeconfig)
 		kubectl := func(args ...string) { // repeats, because an established type is served a moment later
 			t.Helper()
@@ -43,7 +43,7 @@ func TestExpiringInAnyCluster(t *testing.T) {
 				return nil
 			})
 		}
-		kubectl("apply", "--server-side", "-f", harness.CertManagerCRDs(t))
+		kubectl("apply", "--server-side", "-f", harness.CertManagerCRDsPath(t))
 		kubectl("wait", "--for=condition=Established", "crd/certificates.cert-manager.io")
 		kubectl("create", "namespace", "web")
 		for certificate, days := range map[string]int{"old": 3, "new": 80, name: 10} {

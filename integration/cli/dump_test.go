@@ -255,19 +255,19 @@ func mustDump(t *testing.T, args ...string) string {
 	return r.stdout
 }
 
-func expectSame(t *testing.T, what, want, got string) {
+func expectSame(t *testing.T, name, want, got string) {
 	t.Helper()
 	if want == got {
 		return
 	}
-	t.Errorf("%s (-want +got):\n%s", what, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+	t.Errorf("%s (-want +got):\n%s", name, cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
 }
 
 // installCertManager installs cert-manager's definitions and creates certificates in two namespaces, which it
 // returns.
 func installCertManager(t *testing.T) []string {
 	t.Helper()
-	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDs(t))...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDsPath(t))...)
 	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
 	for _, ns := range namespaces {
 		for n := range 3 {

@@ -20,11 +20,11 @@ import (
 type runningCommand struct {
 	cmd    *exec.Cmd
 	mu     sync.Mutex
-	output bytes.Buffer
-	errors bytes.Buffer
+	stdout bytes.Buffer
+	stderr bytes.Buffer
 }
 
-// sink receives the output of the command.
+// sink writes to one of the buffers under the lock.
 type sink struct {
 	*runningCommand
 	buffer *bytes.Buffer
@@ -36,31 +36,31 @@ func (s sink) Write(p []byte) (int, error) {
 	return s.buffer.Write(p)
 }
 
-func (f *runningCommand) text() string {
+func (f *runningCommand) stdoutText() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.output.String()
+	return f.stdout.String()
 }
 
-// follow starts a program and kills it at the end of the test.
-func follow(t *testing.T, program string, args ...string) *runningCommand {
+// startCommand starts a program and kills it at the end of the test.
+func startCommand(t *testing.T, program string, args ...string) *runningCommand {
 	t.Helper()
-	f := &runningCommand{cmd: command(t, program, args...)}
-	f.cmd.Stdout, f.cmd.Stderr = sink{f, &f.output}, sink{f, &f.errors}
+	f := &runningCommand{cmd: newCommand(t, program, args...)}
+	f.cmd.Stdout, f.cmd.Stderr = sink{f, &f.stdout}, sink{f, &f.stderr}
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-// await waits until stdout contains a text.
-func (f *runningCommand) await(t *testing.T, text string) {
+// awaitOutput waits until stdout contains a text.
+func (f *runningCommand) awaitOutput(t *testing.T, text string) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
-		if strings.Contains(f.text(), text) {
+		if strings.Contains(f.stdoutText(), text) {
 			return nil
 		}
-		return fmt.Errorf("no %q in the output of %q:\n%s%s", text, f.cmd.Args, f.text(), f.errorText())
+		return fmt.Errorf("no %q in the output of %q:\n%s%s", text, f.cmd.Args, f.stdoutText(), f.stderrText())
 	})
 }
 
@@ -108,7 +108,7 @@ func TestFollowAsKubectl(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ns := harness.Namespace(t)
 			if name == "pods" {
-				object.write(t, "serviceaccount", ns, "default")
+				object.createNamed(t, "serviceaccount", ns, "default")
 			}
 			object.apply(t, ns, "first")
 			var kubectl, crdcache []*runningCommand
@@ -121,13 +121,13 @@ func TestFollowAsKubectl(t *testing.T) {
 			for _, format := range formats {
 				args := append([]string{name, "-n", ns, "-w"}, format...)
 				kubectl = append(kubectl,
-					follow(t, harness.KubectlPath(t), append([]string{"get"}, args...)...))
+					startCommand(t, harness.KubectlPath(t), append([]string{"get"}, args...)...))
 				crdcache = append(crdcache,
-					follow(t, harness.Crdcache(t), append([]string{"dump"}, args...)...))
+					startCommand(t, harness.Crdcache(t), append([]string{"dump"}, args...)...))
 			}
 			for i := range formats {
-				kubectl[i].await(t, "first")
-				crdcache[i].await(t, "first")
+				kubectl[i].awaitOutput(t, "first")
+				crdcache[i].awaitOutput(t, "first")
 			}
 			object.apply(t, ns, "second")
 			harness.Kubectl(t, "label", name, "second", "-n", ns, "a=b")
@@ -141,13 +141,13 @@ func TestFollowAsKubectl(t *testing.T) {
 				defer harness.Kubectl(t, "delete", name, "first", "the-last")
 			}
 			for i, format := range formats {
-				kubectl[i].await(t, "the-last")
-				crdcache[i].await(t, "the-last")
+				kubectl[i].awaitOutput(t, "the-last")
+				crdcache[i].awaitOutput(t, "the-last")
 				kubectl[i].interrupt(t)
 				if code := crdcache[i].interrupt(t); code != 130 {
 					t.Errorf("%q: exit code %d after an interrupt", format, code)
 				}
-				want, got := kubectl[i].text(), crdcache[i].text()
+				want, got := kubectl[i].stdoutText(), crdcache[i].stdoutText()
 				if want != got && withoutAgeValues(want) != withoutAgeValues(got) {
 					t.Errorf("%q: kubectl prints\n%s\ncrdcache\n%s", format, want, got)
 				}
@@ -163,15 +163,15 @@ func (m manifest) apply(t *testing.T, ns, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := command(t, harness.KubectlPath(t), "create", "-f", "-")
+	cmd := newCommand(t, harness.KubectlPath(t), "create", "-f", "-")
 	cmd.Stdin = bytes.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 }
 
-// write creates an object that needs only a name.
-func (manifest) write(t *testing.T, kind, ns, name string) {
+// createNamed creates an object that needs only a name.
+func (manifest) createNamed(t *testing.T, kind, ns, name string) {
 	t.Helper()
 	harness.Kubectl(t, "create", kind, name, "-n", ns)
 }

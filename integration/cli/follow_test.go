@@ -24,20 +24,20 @@ func widget(group, namespace, name string) *unstructured.Unstructured {
 	}}
 }
 
-func (f *runningCommand) errorText() string {
+func (f *runningCommand) stderrText() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.errors.String()
+	return f.stderr.String()
 }
 
-// awaitError waits until stderr contains a text.
-func (f *runningCommand) awaitError(t *testing.T, text string) {
+// awaitStderr waits until stderr contains a text.
+func (f *runningCommand) awaitStderr(t *testing.T, text string) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
-		if strings.Contains(f.errorText(), text) {
+		if strings.Contains(f.stderrText(), text) {
 			return nil
 		}
-		return fmt.Errorf("no %q on stderr of %q:\n%s", text, f.cmd.Args, f.errorText())
+		return fmt.Errorf("no %q on stderr of %q:\n%s", text, f.cmd.Args, f.stderrText())
 	})
 }
 
@@ -46,23 +46,23 @@ func (f *runningCommand) awaitError(t *testing.T, text string) {
 func TestFollowWildcard(t *testing.T) {
 	group := harness.Group(t)
 	ns := harness.Namespace(t)
-	watch := follow(t, harness.Crdcache(t), "watch", "*."+group, "-n", ns, "-o", "name")
-	dump := follow(t, harness.Crdcache(t), "dump", "*."+group, "-n", ns, "-w")
+	watch := startCommand(t, harness.Crdcache(t), "watch", "*."+group, "-n", ns, "-o", "name")
+	dump := startCommand(t, harness.Crdcache(t), "dump", "*."+group, "-n", ns, "-w")
 	for _, f := range []*runningCommand{watch, dump} {
-		f.awaitError(t, "*."+group+`: Pending: the server has no resource type`)
+		f.awaitStderr(t, "*."+group+`: Pending: the server has no resource type`)
 	}
 	widgets := harness.NewCRD(group, "Widget")
 	harness.InstallCRDs(t, widgets)
 	harness.Apply(t, widget(group, ns, "a"))
-	watch.await(t, "widget."+group+"/a\n")
-	dump.await(t, "widget."+group+"/a ")
+	watch.awaitOutput(t, "widget."+group+"/a\n")
+	dump.awaitOutput(t, "widget."+group+"/a ")
 	harness.InstallCRDs(t, harness.NewCRD(group, "Gadget"))
 	gadget := widget(group, ns, "g")
 	gadget.SetKind("Gadget")
 	harness.Apply(t, gadget)
-	watch.await(t, "gadget."+group+"/g\n")
-	dump.await(t, "\n\nNAME")
-	dump.await(t, "gadget."+group+"/g ")
+	watch.awaitOutput(t, "gadget."+group+"/g\n")
+	dump.awaitOutput(t, "\n\nNAME")
+	dump.awaitOutput(t, "gadget."+group+"/g ")
 
 	client, err := dynamic.NewForConfig(harness.Config(t))
 	if err != nil {
@@ -73,24 +73,24 @@ func TestFollowWildcard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range []*runningCommand{watch, dump} {
-		f.awaitError(t, "widgets."+group+": Gone: ")
+		f.awaitStderr(t, "widgets."+group+": Gone: ")
 	}
 	gadget = widget(group, ns, "g-2")
 	gadget.SetKind("Gadget")
 	harness.Apply(t, gadget)
 	for _, f := range []*runningCommand{watch, dump} {
-		f.await(t, "gadget."+group+"/g-2")
+		f.awaitOutput(t, "gadget."+group+"/g-2")
 		// The deletion of the object of the deleted type is printed after the status.
 		harness.Eventually(t, func(context.Context) error {
-			if n := strings.Count(f.text(), "widget."+group+"/a"); n != 2 {
-				return fmt.Errorf("the output has %d events of the object a, want 2:\n%s", n, f.text())
+			if n := strings.Count(f.stdoutText(), "widget."+group+"/a"); n != 2 {
+				return fmt.Errorf("the output has %d events of the object a, want 2:\n%s", n, f.stdoutText())
 			}
 			return nil
 		})
-		if code := f.interrupt(t); code != 130 || !strings.HasSuffix(f.errorText(), "error: interrupted\n") {
-			t.Errorf("exit code %d, stderr:\n%s", code, f.errorText())
+		if code := f.interrupt(t); code != 130 || !strings.HasSuffix(f.stderrText(), "error: interrupted\n") {
+			t.Errorf("exit code %d, stderr:\n%s", code, f.stderrText())
 		}
-		if text := f.text(); !strings.HasSuffix(text, "\n") ||
+		if text := f.stdoutText(); !strings.HasSuffix(text, "\n") ||
 			strings.Count(text, "widget."+group+"/a") != 2 {
 			t.Errorf("the output is\n%s\nwant two events of the object a, and a complete last line", text)
 		}

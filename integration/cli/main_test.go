@@ -25,8 +25,8 @@ type result struct {
 	code           int
 }
 
-// command prepares a program with the kubeconfig of the control plane.
-func command(t *testing.T, program string, args ...string) *exec.Cmd {
+// newCommand prepares a program with the kubeconfig of the control plane.
+func newCommand(t *testing.T, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -38,7 +38,7 @@ func command(t *testing.T, program string, args ...string) *exec.Cmd {
 func run(t *testing.T, program string, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := command(t, program, args...)
+	cmd := newCommand(t, program, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var failed *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &failed) {

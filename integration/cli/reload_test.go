@@ -30,16 +30,16 @@ func TestReload(t *testing.T) {
 	}
 	file, mount := filepath.Join(t.TempDir(), "file.yaml"), &testkit.ConfigMapMount{Dir: t.TempDir()}
 	mounted := filepath.Join(mount.Dir, "mounted.yaml")
-	swap := func(index string) {
+	replaceMounted := func(index string) {
 		t.Helper()
 		mount.Swap(t, map[string]string{"mounted.yaml": config("mounted", index)})
 	}
 	testkit.ReplaceFile(t, file, config("file", "one"))
-	swap("two")
-	serve := follow(t, harness.Crdcache(t), "serve", "--config", file, "--config", mounted)
-	serve.awaitError(t, "serving the cache of")
+	replaceMounted("two")
+	serve := startCommand(t, harness.Crdcache(t), "serve", "--config", file, "--config", mounted)
+	serve.awaitStderr(t, "serving the cache of")
 	harness.Apply(t, widget(group, ns, "a"))
-	query := func(config, index string) {
+	awaitQuery := func(config, index string) {
 		t.Helper()
 		harness.Eventually(t, func(context.Context) error { // until then the cluster answers
 			r := run(t, harness.Crdcache(t), "query", "widgets."+group, "-n", ns, "--config", config, "--config",
@@ -50,36 +50,36 @@ func TestReload(t *testing.T) {
 			return nil
 		})
 	}
-	query(file, "one")
-	query(file, "two")
-	watch := follow(t, harness.Crdcache(t), "watch", "widgets."+group, "-n", ns, "-o", "name", "-v")
-	watch.await(t, "widget."+group+"/a\n")
+	awaitQuery(file, "one")
+	awaitQuery(file, "two")
+	watch := startCommand(t, harness.Crdcache(t), "watch", "widgets."+group, "-n", ns, "-o", "name", "-v")
+	watch.awaitOutput(t, "widget."+group+"/a\n")
 
 	testkit.ReplaceFile(t, file, config("file", "three"))
-	serve.awaitError(t, "note: the config has changed: [file]")
-	query(file, "three")
-	swap("four")
-	serve.awaitError(t, "note: the config has changed: [mounted]")
-	query(file, "four")
+	serve.awaitStderr(t, "note: the config has changed: [file]")
+	awaitQuery(file, "three")
+	replaceMounted("four")
+	serve.awaitStderr(t, "note: the config has changed: [mounted]")
+	awaitQuery(file, "four")
 
 	valid := filepath.Join(t.TempDir(), "valid.yaml")
 	testkit.ReplaceFile(t, valid, config("file", "three"))
 	testkit.ReplaceFile(t, file, config("file", "five, path: '['"))
-	serve.awaitError(t, "error: the previous config stays in effect: "+file+":8:")
-	query(valid, "three")
+	serve.awaitStderr(t, "error: the previous config stays in effect: "+file+":8:")
+	awaitQuery(valid, "three")
 	run(t, harness.Crdcache(t), "serve", "status").expect(t, 0,
 		"the previous config stays in effect: "+file+":8:", "")
 	testkit.ReplaceFile(t, file, config("another", "six"))
-	serve.awaitError(t, "note: the config has changed: [file another]")
-	query(file, "six")
+	serve.awaitStderr(t, "note: the config has changed: [file another]")
+	awaitQuery(file, "six")
 
 	harness.Apply(t, widget(group, ns, "b"))
-	watch.await(t, "widget."+group+"/b\n")
-	if errs := watch.errorText(); !strings.HasSuffix(errs,
+	watch.awaitOutput(t, "widget."+group+"/b\n")
+	if errs := watch.stderrText(); !strings.HasSuffix(errs,
 		"note: widgets.v1."+group+" is read from the cache server\n") {
 		t.Errorf("the watch moved from the cache server to the cluster: %s", errs)
 	}
 	if code := serve.interrupt(t); code != 130 {
-		t.Errorf("serve ended with exit code %d: %s", code, serve.errorText())
+		t.Errorf("serve ended with exit code %d: %s", code, serve.stderrText())
 	}
 }

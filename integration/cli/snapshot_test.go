@@ -47,22 +47,22 @@ func TestSnapshotsAreLive(t *testing.T) {
 		{"suggest", "workloads"},
 	}
 	run := func(args []string, more ...string) string {
-		return crdcacheRun(t, append(slices.Clone(args), more...)...)
+		return runCrdcache(t, append(slices.Clone(args), more...)...)
 	}
 	// The server changes objects itself. Therefore the test repeats the snapshot until the objects before and
 	// after it are equal.
 	var live []string
-	settled := false
-	for attempt := 0; attempt < 10 && !settled; attempt++ {
+	unchanged := false
+	for attempt := 0; attempt < 10 && !unchanged; attempt++ {
 		before := run(commands[2])
 		run([]string{"snapshot", "save", file, "--all", "--quiet"})
 		live = nil
 		for _, args := range commands {
 			live = append(live, run(args))
 		}
-		settled = before == run(commands[2])
+		unchanged = before == run(commands[2])
 	}
-	if !settled {
+	if !unchanged {
 		t.Fatal("all objects of the server have changed during the snapshot")
 	}
 	for i, args := range commands {
@@ -78,8 +78,8 @@ func TestSnapshotsAreLive(t *testing.T) {
 	}
 }
 
-// crdcacheRun returns all output and the exit code of a command.
-func crdcacheRun(t *testing.T, args ...string) string {
+// runCrdcache returns all output and the exit code of a command.
+func runCrdcache(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), harness.Crdcache(t), args...)
 	cmd.Env = []string{"KUBECONFIG=" + harness.Kubeconfig(t), "HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"}

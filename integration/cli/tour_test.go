@@ -12,16 +12,16 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// ages match the age column, which only a server knows.
-var ages = regexp.MustCompile(`(?m)^(.*\S) +(AGE|[0-9]+[smhd][0-9smhd]*)$`)
+// ageColumnPattern matches a row that ends with an age, which only a server knows.
+var ageColumnPattern = regexp.MustCompile(`(?m)^(.*\S) +(AGE|[0-9]+[smhd][0-9smhd]*)$`)
 
-// withoutAges removes the age column and repeated spaces, because the width of a column depends on its
+// withoutAgeColumn removes the age column and repeated spaces, because the width of a column depends on its
 // content.
-func withoutAges(text string) string {
+func withoutAgeColumn(text string) string {
 	var lines []string
 	for line := range strings.Lines(strings.TrimSpace(text)) {
-		lines = append(lines, strings.Join(strings.Fields(ages.ReplaceAllString(strings.TrimRight(line,
-			" \n"), "$1")), " "))
+		row := ageColumnPattern.ReplaceAllString(strings.TrimRight(line, " \n"), "$1")
+		lines = append(lines, strings.Join(strings.Fields(row), " "))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -57,11 +57,11 @@ func TestTour(t *testing.T) {
 				if strings.Contains(live, "dump workload/") {
 					live += " -n edge"
 				}
-				cmd := command(t, "sh", "-c", live)
+				cmd := newCommand(t, "sh", "-c", live)
 				cmd.Dir = data
 				cmd.Env = append(cmd.Env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home)
 				got, _ := cmd.CombinedOutput() // the page also shows errors
-				if diff := cmp.Diff(withoutAges(want), withoutAges(string(got))); diff != "" {
+				if diff := cmp.Diff(withoutAgeColumn(want), withoutAgeColumn(string(got))); diff != "" {
 					t.Errorf("%s: $ %s\n(-page +cluster)\n%s", page, live, diff)
 				}
 				replayed++

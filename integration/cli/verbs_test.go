@@ -27,7 +27,7 @@ func certificate(namespace, name, issuer string) *unstructured.Unstructured {
 // TestVerbs runs the first commands of a new user: suggest an index config for cert-manager's types, validate
 // it, and query with it.
 func TestVerbs(t *testing.T) {
-	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDs(t))...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDsPath(t))...)
 	ns := harness.Namespace(t)
 	harness.Apply(t, certificate(ns, "a", "one"), certificate(ns, "b", "one"), certificate(ns, "c", "two"))
 	crdcache := harness.Crdcache(t)

@@ -23,7 +23,7 @@ import (
 func subjects() []conformance.Subject {
 	return []conformance.Subject{
 		{Name: "informer", New: newWithClient(conformance.DefaultClient)},
-		{Name: "packed", New: packed},
+		{Name: "packed", New: newPacked},
 		{Name: "packed on client-go's client",
 			New: newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) (err error) {
 				o.Client, err = dynamic.NewForConfig(setup.Config)
@@ -32,27 +32,27 @@ func subjects() []conformance.Subject {
 	}
 }
 
-// packed is a factory with its own client and the default storage mode.
-var packed = newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+// newPacked is a factory with its own client and the default storage mode.
+var newPacked = newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
 	o.Config = setup.Config
 	return nil
 })
 
-// none is packed without stored objects.
-var none = newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
+// newNotStored is packed without stored objects.
+var newNotStored = newWithFactory(func(o *dynamicinformer.Options, setup conformance.Setup) error {
 	o.Config, o.Defaults.Storage.Mode = setup.Config, dynamicinformer.StorageNone
 	return nil
 })
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, harness.Config(t), append(subjects(),
-		conformance.Subject{Name: "none", WithoutObjects: true, New: conformance.Mirrored(none)})...)
+		conformance.Subject{Name: "none", WithoutObjects: true, New: conformance.Mirrored(newNotStored)})...)
 }
 
 // TestConformanceBehindProxy runs the scenarios through a proxy for HTTP/1.1 that compresses responses.
 func TestConformanceBehindProxy(t *testing.T) {
-	config := harness.ThroughProxy(t, testkit.Compress(false))
-	conformance.Run(t, config, conformance.Subject{Name: "packed", New: packed})
+	config := harness.ConfigThroughProxy(t, testkit.Compress(false))
+	conformance.Run(t, config, conformance.Subject{Name: "packed", New: newPacked})
 }
 
 func newWithClient(newClient conformance.NewClient) conformance.New {

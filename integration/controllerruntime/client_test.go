@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// runCacheWithClient returns a cache and the config of its server.
-func runCacheWithClient(t *testing.T,
+// startCacheWith returns a cache and the config of its server.
+func startCacheWith(t *testing.T,
 	options controllerruntime.Options) (*controllerruntime.Cache, *rest.Config) {
 	t.Helper()
 	config := harness.Config(t)
@@ -43,7 +43,7 @@ func runCacheWithClient(t *testing.T,
 	return c, config
 }
 
-func consistentClient(t *testing.T, config *rest.Config, reader client.Reader,
+func newConsistentClient(t *testing.T, config *rest.Config, reader client.Reader,
 	options client.Options) client.Client {
 	t.Helper()
 	options.Cache = &client.CacheOptions{Reader: reader, Unstructured: true,
@@ -69,8 +69,8 @@ func TestReadYourWritesSharded(t *testing.T) {
 	}
 	namespace := harness.Namespace(t)
 	renewLease(t)
-	sharded, config := runCacheWithClient(t, controllerruntime.Options{Sharding: s})
-	c := consistentClient(t, config, sharded, client.Options{})
+	sharded, config := startCacheWith(t, controllerruntime.Options{Sharding: s})
+	c := newConsistentClient(t, config, sharded, client.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -90,7 +90,7 @@ func TestReadYourWritesSharded(t *testing.T) {
 		}
 		t.Logf("the list took %v", time.Since(began))
 	}
-	dryRun := consistentClient(t, config, sharded, client.Options{DryRun: new(true)})
+	dryRun := newConsistentClient(t, config, sharded, client.Options{DryRun: new(true)})
 	if err := dryRun.List(ctx, &corev1.ConfigMapList{}); err != nil {
 		t.Error(err)
 	}

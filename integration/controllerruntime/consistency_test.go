@@ -19,7 +19,7 @@ import (
 func TestConsistentClient(t *testing.T) {
 	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
 	harness.InstallCRDs(t, harness.NewCRD(w.Group, "Widget"))
-	shared := runCache(t, cache.Options{Scheme: w.scheme()})
+	shared := startCache(t, cache.Options{Scheme: w.scheme()})
 	c, err := client.New(harness.Config(t), client.Options{Scheme: w.scheme(), Cache: &client.CacheOptions{
 		Reader: shared, EnableReadYourWritesConsistency: new(true)}})
 	if err != nil {

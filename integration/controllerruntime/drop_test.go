@@ -50,7 +50,7 @@ func TestServersAcceptDrop(t *testing.T) {
 			configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
 			namespace, config, recorder := harness.Namespace(t), harness.Config(t), &acceptRecorder{}
 			resource := dynamic.NewForConfigOrDie(config).Resource(configMaps).Namespace(namespace)
-			write := func(name string) *unstructured.Unstructured {
+			create := func(name string) *unstructured.Unstructured {
 				t.Helper()
 				u := &unstructured.Unstructured{Object: map[string]any{
 					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"a": "b"}}}
@@ -74,11 +74,11 @@ func TestServersAcceptDrop(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			before := write("listed")
+			before := create("listed")
 			if err := errors.Join(f.Start(t.Context()), f.WaitForSync(t.Context())); err != nil {
 				t.Fatal(err)
 			}
-			for _, want := range []*unstructured.Unstructured{before, write("watched")} {
+			for _, want := range []*unstructured.Unstructured{before, create("watched")} {
 				if err := i.WaitForVersion(t.Context(), want.GetResourceVersion()); err != nil {
 					t.Fatal(err)
 				}

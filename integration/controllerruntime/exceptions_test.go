@@ -14,8 +14,8 @@ type exception struct {
 	Reason string `json:"reason"`
 }
 
-// exceptions reads the list of exceptions.
-func exceptions(t *testing.T) []exception {
+// readExceptions reads the list of exceptions.
+func readExceptions(t *testing.T) []exception {
 	t.Helper()
 	text, err := os.ReadFile("exceptions.yaml")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestDocumentedExceptions(t *testing.T) {
 			documented++
 		}
 	}
-	list := exceptions(t)
+	list := readExceptions(t)
 	for _, e := range list {
 		if e.Reason == "" {
 			t.Errorf("%q has no reason", e.Name)

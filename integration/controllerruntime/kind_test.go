@@ -28,11 +28,11 @@ func TestKind(t *testing.T) {
 	namespace := harness.Namespace(t)
 	forms := map[string]func() client.Object{"unstructured": w.unstructured, "metadata": w.metadata,
 		"typed": w.typed}
-	shared := runCache(t, cache.Options{Scheme: w.scheme()})
+	shared := startCache(t, cache.Options{Scheme: w.scheme()})
 	events := map[string]chan string{}
 	for name, form := range forms {
 		events[name] = make(chan string, 100)
-		runKind(t, shared, form(), events[name])
+		startKind(t, shared, form(), events[name])
 	}
 	definition := harness.NewCRD(w.Group, "Widget")
 	for _, color := range []string{"red", "blue"} {
@@ -40,7 +40,7 @@ func TestKind(t *testing.T) {
 			harness.InstallCRDs(t, definition)
 			harness.Apply(t, w.new(namespace, "a", color))
 			for name, form := range forms {
-				expect(t, events[name], name, "create a")
+				awaitEvent(t, events[name], name, "create a")
 				o := form()
 				if err := shared.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"},
 					o); err != nil {
@@ -52,7 +52,7 @@ func TestKind(t *testing.T) {
 			}
 		})
 		for name := range forms {
-			expect(t, events[name], name, "delete a")
+			awaitEvent(t, events[name], name, "delete a")
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestKind(t *testing.T) {
 func TestScopeChanges(t *testing.T) {
 	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
 	namespace := harness.Namespace(t)
-	shared := runCache(t, cache.Options{Scheme: w.scheme()})
+	shared := startCache(t, cache.Options{Scheme: w.scheme()})
 	definition := harness.NewCRD(w.Group, "Widget")
 	for _, scope := range []string{"Namespaced", "Cluster", "Namespaced"} {
 		t.Run(scope, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestScopeChanges(t *testing.T) {
 	}
 }
 
-func expect(t *testing.T, events <-chan string, client, want string) {
+func awaitEvent(t *testing.T, events <-chan string, client, want string) {
 	t.Helper()
 	harness.Eventually(t, func(ctx context.Context) error {
 		select {
@@ -103,8 +103,8 @@ func expect(t *testing.T, events <-chan string, client, want string) {
 	})
 }
 
-// runCache runs a cache until the test ends.
-func runCache(t *testing.T, options cache.Options) cache.Cache {
+// startCache runs a cache until the test ends.
+func startCache(t *testing.T, options cache.Options) cache.Cache {
 	t.Helper()
 	c, err := controllerruntime.NewCache(harness.Config(t), options)
 	if err != nil {
@@ -125,9 +125,9 @@ func runCache(t *testing.T, options cache.Options) cache.Cache {
 	return c
 }
 
-// runKind runs a source of events until the test ends, like a controller. It sends created and deleted
+// startKind runs a source of events until the test ends, like a controller. It sends created and deleted
 // objects to events.
-func runKind(t *testing.T, c cache.Cache, object client.Object, events chan<- string) {
+func startKind(t *testing.T, c cache.Cache, object client.Object, events chan<- string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	queue := workqueue.NewTypedRateLimitingQueue(

@@ -48,7 +48,7 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 	settings.SetName("a")
 	harness.Apply(t, whole, settings)
 
-	c, config := runCacheWithClient(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
+	c, config := startCacheWith(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
 		Keep: dynamicinformer.Keep{Paths: []string{".spec.kept", ".status.kept", ".data.kept"}}})
 	plain, err := client.New(config,
 		client.Options{Cache: &client.CacheOptions{Reader: c, Unstructured: true}})
@@ -87,19 +87,19 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 		}
 		err := plain.Update(t.Context(), object.DeepCopyObject().(client.Object))
 		if !apierrors.IsInvalid(err) {
-			t.Errorf("%T: update: %v", object, err)
+			t.Errorf("Update() of a reduced %T = %v, want Invalid", object, err)
 		}
 		if _, ok := object.(*unstructured.Unstructured); ok { // the server ignores annotations here
 			err := guarded.Status().Update(t.Context(), object.DeepCopyObject().(client.Object))
 			var reduced *controllerruntime.ReducedError
 			if !errors.As(err, &reduced) {
-				t.Errorf("update of the status: %v", err)
+				t.Errorf("Update() of the status of a reduced object = %v, want a ReducedError", err)
 			}
 		}
 		patched := object.DeepCopyObject().(client.Object)
 		patched.SetLabels(map[string]string{"patched": "yes"})
 		if err := plain.Patch(t.Context(), patched, client.MergeFrom(object)); err != nil {
-			t.Errorf("%T: patch: %v", object, err)
+			t.Errorf("Patch() of a reduced %T = %v, want no error", object, err)
 		}
 		if after := content(object.DeepCopyObject().(client.Object)); after != before {
 			t.Errorf("%T has changed from %s to %s", object, before, after)
@@ -112,7 +112,7 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 // that lacks some.
 func TestStrategicPatches(t *testing.T) {
 	namespace := harness.Namespace(t)
-	c, config := runCacheWithClient(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
+	c, config := startCacheWith(t, controllerruntime.Options{ReducedGet: controllerruntime.GetReduced,
 		Keep: dynamicinformer.Keep{Paths: []string{".spec.template.spec.containers[*].name",
 			".spec.template.spec.containers[*].image", ".spec.template.spec.volumes[*].name",
 			".spec.strategy.type", ".spec.template.spec.tolerations[*].key"}}})
@@ -126,7 +126,7 @@ func TestStrategicPatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	app := map[string]string{"app": "a"}
-	created := func(name string) *appsv1.Deployment {
+	newDeployment := func(name string) *appsv1.Deployment {
 		d := &appsv1.Deployment{}
 		d.Namespace, d.Name = namespace, name
 		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: app}
@@ -167,7 +167,7 @@ func TestStrategicPatches(t *testing.T) {
 		"retain keys": {func(_ *corev1.PodSpec, s *appsv1.DeploymentStrategy) { s.Type = "Recreate" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			whole := created(strings.ReplaceAll(name, " ", "-"))
+			whole := newDeployment(strings.ReplaceAll(name, " ", "-"))
 			if err := live.Create(t.Context(), whole); err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestStrategicPatches(t *testing.T) {
 			var reduced *controllerruntime.ReducedError
 			err := guarded.Patch(t.Context(), d, client.StrategicMergeFrom(before))
 			if errors.As(err, &reduced) != (test.want == "") || err != nil && test.want != "" {
-				t.Errorf("the patch: %v", err)
+				t.Errorf("Patch() = %v, want a ReducedError: %v", err, test.want == "")
 			}
 			after := &appsv1.Deployment{}
 			if err := live.Get(t.Context(), client.ObjectKeyFromObject(whole), after); err != nil {
@@ -188,7 +188,7 @@ func TestStrategicPatches(t *testing.T) {
 			}
 			if test.want == "" {
 				if diff := cmp.Diff(whole.Spec, after.Spec); diff != "" {
-					t.Errorf("the rejected patch (-before +after):\n%s", diff)
+					t.Errorf("the rejected patch changed the spec (-before +after):\n%s", diff)
 				}
 				return
 			}

@@ -40,9 +40,9 @@ type operatorOptions struct{ Kubeconfig, Folder, Namespace string }
 // The limit of the operator's live reads, per second and at once.
 const liveQPS, liveBurst = 30, 5
 
-// mine is the label of the ConfigMaps that the operator keeps whole, and seen the one in which it writes the
+// wholeLabel marks the ConfigMaps of which the operator keeps all fields. In reconciledLabel, it writes the
 // value that it has reconciled.
-const mine, seen = "mine", "seen"
+const wholeLabel, reconciledLabel = "mine", "seen"
 
 // Operator is a manager that keeps one field of ConfigMaps and persists them. For each, it verifies that Get
 // returns all fields, that a list returns the kept ones, and that its client does not write these back.
@@ -92,7 +92,7 @@ func (o *Operator) run() error {
 		NewCache: controllerruntime.NewCacheFunc(controllerruntime.Options{
 			Persistence: disk.New(o.Folder, disk.Options{}),
 			Keep: dynamicinformer.Keep{Paths: []string{".data.kept"},
-				WholeLabels: labels.SelectorFromSet(labels.Set{mine: "yes"})}}),
+				WholeLabels: labels.SelectorFromSet(labels.Set{wholeLabel: "yes"})}}),
 		NewClient:  controllerruntime.NewClient,
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{o.Namespace: {}}},
 		Metrics:    metricsserver.Options{BindAddress: "0"},
@@ -125,7 +125,7 @@ func (o *Operator) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if live.Data["dropped"] != live.Name || controllerruntime.IsReduced(live) {
-		o.violation("Get returns %v", live)
+		o.addViolation("Get returns %v", live)
 	}
 	if err := o.client.List(ctx, list); err != nil {
 		return ctrl.Result{}, err
@@ -136,25 +136,25 @@ func (o *Operator) reconcile(ctx context.Context, request ctrl.Request) (ctrl.Re
 	}
 	listed := &list.Items[k]
 	_, hasDropped := listed.Data["dropped"]
-	whole := listed.Labels[mine] == "yes"
+	whole := listed.Labels[wholeLabel] == "yes"
 	if hasDropped != whole || controllerruntime.IsReduced(listed) == whole || listed.Data["kept"] == "" {
-		o.violation("List returns %v", listed)
+		o.addViolation("List returns %v", listed)
 	}
 	var reduced *controllerruntime.ReducedError
 	if !whole {
 		if err := o.client.Update(ctx, listed.DeepCopy()); !errors.As(err, &reduced) {
-			o.violation("Update of %v returns %v", listed, err)
+			o.addViolation("Update of %v returns %v", listed, err)
 		}
 	}
-	if listed.Labels[seen] == listed.Data["kept"] {
+	if listed.Labels[reconciledLabel] == listed.Data["kept"] {
 		return ctrl.Result{}, nil
 	}
 	before := listed.DeepCopy()
-	metav1.SetMetaDataLabel(&listed.ObjectMeta, seen, listed.Data["kept"])
+	metav1.SetMetaDataLabel(&listed.ObjectMeta, reconciledLabel, listed.Data["kept"])
 	return ctrl.Result{}, client.IgnoreNotFound(o.client.Patch(ctx, listed, client.MergeFrom(before)))
 }
 
-func (o *Operator) violation(format string, args ...any) {
+func (o *Operator) addViolation(format string, args ...any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.violations = append(o.mu.violations, fmt.Sprintf(format, args...))
@@ -256,7 +256,7 @@ func TestKeepingOperatorIsKilled(t *testing.T) {
 		t.Helper()
 		c := &corev1.ConfigMap{}
 		c.Namespace, c.Name, c.Data = namespace, name, map[string]string{"kept": value, "dropped": name}
-		c.Labels = map[string]string{mine: map[bool]string{true: "yes", false: "no"}[whole]}
+		c.Labels = map[string]string{wholeLabel: map[bool]string{true: "yes", false: "no"}[whole]}
 		do := func() error { return admin.Create(t.Context(), c) }
 		if _, exists := written[name]; exists {
 			do = func() error { return admin.Update(t.Context(), c) }
@@ -272,7 +272,7 @@ func TestKeepingOperatorIsKilled(t *testing.T) {
 	}
 	options := operatorOptions{harness.Kubeconfig(t), t.TempDir(), namespace}
 	// settled waits until the operator has reconciled and saved all objects.
-	settled := func(o *runningOperator) *Report {
+	awaitSettled := func(o *runningOperator) *Report {
 		t.Helper()
 		var report *Report
 		harness.Eventually(t, func(ctx context.Context) error {
@@ -285,7 +285,8 @@ func TestKeepingOperatorIsKilled(t *testing.T) {
 				if item.Data["dropped"] != item.Name || item.Data["kept"] != written[item.Name] {
 					t.Fatalf("the operator has changed %v", item)
 				}
-				reconciled[item.Name], reduced[item.Name] = item.Labels[seen], item.Labels[mine] != "yes"
+				reconciled[item.Name] = item.Labels[reconciledLabel]
+				reduced[item.Name] = item.Labels[wholeLabel] != "yes"
 			}
 			if diff := cmp.Diff(written, reconciled); diff != "" {
 				return fmt.Errorf("the reconciled objects (-written +reconciled):\n%s", diff)
@@ -299,7 +300,7 @@ func TestKeepingOperatorIsKilled(t *testing.T) {
 		return report
 	}
 	o := startOperator(t, options)
-	if report := settled(o); report.LiveReads < 54 || report.Resumed {
+	if report := awaitSettled(o); report.LiveReads < 54 || report.Resumed {
 		t.Errorf("the first operator has read %d objects live, and resumed: %v", report.LiveReads,
 			report.Resumed)
 	}
@@ -318,7 +319,7 @@ func TestKeepingOperatorIsKilled(t *testing.T) {
 	}
 	delete(written, deleted.Name)
 	// Servers before 1.34 do not update an idle watch cache before they answer a list.
-	report := settled(startOperator(t, options))
+	report := awaitSettled(startOperator(t, options))
 	resumes := harness.Has(t, harness.Since("1.34"))
 	if report.LiveReads == 0 || report.Resumed != resumes {
 		t.Errorf("the second operator has read %d objects live; it resumed: %v, want %v", report.LiveReads,

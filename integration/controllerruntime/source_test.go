@@ -55,8 +55,8 @@ var _ = BeforeSuite(func() {
 })
 `}}
 
-// stockImport is the line after which our import is added.
-const stockImport = `"sigs.k8s.io/controller-runtime/pkg/cache"`
+// cacheImport is the line after which our import is added.
+const cacheImport = `"sigs.k8s.io/controller-runtime/pkg/cache"`
 
 // controllerRuntimeNew matches calls that create a cache, controllerRuntimeNewClient those that create a
 // client.
@@ -68,11 +68,11 @@ var (
 // replaceNew makes a file of the suite create its caches and clients with NewCache and NewClient of another
 // package.
 func replaceNew(source []byte, importPath string) ([]byte, error) {
-	if !bytes.Contains(source, []byte(stockImport)) || !controllerRuntimeNew.Match(source) {
-		return nil, fmt.Errorf("the file does not import %s, or never calls its New", stockImport)
+	if !bytes.Contains(source, []byte(cacheImport)) || !controllerRuntimeNew.Match(source) {
+		return nil, fmt.Errorf("the file does not import %s, or never calls its New", cacheImport)
 	}
-	source = bytes.Replace(source, []byte(stockImport),
-		[]byte(stockImport+"\n\treplaced "+`"`+importPath+`"`), 1)
+	source = bytes.Replace(source, []byte(cacheImport),
+		[]byte(cacheImport+"\n\treplaced "+`"`+importPath+`"`), 1)
 	source = controllerRuntimeNewClient.ReplaceAll(source, []byte("replaced.NewClient("))
 	return controllerRuntimeNew.ReplaceAll(source, []byte("replaced.NewCache")), nil
 }
@@ -82,13 +82,13 @@ func replaceNew(source []byte, importPath string) ([]byte, error) {
 // imports.
 func (s suite) build(t *testing.T, importPath string) string {
 	t.Helper()
-	stock := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"),
+	upstream := filepath.Join(goOutput(t, "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/controller-runtime"),
 		"pkg", s.folder)
 	module := filepath.Dir(goOutput(t, "env", "GOMOD"))
 	temporary := t.TempDir()
 	var overlay struct{ Replace map[string]string }
 	overlay.Replace = map[string]string{}
-	place := func(name, source string) {
+	addFile := func(name, source string) {
 		copied := filepath.Join(temporary, name)
 		if err := os.WriteFile(copied, []byte(source), 0o600); err != nil {
 			t.Fatal(err)
@@ -96,17 +96,17 @@ func (s suite) build(t *testing.T, importPath string) string {
 		overlay.Replace[filepath.Join(module, "controllerruntime", "stocksuite", name)] = copied
 	}
 	for name, source := range s.added {
-		place(name, source)
+		addFile(name, source)
 	}
 	for name, makesCaches := range s.files {
-		source, err := os.ReadFile(filepath.Join(stock, name))
+		source, err := os.ReadFile(filepath.Join(upstream, name))
 		if err == nil && makesCaches {
 			source, err = replaceNew(source, importPath)
 		}
 		if err != nil {
 			t.Fatalf("%s of the suite: %v", name, err)
 		}
-		place(name, string(source))
+		addFile(name, string(source))
 	}
 	description, err := json.Marshal(overlay)
 	if err != nil {
@@ -135,14 +135,14 @@ func goOutput(t *testing.T, args ...string) string {
 }
 
 func TestReplaceNew(t *testing.T) {
-	source := "import (\n\t" + stockImport +
+	source := "import (\n\t" + cacheImport +
 		"\n)\nvar _ = cache.New\nvar _ = cache.NewInformer\nvar _ = cache.New(nil)\nvar _ = client.New()\n"
-	want := "import (\n\t" + stockImport +
+	want := "import (\n\t" + cacheImport +
 		"\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\nvar _ = replaced.NewClient()\n"
 	if got, err := replaceNew([]byte(source), "example.org/ours"); err != nil || string(got) != want {
 		t.Errorf("replaceNew() = %q, %v; want %q", got, err, want)
 	}
-	for name, source := range map[string]string{"no import": "cache.New()", "no call": stockImport} {
+	for name, source := range map[string]string{"no import": "cache.New()", "no call": cacheImport} {
 		if _, err := replaceNew([]byte(source), "example.org/ours"); err == nil {
 			t.Errorf("%s: want an error", name)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// suitePatience limits the duration of the suite.
-const suitePatience = 9 * time.Minute
+// suiteTimeout limits the duration of the suite.
+const suiteTimeout = 9 * time.Minute
 
 // minSpecs is the minimum number of specs, so that the test fails if specs did not run.
 const minSpecs = 271
@@ -32,7 +32,7 @@ func TestCacheSuite(t *testing.T) {
 		t.Fatalf("%d specs ran, want at least %d:\n%s", total, minSpecs, output)
 	}
 	expected := map[string]string{}
-	for _, e := range exceptions(t) {
+	for _, e := range readExceptions(t) {
 		expected[e.Name] = e.Reason
 		if slices.Contains(passed, e.Name) {
 			t.Errorf("%q passes: remove it from exceptions.yaml", e.Name)
@@ -66,8 +66,8 @@ func TestConsistencySuite(t *testing.T) {
 func runSuite(t *testing.T, program string) (failures map[string]string, passed []string, output string) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")
-	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout="+suitePatience.String(),
-		"-ginkgo.timeout="+(suitePatience-time.Minute).String(), "-ginkgo.json-report="+report)
+	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout="+suiteTimeout.String(),
+		"-ginkgo.timeout="+(suiteTimeout-time.Minute).String(), "-ginkgo.json-report="+report)
 	// On a busy machine, Eventually needs more than its default of one second. Specs of UnsafeDisableDeepCopy
 	// change the decoded copy of an object, which the cache can lose in the next garbage collection.
 	command.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+harness.Kubeconfig(t),

@@ -30,7 +30,7 @@ type versionRecorder struct {
 	deleted int
 }
 
-func (v *versionRecorder) set(event string, object any, exists bool) {
+func (v *versionRecorder) record(event string, object any, exists bool) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
@@ -49,21 +49,21 @@ func (v *versionRecorder) set(event string, object any, exists bool) {
 	}
 }
 
-func (v *versionRecorder) OnAdd(object any, _ bool) { v.set("add", object, false) }
-func (v *versionRecorder) OnUpdate(_, object any)   { v.set("update", object, true) }
-func (v *versionRecorder) OnDelete(object any)      { v.set("delete", object, true) }
+func (v *versionRecorder) OnAdd(object any, _ bool) { v.record("add", object, false) }
+func (v *versionRecorder) OnUpdate(_, object any)   { v.record("update", object, true) }
+func (v *versionRecorder) OnDelete(object any)      { v.record("delete", object, true) }
 
 // TestSetTypeSettings changes selectors while objects change, and moves objects between alternatives.
 func TestSetTypeSettings(t *testing.T) {
 	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
 	harness.InstallCRDs(t, harness.NewCRD(w.Group, "Widget"))
-	shared := runCache(t, cache.Options{Scheme: w.scheme()}).(*controllerruntime.Cache)
+	shared := startCache(t, cache.Options{Scheme: w.scheme()}).(*controllerruntime.Cache)
 	writer, err := client.New(harness.Config(t), client.Options{Scheme: w.scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	namespace := harness.Namespace(t)
-	label := func(name string, pairs labels.Set) {
+	setLabels := func(name string, pairs labels.Set) {
 		t.Helper()
 		o := w.new(namespace, name, "red")
 		err := client.IgnoreNotFound(writer.Get(t.Context(), client.ObjectKeyFromObject(o), o))
@@ -80,7 +80,7 @@ func TestSetTypeSettings(t *testing.T) {
 		}
 	}
 	for k := range 20 {
-		label(fmt.Sprint("w", k), labels.Set{"team": fmt.Sprint("t", k%4)})
+		setLabels(fmt.Sprint("w", k), labels.Set{"team": fmt.Sprint("t", k%4)})
 	}
 	informer, err := shared.GetInformer(t.Context(), w.typed())
 	if err != nil {
@@ -90,7 +90,7 @@ func TestSetTypeSettings(t *testing.T) {
 	if _, err := informer.AddEventHandler(received); err != nil {
 		t.Fatal(err)
 	}
-	expectSelected := func(selected func(labels.Set) bool) {
+	awaitSelected := func(selected func(labels.Set) bool) {
 		t.Helper()
 		harness.Eventually(t, func(ctx context.Context) error {
 			var all unstructured.UnstructuredList
@@ -130,12 +130,12 @@ func TestSetTypeSettings(t *testing.T) {
 				ByObject: cache.ByObject{Label: selector(text)}})
 		}()
 		for n := range 20 {
-			label(fmt.Sprint("w", n), labels.Set{"team": fmt.Sprint("t", (n+k)%4)})
+			setLabels(fmt.Sprint("w", n), labels.Set{"team": fmt.Sprint("t", (n+k)%4)})
 		}
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
-		expectSelected(func(of labels.Set) bool { return selector(text).Matches(of) })
+		awaitSelected(func(of labels.Set) bool { return selector(text).Matches(of) })
 	}
 	anyOf := []dynamicinformer.Selector{{Label: selector("team=t1")}, {Label: selector("special")}}
 	err = shared.SetTypeSettings(t.Context(), w.typed(), controllerruntime.TypeSettings{AnyOf: anyOf})
@@ -143,14 +143,14 @@ func TestSetTypeSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	matches := func(of labels.Set) bool { return anyOf[0].Label.Matches(of) || anyOf[1].Label.Matches(of) }
-	label("w0", labels.Set{"team": "t1"})
-	expectSelected(matches)
+	setLabels("w0", labels.Set{"team": "t1"})
+	awaitSelected(matches)
 	deletions := received.deleted
 	for range 10 { // moves the object between the alternatives, in both directions
-		label("w0", labels.Set{"special": ""})
-		label("w0", labels.Set{"team": "t1"})
+		setLabels("w0", labels.Set{"special": ""})
+		setLabels("w0", labels.Set{"team": "t1"})
 	}
-	expectSelected(matches)
+	awaitSelected(matches)
 	if received.deleted != deletions {
 		t.Errorf("the handler received %d deletions of an object that moved between alternatives, want 0",
 			received.deleted-deletions)
@@ -159,8 +159,8 @@ func TestSetTypeSettings(t *testing.T) {
 	if err := writer.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	label("w0", labels.Set{"special": ""})
-	expectSelected(matches)
+	setLabels("w0", labels.Set{"special": ""})
+	awaitSelected(matches)
 	if received.deleted != deletions+1 {
 		t.Errorf("the handler received %d deletions of a recreated object, want 1",
 			received.deleted-deletions)
@@ -172,6 +172,6 @@ func TestSetTypeSettings(t *testing.T) {
 	if err == nil {
 		t.Error("SetTypeSettings() with an unknown field succeeded, want an error")
 	}
-	label("w1", labels.Set{"special": ""})
-	expectSelected(matches)
+	setLabels("w1", labels.Set{"special": ""})
+	awaitSelected(matches)
 }

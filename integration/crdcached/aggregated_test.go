@@ -41,17 +41,17 @@ func TestAggregatedServer(t *testing.T) {
 	user.Grant(t, "payments", newPolicyRule("get,list,watch", "workloads"))
 	config := user.Config(t)
 	config.Host += "/apis/cache.crdcache.dev/v1/proxy"
-	answers := &requestCounts{counts: map[string]int{}}
+	counts := &requestCounts{counts: map[string]int{}}
 	counted := rest.CopyConfig(config)
-	counted.Wrap(answers.wrap)
+	counted.Wrap(counts.wrap)
 	workloads := dynamic.NewForConfigOrDie(counted).Resource(schema.GroupVersionResource{Group: group,
 		Version: "v1", Resource: "workloads"})
 	harness.Eventually(t, func(ctx context.Context) error {
 		_, err := workloads.Namespace("payments").List(ctx, metav1.ListOptions{})
 		return err
 	})
-	if answers.counts["200 cache "] == 0 {
-		t.Errorf("code and server of the responses are %v, want 200 and cache", answers.counts)
+	if counts.counts["200 cache "] == 0 {
+		t.Errorf("code and server of the responses are %v, want 200 and cache", counts.counts)
 	}
 	for name, err := range map[string]error{
 		"another namespace": errorOf(workloads.Namespace("storefront").List(t.Context(), metav1.ListOptions{})),

@@ -11,9 +11,9 @@ import (
 	"github.com/crdcache/crdcache/integration/internal/answers"
 )
 
-// byDesign lists where crdcached answers an administrator differently from the API server. Unauthorized
-// users get the API server's 403 instead: see testAnswers.
-var byDesign = []answers.Difference{
+// intendedDifferences lists where crdcached answers an administrator differently from the API server.
+// Unauthorized users get the API server's 403 instead: see testAnswers.
+var intendedDifferences = []answers.Difference{
 	answers.FutureWatches,
 	{
 		Why:    "every write gets the same 405, whatever the path",
@@ -44,7 +44,8 @@ var byDesign = []answers.Difference{
 	},
 }
 
-// TestAnswers compares the answers of crdcached and the API server to an administrator, except byDesign.
+// TestAnswers compares the answers of crdcached and the API server to an administrator, except
+// intendedDifferences.
 func TestAnswers(t *testing.T) {
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
 	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
@@ -52,7 +53,7 @@ func TestAnswers(t *testing.T) {
 	s := harness.StartCrdcached(
 		t, "types: ['*.demo.crdcache.dev', namespaces, customresourcedefinitions]\nlimits: {requests: 0, watches: 0, bytesPerSecond: 0}\n")
 	admin := harness.Config(t)
-	ours := answers.Server{Name: "crdcached", Config: s.As(admin), IntendedDifferences: byDesign}
+	ours := answers.Server{Name: "crdcached", Config: s.As(admin), IntendedDifferences: intendedDifferences}
 	for _, suite := range answers.Suites() {
 		t.Run(suite.Name, func(t *testing.T) {
 			answers.Compare(t, admin, ours, suite.Questions)

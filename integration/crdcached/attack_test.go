@@ -31,15 +31,15 @@ var (
 		"how many MiB more crdcached may take for all attacks together")
 )
 
-// victimConfig limits the lifetime of watches, and the time in which a client must read.
-const victimConfig = `
+// attackedConfig limits the lifetime of watches, and the time in which a client must read.
+const attackedConfig = `
 types: ["*.example.com"]
 watches: {min: 5s, max: 6s, writeTimeout: 2s}
 limits: {requests: 50, watches: 20000, totalWatches: 20000, connections: 600, connectionsPerAddress: 300, bytesPerSecond: 64Mi, burstBytes: 256Mi}
 `
 
-// mayRead allows a user to read widgets.
-var mayRead = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"},
+// readWidgets allows a user to read widgets.
+var readWidgets = rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"},
 	Verbs: []string{"get", "list", "watch"}}
 
 // attackedServer is the attacked crdcached with the rights from its manifests, and its users.
@@ -64,19 +64,19 @@ func newAttackedServer(t *testing.T) *attackedServer {
 		Resource: "widgets"}}
 	v.open, v.closed = harness.Namespace(t), harness.Namespace(t)
 	for namespace, value := range map[string]string{v.open: "open", v.closed: secretValue} {
-		if _, err := admin(t).Resource(v.gvr).Namespace(namespace).Create(t.Context(),
-			object(v.gvr, "a", value), metav1.CreateOptions{}); err != nil {
+		if _, err := adminClient(t).Resource(v.gvr).Namespace(namespace).Create(t.Context(),
+			newObject(v.gvr, "a", value), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	v.CrdcachedServer = harness.StartCrdcachedIn(t, crdcachedKubeconfig(t), victimConfig,
+	v.CrdcachedServer = harness.StartCrdcachedIn(t, crdcachedKubeconfig(t), attackedConfig,
 		"--authorization-webhook-cache-authorized-ttl=1s",
 		"--authorization-webhook-cache-unauthorized-ttl=1s", "--authentication-token-webhook-cache-ttl=1s")
 	v.guest = harness.NewUser(t, "guest")
-	v.guest.Grant(t, v.open, mayRead)
+	v.guest.Grant(t, v.open, readWidgets)
 	v.guestConfig = v.As(v.guest.Config(t))
 	reader := harness.NewUser(t, "reader")
-	reader.Grant(t, "", mayRead)
+	reader.Grant(t, "", readWidgets)
 	v.reader = v.As(reader.Config(t))
 	return v
 }
@@ -85,26 +85,26 @@ func (v *attackedServer) path(namespace string) string {
 	return "/apis/example.com/v1/namespaces/" + namespace + "/widgets"
 }
 
-// TestAttacks attacks crdcached in many ways. Each attack must be refused or bounded, and a bystander with a
-// watch must not miss an event.
+// TestAttacks attacks crdcached in many ways. Each attack must be refused or bounded, and a reader that
+// is not attacked must not miss an event of its watch.
 func TestAttacks(t *testing.T) {
 	v := newAttackedServer(t)
-	bystander := startUnaffectedReader(v)
+	unaffected := startUnaffectedReader(v)
 	before := memoryOf(t, v.PID())
 	t.Run("strangers", v.testStrangers)
 	t.Run("guests", v.testGuests)
-	t.Run("paths", v.paths)
-	t.Run("long requests", v.longRequests)
-	t.Run("lost rights", v.lostRights)
-	t.Run("silent connections", v.silentConnections)
+	t.Run("paths", v.testOddPaths)
+	t.Run("long requests", v.testLongRequests)
+	t.Run("lost rights", v.testLostRights)
+	t.Run("silent connections", v.testSilentConnections)
 	t.Run("resets", v.testResets)
-	t.Run("stalled watches", v.stalledWatches)
+	t.Run("stalled watches", v.testStalledWatches)
 	if grown := (memoryOf(t, v.PID()) - before) >> 20; grown > *attackMemory {
 		t.Errorf("crdcached grew by %d MiB, want at most %d", grown, *attackMemory)
 	} else {
 		t.Logf("crdcached has grown by %d MiB from %d", grown, before>>20)
 	}
-	bystander.check(v)
+	unaffected.check(v)
 }
 
 type response struct {
@@ -166,12 +166,12 @@ func (v *attackedServer) testStrangers(t *testing.T) {
 		config.BearerToken = token
 		return config
 	}
-	left := harness.NewUser(t, "left")
-	left.Grant(t, "", mayRead)
-	good := left.Config(t).BearerToken
-	parts := strings.Split(good, ".")
+	holder := harness.NewUser(t, "left")
+	holder.Grant(t, "", readWidgets)
+	valid := holder.Config(t).BearerToken
+	parts := strings.Split(valid, ".")
 	for name, token := range map[string]string{
-		"invented": "eyJhbGciOiJub25lIn0.e30.", "expired": expiredCopy(t, good), "unsigned": parts[0] + "." +
+		"invented": "eyJhbGciOiJub25lIn0.e30.", "expired": expiredCopy(t, valid), "unsigned": parts[0] + "." +
 			parts[1] + ".", "long": strings.Repeat("a", 1<<14),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,7 +202,7 @@ func (v *attackedServer) testGuests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		theirs := request(t, cluster, path)
+		theirs := getFromCluster(t, cluster, path)
 		if ours.text != theirs {
 			t.Errorf("the response for %s is\n%s\nwant the API server's\n%s", path, ours.text, theirs)
 		}
@@ -225,8 +225,8 @@ func (v *attackedServer) testGuests(t *testing.T) {
 	}
 }
 
-// paths requests paths that authorization and serving could interpret differently.
-func (v *attackedServer) paths(t *testing.T) {
+// testOddPaths requests paths that authorization and serving could interpret differently.
+func (v *attackedServer) testOddPaths(t *testing.T) {
 	refused := []int{http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
 		http.StatusMisdirectedRequest, http.StatusMovedPermanently, http.StatusMethodNotAllowed}
 	open, closed := v.path(v.open), v.path(v.closed)
@@ -255,8 +255,8 @@ func (v *attackedServer) paths(t *testing.T) {
 	}
 }
 
-// longRequests sends requests that are longer than any useful one.
-func (v *attackedServer) longRequests(t *testing.T) {
+// testLongRequests sends requests that are longer than any useful one.
+func (v *attackedServer) testLongRequests(t *testing.T) {
 	tooLong := []int{http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge,
 		http.StatusBadRequest}
 	long := strings.Repeat("a", 1<<20)
@@ -299,10 +299,10 @@ func (v *attackedServer) longRequests(t *testing.T) {
 	})
 }
 
-// lostRights revokes a permission during a watch. The watch must end, and a new one must be denied.
-func (v *attackedServer) lostRights(t *testing.T) {
+// testLostRights revokes a permission during a watch. The watch must end, and a new one must be denied.
+func (v *attackedServer) testLostRights(t *testing.T) {
 	user := harness.NewUser(t, "former")
-	revoke := user.Grant(t, v.open, mayRead)
+	revoke := user.Grant(t, v.open, readWidgets)
 	config := v.As(user.Config(t))
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -339,8 +339,8 @@ func memoryOf(t *testing.T, pid int) int {
 	return size << 10
 }
 
-// request sends a GET to the cluster and returns the answer.
-func request(t *testing.T, config *rest.Config, path string) string {
+// getFromCluster sends a GET to the cluster and returns the answer.
+func getFromCluster(t *testing.T, config *rest.Config, path string) string {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -51,8 +51,8 @@ func encode(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certutil.CertificateBlockType, Bytes: der})
 }
 
-// user returns a configuration with a client certificate that is valid until end.
-func (a *authority) user(t *testing.T, name string, end time.Time) *rest.Config {
+// userConfig returns a configuration with a client certificate that is valid until end.
+func (a *authority) userConfig(t *testing.T, name string, end time.Time) *rest.Config {
 	t.Helper()
 	certificate, key, err := a.sign(name, end)
 	if err != nil {
@@ -109,8 +109,8 @@ func TestClientCertificates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hour := time.Now().Add(time.Hour)
-	known := trustedAuthority.user(t, name, hour)
+	inAnHour := time.Now().Add(time.Hour)
+	known := trustedAuthority.userConfig(t, name, inAnHour)
 	harness.Eventually(t, func(context.Context) error { // new permissions take effect with a delay
 		if got := send(t, known, http.MethodGet, "/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("with a certificate: %d", got.Code)
@@ -119,16 +119,17 @@ func TestClientCertificates(t *testing.T) {
 	})
 	// crdcached reloads the authorities, which apply to new connections
 	harness.Eventually(t, func(context.Context) error {
-		if got := send(t, s.As(trustedAuthority.user(t, name, hour)), http.MethodGet,
+		if got := send(t, s.As(trustedAuthority.userConfig(t, name, inAnHour)), http.MethodGet,
 			"/api/v1/namespaces"); got.Code != http.StatusOK {
 			return fmt.Errorf("crdcached, with a certificate: %d", got.Code)
 		}
 		return nil
 	})
 	for reason, config := range map[string]*rest.Config{
-		"known": known, "without rights": trustedAuthority.user(t, "nobody", hour), "of a stranger": stranger.user(t,
-			name, hour),
-		"expired": trustedAuthority.user(t, name, time.Now().Add(-time.Minute)),
+		"known": known, "without rights": trustedAuthority.userConfig(t, "nobody", inAnHour),
+		"of a stranger": stranger.userConfig(t,
+			name, inAnHour),
+		"expired": trustedAuthority.userConfig(t, name, time.Now().Add(-time.Minute)),
 	} {
 		t.Run(reason, func(t *testing.T) {
 			compare(t, s, config, http.MethodGet, "/api/v1/namespaces", "application/json")

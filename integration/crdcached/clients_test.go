@@ -37,24 +37,24 @@ func TestInformers(t *testing.T) {
 	protobuf.ContentType = "application/vnd.kubernetes.protobuf"
 	protobuf.AcceptContentTypes = protobuf.ContentType + ",application/json"
 	for name, tt := range map[string]struct {
-		gvr    schema.GroupVersionResource
-		config *rest.Config
-		follow func(*testing.T, *rest.Config, schema.GroupVersionResource) cache.SharedIndexInformer
+		gvr         schema.GroupVersionResource
+		config      *rest.Config
+		newInformer func(*testing.T, *rest.Config, schema.GroupVersionResource) cache.SharedIndexInformer
 	}{
-		"typed":             {configMaps, server.config(), followTyped},
-		"typed, protobuf":   {configMaps, protobuf, followTyped},
-		"dynamic, built-in": {configMaps, server.config(), followDynamic},
-		"dynamic":           {widgets, server.config(), followDynamic},
-		"dynamic, protobuf": {widgets, protobuf, followDynamic},
-		"metadata":          {widgets, server.config(), followMetadata},
-		"metadata, typed":   {configMaps, protobuf, followMetadata},
+		"typed":             {configMaps, server.config(), newTypedInformer},
+		"typed, protobuf":   {configMaps, protobuf, newTypedInformer},
+		"dynamic, built-in": {configMaps, server.config(), newDynamicInformer},
+		"dynamic":           {widgets, server.config(), newDynamicInformer},
+		"dynamic, protobuf": {widgets, protobuf, newDynamicInformer},
+		"metadata":          {widgets, server.config(), newMetadataInformer},
+		"metadata, typed":   {configMaps, protobuf, newMetadataInformer},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answers := &requestCounts{counts: map[string]int{}}
+			counts := &requestCounts{counts: map[string]int{}}
 			config := rest.CopyConfig(tt.config)
-			config.Wrap(answers.wrap)
-			checkInformer(t, tt.follow(t, config, tt.gvr), tt.gvr, namespace)
-			answers.check(t)
+			config.Wrap(counts.wrap)
+			checkInformer(t, tt.newInformer(t, config, tt.gvr), tt.gvr, namespace)
+			counts.checkOneWatchList(t)
 		})
 	}
 }
@@ -84,8 +84,8 @@ func checkInformer(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		t.Fatal("timed out waiting for the informer's sync")
 	}
-	objects := admin(t).Resource(gvr).Namespace(namespace)
-	o := object(gvr, "a", "1")
+	objects := adminClient(t).Resource(gvr).Namespace(namespace)
+	o := newObject(gvr, "a", "1")
 	created, err := objects.Create(ctx, o, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -109,7 +109,8 @@ func checkInformer(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 	}
 }
 
-func followTyped(t *testing.T, config *rest.Config, _ schema.GroupVersionResource) cache.SharedIndexInformer {
+func newTypedInformer(t *testing.T, config *rest.Config,
+	_ schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +118,7 @@ func followTyped(t *testing.T, config *rest.Config, _ schema.GroupVersionResourc
 	return informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer()
 }
 
-func followDynamic(t *testing.T, config *rest.Config,
+func newDynamicInformer(t *testing.T, config *rest.Config,
 	gvr schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -126,7 +127,7 @@ func followDynamic(t *testing.T, config *rest.Config,
 	return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
-func followMetadata(t *testing.T, config *rest.Config,
+func newMetadataInformer(t *testing.T, config *rest.Config,
 	gvr schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
@@ -135,7 +136,7 @@ func followMetadata(t *testing.T, config *rest.Config,
 	return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
-// requestCounts counts requests by the component that answered them.
+// requestCounts counts responses by status code, answering server and the parameter sendInitialEvents.
 type requestCounts struct {
 	sync.Mutex
 	counts map[string]int
@@ -154,8 +155,8 @@ func (a *requestCounts) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// check expects one watch-list from the cache and no other request.
-func (a *requestCounts) check(t *testing.T) {
+// checkOneWatchList expects one watch-list from the cache and no other request.
+func (a *requestCounts) checkOneWatchList(t *testing.T) {
 	t.Helper()
 	a.Lock()
 	defer a.Unlock()
@@ -175,8 +176,8 @@ func installWidgets(t *testing.T) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 }
 
-// admin returns a client with all rights.
-func admin(t *testing.T) dynamic.Interface {
+// adminClient returns a client with all rights.
+func adminClient(t *testing.T) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(harness.Config(t))
 	if err != nil {
@@ -185,7 +186,7 @@ func admin(t *testing.T) dynamic.Interface {
 	return client
 }
 
-func object(gvr schema.GroupVersionResource, name, value string) *unstructured.Unstructured {
+func newObject(gvr schema.GroupVersionResource, name, value string) *unstructured.Unstructured {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvr.GroupVersion().WithKind(map[string]string{"configmaps": "ConfigMap",
 		"widgets": "Widget"}[gvr.Resource]))

@@ -25,9 +25,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// definitions returns the CustomResourceDefinitions of crdcached, and checks that their schemas are
+// readDefinitions returns the CustomResourceDefinitions of crdcached, and checks that their schemas are
 // structural.
-func definitions(t *testing.T) []*unstructured.Unstructured {
+func readDefinitions(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	all := append(harness.ReadManifests(t, manifestsDir+"chart/definitions/cachedtypes-crd.yaml"),
 		harness.ReadManifests(t, manifestsDir+"chart/definitions/indexconfigs-crd.yaml")...)
@@ -53,7 +53,7 @@ func definitions(t *testing.T) []*unstructured.Unstructured {
 	return all
 }
 
-func manifest(t *testing.T, text string) *unstructured.Unstructured {
+func parseManifest(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
@@ -62,8 +62,8 @@ func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// configFile writes a config object to a file and returns its path.
-func configFile(t *testing.T, text string) string {
+// writeConfigFile writes a config object to a file and returns its path.
+func writeConfigFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "object.yaml")
 	if err := os.WriteFile(file, []byte("apiVersion: crdcache.dev/v1beta1\n"+text), 0o600); err != nil {
@@ -91,10 +91,12 @@ func TestCustomResources(t *testing.T) {
 	const config = "customResources: {enabled: true}\n"
 	first := harness.StartCrdcachedIn(t, kubeconfig, config) // before the definitions are installed
 	second := harness.StartCrdcachedIn(t, kubeconfig, config)
-	harness.InstallCRDs(t, definitions(t)...)
+	harness.InstallCRDs(t, readDefinitions(t)...)
 	testSchema(t)
 
-	apply := func(text string) { harness.Kubectl(t, "apply", "--validate=strict", "-f", configFile(t, text)) }
+	apply := func(text string) {
+		harness.Kubectl(t, "apply", "--validate=strict", "-f", writeConfigFile(t, text))
+	}
 	apply("kind: CachedTypes\nmetadata: {name: demo}\nspec: {types: [{match: {group: " + group + ", resource: '*'}, storage: {mode: Packed}}]}")
 	awaitField(t, ".status.state", "Active", "cachedtypes/demo")
 	apply("kind: CachedTypes\nmetadata: {name: other}\nspec: {types: [{match: {group: " + group + ", resource: routes}, keep: {paths: [.spec]}}]}")
@@ -102,27 +104,27 @@ func TestCustomResources(t *testing.T) {
 
 	reader := harness.NewUser(t, "reader")
 	reader.Grant(t, "payments", newPolicyRule("get,list,watch", "workloads"))
-	harness.Apply(t, manifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: indexing, namespace: payments},
+	harness.Apply(t, parseManifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: indexing, namespace: payments},
 		rules: [{apiGroups: [`+group+`], resources: [workloads], verbs: [list]}]}`),
-		manifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: indexing, namespace: payments},
+		parseManifest(t, `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: indexing, namespace: payments},
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: indexing},
 		subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serviceaccounts:payments"}]}`))
-	index := func(namespace, name, path string) {
+	applyIndex := func(namespace, name, path string) {
 		apply(fmt.Sprintf("kind: IndexConfig\nmetadata: {name: %s, namespace: %s}\nspec: {resources: [{name: workloads, match: {group: %s, version: v1, resource: workloads}, indexes: [{name: tier, path: %s}]}]}",
 			name, namespace, group, path))
 	}
-	index("payments", "good", ".spec.tier")
+	applyIndex("payments", "good", ".spec.tier")
 	awaitField(t, ".status.state", "Active", "indexconfig/good", "-n", "payments")
-	index("payments", "invalid", "'.spec.tier['")
+	applyIndex("payments", "invalid", "'.spec.tier['")
 	awaitField(t, ".status.errors[0].field", "spec.resources[0].indexes[0].path", "indexconfig/invalid", "-n", "payments")
-	index("storefront", "forbidden", ".spec.environment")
+	applyIndex("storefront", "forbidden", ".spec.environment")
 	awaitField(t, ".status.errors[0].reason", "Forbidden", "indexconfig/forbidden", "-n", "storefront")
 	if columns := harness.Kubectl(t, "get", "ixc", "-A"); !strings.Contains(columns, "STATE") ||
 		!strings.Contains(columns, "system:serviceaccounts:storefront may not list") {
 		t.Errorf("kubectl prints\n%s\nwant the state and the error", columns)
 	}
 
-	critical := func(s *harness.CrdcachedServer) (names []string, err error) {
+	listCritical := func(s *harness.CrdcachedServer) (names []string, err error) {
 		client, err := dynamic.NewForConfig(s.As(reader.Config(t)))
 		if err != nil {
 			return nil, err
@@ -137,15 +139,15 @@ func TestCustomResources(t *testing.T) {
 		}
 		return names, nil
 	}
-	expect := func(s *harness.CrdcachedServer) {
+	expectLedger := func(s *harness.CrdcachedServer) {
 		t.Helper()
-		if names, err := critical(s); err != nil || !strings.Contains(fmt.Sprint(names), "ledger") {
+		if names, err := listCritical(s); err != nil || !strings.Contains(fmt.Sprint(names), "ledger") {
 			t.Errorf("the answer by the index is %v (%v), want ledger", names, err)
 		}
 	}
 	for _, s := range []*harness.CrdcachedServer{first, second} { // one of them has not written the status
-		harness.Eventually(t, func(context.Context) error { _, err := critical(s); return err })
-		expect(s)
+		harness.Eventually(t, func(context.Context) error { _, err := listCritical(s); return err })
+		expectLedger(s)
 	}
 	if err := first.Stop(); err != nil {
 		t.Error(err)
@@ -158,7 +160,7 @@ func TestCustomResources(t *testing.T) {
 	if err := second.Stop(); err != nil {
 		t.Error(err)
 	}
-	expect(harness.StartCrdcachedIn(t, kubeconfig, config)) // ready with the objects in effect
+	expectLedger(harness.StartCrdcachedIn(t, kubeconfig, config)) // ready with the objects in effect
 }
 
 // validateObject returns the error of the API server for a custom resource with these fields.
@@ -269,7 +271,7 @@ func testSchema(t *testing.T) {
 		"spec: {types: [{match: {group: a.example, resource: b}, selectors: {labels: a=b}}]}":      "unknown field",
 		"spec: {types: [{match: {group: a.example, resource: b}, keep: {paths: ['.a', [a, b]]}}]}": "must be of type string",
 	} {
-		o := manifest(t, text)
+		o := parseManifest(t, text)
 		err := validateObject(t, client, "CachedTypes", o.Object["spec"])
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error of %s is %v, want %q", text, err, want)
@@ -285,7 +287,7 @@ func testSchema(t *testing.T) {
 		"path: .a, missing: skip":                     "supported values",
 		"key: [{name: a, path: .a}], missing: Report": "must not validate the schema",
 	} {
-		o := manifest(t, "spec: {resources: [{name: r, match: {group: a.example, resource: b}, indexes: [{name: i, "+index+"}]}]}")
+		o := parseManifest(t, "spec: {resources: [{name: r, match: {group: a.example, resource: b}, indexes: [{name: i, "+index+"}]}]}")
 		err := validateObject(t, client, "IndexConfig", o.Object["spec"])
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error of an index with %s is %v, want %q", index, err, want)

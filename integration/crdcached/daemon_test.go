@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// daemonServer is a crdcached with a fixed address.
+// daemonServer is a crdcached that keeps its address when it is restarted.
 type daemonServer struct {
 	*testing.T
 	kubeconfig, configText, port string
@@ -26,7 +26,7 @@ func startDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemonServe
 	return d
 }
 
-// newDaemon returns a daemon before its start.
+// newDaemon reserves the address of a crdcached, and does not start it.
 func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemonServer {
 	t.Helper()
 	d := &daemonServer{T: t, kubeconfig: harness.CrdcachedKubeconfig(t), configText: "types:\n"}

@@ -28,8 +28,8 @@ type informerChecker struct {
 	}
 }
 
-// followAll starts informers. Some use only the victim, and some alternate between both servers.
-func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*informerChecker {
+// startFollowers starts informers. Some use only the victim, and some alternate between both servers.
+func startFollowers(t *testing.T, gvr schema.GroupVersionResource, victim, other server) []*informerChecker {
 	t.Helper()
 	var all []*informerChecker
 	for name, config := range map[string]*rest.Config{"the victim": victim.config(),
@@ -37,7 +37,7 @@ func followAll(t *testing.T, gvr schema.GroupVersionResource, victim, other serv
 			victim.config(), harness.Config(t))} {
 		for form, follow := range map[string]func(*testing.T, *rest.Config,
 			schema.GroupVersionResource) cache.SharedIndexInformer{
-			"dynamic": followDynamic, "metadata": followMetadata,
+			"dynamic": newDynamicInformer, "metadata": newMetadataInformer,
 		} {
 			f := &informerChecker{name: form + " by " + name}
 			f.mu.state = map[string]objectState{}
@@ -111,7 +111,7 @@ func (f *informerChecker) record(verb string, o metav1.Object) {
 	f.mu.delivered = append(f.mu.delivered, entry{key, received})
 }
 
-// compare compares the follower's state with the written objects.
+// compare compares the state according to the events with the written objects.
 func (f *informerChecker) compare(w *writer) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -38,10 +38,10 @@ func testGracefulRestart(t *testing.T, changes bool) {
 		server.configText += fmt.Sprintf("persistenceDirectory: %q\n", t.TempDir())
 	}
 	server.restart()
-	objects := admin(t).Resource(widgets).Namespace(namespace)
+	objects := adminClient(t).Resource(widgets).Namespace(namespace)
 	create := func(name string) {
 		t.Helper()
-		_, err := objects.Create(t.Context(), object(widgets, name, "1"), metav1.CreateOptions{})
+		_, err := objects.Create(t.Context(), newObject(widgets, name, "1"), metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,20 +53,22 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	var informers []cache.SharedIndexInformer
 	for range 3 {
 		informer := newCountedInformer(t, server.config(), widgets, &lists)
-		harness.Eventually(t, func(context.Context) error { return has(informer, namespace+"/before-2") })
+		harness.Eventually(t, func(context.Context) error {
+			return checkCached(informer, namespace+"/before-2")
+		})
 		informers = append(informers, informer)
 	}
 	path := "/apis/" + widgets.Group + "/v1/namespaces/" + namespace + "/widgets?limit=2"
 	pages := &listPages{T: t, config: server.config(), path: path}
-	pages.next()
+	pages.readNext()
 	listed := lists.Load()
 
 	if err := server.server.Stop(); err != nil {
 		t.Error(err)
 	}
 	// The cluster's resource version increases while the server is down.
-	others := admin(t).Resource(configMaps).Namespace(namespace)
-	_, err := others.Create(t.Context(), object(configMaps, "other", "1"), metav1.CreateOptions{})
+	others := adminClient(t).Resource(configMaps).Namespace(namespace)
+	_, err := others.Create(t.Context(), newObject(configMaps, "other", "1"), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,17 +80,17 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	for _, informer := range informers {
 		harness.Eventually(t, func(context.Context) error {
 			if changes {
-				if err := has(informer, namespace+"/meanwhile"); err != nil {
+				if err := checkCached(informer, namespace+"/meanwhile"); err != nil {
 					return err
 				}
 			}
-			return has(informer, namespace+"/after")
+			return checkCached(informer, namespace+"/after")
 		})
 	}
 	if again := lists.Load() - listed; again != 0 {
 		t.Errorf("the informers listed %d times after the restart, want 0", again)
 	}
-	if pages.next(); len(pages.names) != 3 {
+	if pages.readNext(); len(pages.names) != 3 {
 		t.Errorf("the pages have the objects %v, want 3", pages.names)
 	}
 }
@@ -108,7 +110,7 @@ func newCountedInformer(
 			return response, err
 		})
 	})
-	informer := followDynamic(t, config, gvr)
+	informer := newDynamicInformer(t, config, gvr)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); informer.RunWithContext(ctx) }() // ended by cancel
@@ -116,8 +118,8 @@ func newCountedInformer(
 	return informer
 }
 
-// has returns an error unless an informer has an object.
-func has(informer cache.SharedIndexInformer, key string) error {
+// checkCached returns an error unless an informer has the object of a key.
+func checkCached(informer cache.SharedIndexInformer, key string) error {
 	if _, found, err := informer.GetStore().GetByKey(key); err != nil || !found {
 		return fmt.Errorf("the informer has no %s: %v", key, err)
 	}
@@ -126,19 +128,19 @@ func has(informer cache.SharedIndexInformer, key string) error {
 
 type listPages struct {
 	*testing.T
-	config    *rest.Config
-	path      string
-	names     []string
-	version   string
-	continues string
+	config        *rest.Config
+	path          string
+	names         []string
+	version       string
+	continueToken string
 }
 
-// next reads a page. All pages must have the same version.
-func (p *listPages) next() {
+// readNext reads a page. All pages must have the same version.
+func (p *listPages) readNext() {
 	p.Helper()
 	path := p.path
-	if p.continues != "" {
-		path += "&continue=" + url.QueryEscape(p.continues)
+	if p.continueToken != "" {
+		path += "&continue=" + url.QueryEscape(p.continueToken)
 	}
 	var list struct {
 		Metadata struct{ ResourceVersion, Continue string }
@@ -150,7 +152,7 @@ func (p *listPages) next() {
 	if version := list.Metadata.ResourceVersion; p.version != "" && p.version != version {
 		p.Errorf("the page has version %s, and the previous page %s", version, p.version)
 	}
-	p.version, p.continues = list.Metadata.ResourceVersion, list.Metadata.Continue
+	p.version, p.continueToken = list.Metadata.ResourceVersion, list.Metadata.Continue
 	for _, item := range list.Items {
 		p.names = append(p.names, item.Metadata.Name)
 	}

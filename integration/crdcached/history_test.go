@@ -28,9 +28,9 @@ const stepsAround = 40
 func TestHistory(t *testing.T) {
 	widgets := installWidgets(t)
 	namespaces := []string{harness.Namespace(t), harness.Namespace(t)}
-	first := *seed
-	if first == 0 {
-		first = uint64(time.Now().UnixNano()) % 1_000_000
+	firstSeed := *seed
+	if firstSeed == 0 {
+		firstSeed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
 	victim, other := startDaemon(t, widgets), startProcess(t, widgets)
 	w := newWriter(t, widgets, namespaces)
@@ -47,10 +47,10 @@ func TestHistory(t *testing.T) {
 		go func() { defer close(ended); r.run(ctx) }() // ended by cancel
 		defer func() { cancel(); <-ended }()
 	}
-	followers := followAll(t, widgets, victim, other)
+	followers := startFollowers(t, widgets, victim, other)
 	for n := range uint64(*rounds) {
-		t.Logf("round %d has the seed %d", n+1, first+n)
-		random := rand.New(rand.NewPCG(first+n, 0))
+		t.Logf("round %d has the seed %d", n+1, firstSeed+n)
+		random := rand.New(rand.NewPCG(firstSeed+n, 0))
 		disruptions := []func(){
 			func() { victim.kill(); victim.restart() },
 			func() { harness.KillAPIServer(t); harness.RestartAPIServer(t) },
@@ -70,11 +70,11 @@ func TestHistory(t *testing.T) {
 			r.check(w)
 		}
 		if t.Failed() {
-			t.Fatalf("run this round again: go test ./crdcached -run TestHistory -args -seed=%d", first+n)
+			t.Fatalf("run this round again: go test ./crdcached -run TestHistory -args -seed=%d", firstSeed+n)
 		}
 	}
 	for _, r := range readers {
-		t.Logf("%s listed %d times and received %d events", r.name, len(r.segments), r.events())
+		t.Logf("%s listed %d times and received %d events", r.name, len(r.segments), r.countEvents())
 	}
 }
 

@@ -59,21 +59,21 @@ func TestOtherLanguages(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := func(ctx context.Context, args []string) *exec.Cmd {
+			newCommand := func(ctx context.Context, args []string) *exec.Cmd {
 				c := exec.CommandContext(ctx, args[0], args[1:]...)
 				c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 				return c
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
-			out, err := run(ctx, client.query).CombinedOutput()
+			out, err := newCommand(ctx, client.query).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), client.matches) {
 				t.Errorf("the query prints\n%s%v, want\n%s", out, err, client.matches)
 			}
-			if out, err := run(ctx, client.forbidden).CombinedOutput(); err == nil {
+			if out, err := newCommand(ctx, client.forbidden).CombinedOutput(); err == nil {
 				t.Errorf("a list without the right to list printed\n%s", out)
 			}
-			followWorkloads(t, run(ctx, client.follow))
+			followWorkloads(t, newCommand(ctx, client.follow))
 		})
 	}
 }

@@ -48,27 +48,27 @@ func TestLoad(t *testing.T) {
 	l.fill()
 	s := harness.StartCrdcachedIn(t, crdcachedKubeconfig(t), loadConfig)
 	cluster := harness.Config(t)
-	servers := []measured{
+	servers := []measuredServer{
 		{"kube-apiserver", cluster, harness.APIServerPID(t)}, {"crdcached", s.As(cluster), s.PID()},
 	}
-	l.record("memory with the objects in it, before anybody reads", "MiB",
+	l.addRow("memory with the objects in it, before anybody reads", "MiB",
 		float64(memoryOf(t, servers[0].pid)>>20), float64(memoryOf(t, servers[1].pid)>>20))
 	for _, version := range []string{"", "0"} {
 		for _, compressed := range []bool{false, true} {
 			var used []float64
 			for _, server := range servers {
-				used = append(used, l.list(server, version, compressed))
+				used = append(used, l.measureList(server, version, compressed))
 			}
-			l.record(listName(version, compressed), "ms", used...)
+			l.addRow(listName(version, compressed), "ms", used...)
 		}
 	}
 	var events, memory []float64
 	for _, server := range servers {
-		event, watch := l.measureWatches(server, *loadWatchers, l.changes(server, 0).used)
+		event, watch := l.measureWatches(server, *loadWatchers, l.measureChanges(server, 0).used)
 		events, memory = append(events, event), append(memory, watch)
 	}
-	l.record("1,000 events", "ms", events...)
-	l.record("memory of a watch", "KiB", memory...)
+	l.addRow("1,000 events", "ms", events...)
+	l.addRow("memory of a watch", "KiB", memory...)
 	l.writeReport()
 }
 
@@ -83,8 +83,8 @@ func listName(version string, compressed bool) string {
 	return name
 }
 
-// measured is a server with measurements of its process.
-type measured struct {
+// measuredServer is a server with measurements of its process.
+type measuredServer struct {
 	name   string
 	config *rest.Config
 	pid    int
@@ -99,8 +99,8 @@ type load struct {
 	rows      []string
 }
 
-// record adds figures of kube-apiserver and of crdcached.
-func (l *load) record(what, unit string, figures ...float64) {
+// addRow adds figures of kube-apiserver and of crdcached.
+func (l *load) addRow(measurement, unit string, figures ...float64) {
 	times := "" // empty if the second figure is not positive, because of noise
 	if figures[0] > 0 && figures[1] > 0 {
 		times = fmt.Sprintf("%.1f ×", figures[0]/figures[1])
@@ -111,7 +111,7 @@ func (l *load) record(what, unit string, figures ...float64) {
 			cells[i] = fmt.Sprintf("%.4g %s", figure, unit)
 		}
 	}
-	l.rows = append(l.rows, fmt.Sprintf("| %s | %s | %s |", what, strings.Join(cells, " | "), times))
+	l.rows = append(l.rows, fmt.Sprintf("| %s | %s | %s |", measurement, strings.Join(cells, " | "), times))
 }
 
 // writeReport logs all figures and the other load of the machine, and writes them to the document.
@@ -138,14 +138,14 @@ func (l *load) writeReport() {
 // fill creates objects of about 1.4 KB. The test's cleanup deletes them.
 func (l *load) fill() {
 	l.Helper()
-	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
+	objects := adminClient(l.T).Resource(l.gvr).Namespace(l.namespace)
 	l.Cleanup(func() { // deleting the definition would be slow for many objects
 		inParallel(*loadObjects, func(i int) error {
 			return objects.Delete(context.Background(), nameOf(i), metav1.DeleteOptions{})
 		}, l.Error)
 	})
 	inParallel(*loadObjects, func(i int) error {
-		o := object(l.gvr, nameOf(i), "0")
+		o := newObject(l.gvr, nameOf(i), "0")
 		o.Object["spec"] = map[string]any{"text": strings.Repeat(nameOf(i)+" ", 140)}
 		_, err := objects.Create(l.Context(), o, metav1.CreateOptions{})
 		return err
@@ -155,14 +155,14 @@ func (l *load) fill() {
 func nameOf(i int) string { return fmt.Sprintf("w%06d", i) }
 
 // inParallel calls do the given number of times, until one call fails.
-func inParallel(times int, do func(i int) error, failed func(...any)) {
+func inParallel(times int, do func(i int) error, onError func(...any)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range 8 {
 		workers.Go(func() { // ends with the last call
 			for i := next.Add(1); i <= int64(times); i = next.Add(1) {
 				if err := do(int(i)); err != nil {
-					failed(err)
+					onError(err)
 					return
 				}
 			}
@@ -171,8 +171,8 @@ func inParallel(times int, do func(i int) error, failed func(...any)) {
 	workers.Wait()
 }
 
-// list lists all objects and returns the server's CPU time in milliseconds.
-func (l *load) list(server measured, version string, compressed bool) float64 {
+// measureList lists all objects and returns the server's CPU time in milliseconds.
+func (l *load) measureList(server measuredServer, version string, compressed bool) float64 {
 	l.Helper()
 	config := rest.CopyConfig(server.config)
 	config.DisableCompression = !compressed
@@ -207,28 +207,29 @@ func (l *load) download(client *http.Client, config *rest.Config, version string
 }
 
 // measureWatches changes objects while a server has watches. It returns the CPU time for 1,000 events in
-// milliseconds, minus the cost without watches, and the memory for a watch in KiB.
-func (l *load) measureWatches(server measured, watchers int, without time.Duration) (event, watch float64) {
+// milliseconds, minus baseline, the cost without watches, and the memory for a watch in KiB.
+func (l *load) measureWatches(server measuredServer, watchers int,
+	baseline time.Duration) (event, watch float64) {
 	l.Helper()
 	before := memoryOf(l.T, server.pid)
-	with := l.changes(server, watchers)
+	with := l.measureChanges(server, watchers)
 	l.rates = append(l.rates, fmt.Sprintf("%.0f", float64(*loadUpdates)/with.lasted.Seconds()))
 	received := float64(watchers * *loadUpdates)
-	return milliseconds(with.used-without) * 1000 / received,
+	return milliseconds(with.used-baseline) * 1000 / received,
 		float64(memoryOf(l.T, server.pid)-before) / 1024 / float64(watchers)
 }
 
 type changeCost struct{ used, lasted time.Duration }
 
-// changes writes objects and waits until all watches have received the changes. It returns the server's CPU
-// time and the duration.
-func (l *load) changes(server measured, watchers int) changeCost {
+// measureChanges writes objects and waits until all watches have received the changes. It returns the
+// server's CPU time and the duration.
+func (l *load) measureChanges(server measuredServer, watchers int) changeCost {
 	l.Helper()
 	client, err := rest.HTTPClientFor(server.config)
 	if err != nil {
 		l.Fatal(err)
 	}
-	list, err := admin(l.T).Resource(l.gvr).List(l.Context(), metav1.ListOptions{Limit: 1})
+	list, err := adminClient(l.T).Resource(l.gvr).List(l.Context(), metav1.ListOptions{Limit: 1})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -247,7 +248,7 @@ func (l *load) changes(server measured, watchers int) changeCost {
 	}
 	opened.Wait()
 	begin, start := cpuOf(l.T, server.pid), time.Now()
-	l.change(ctx)
+	l.writeChanges(ctx)
 	lasted := time.Since(start)
 	readers.Wait()
 	if lost.Load() != 0 {
@@ -256,10 +257,10 @@ func (l *load) changes(server measured, watchers int) changeCost {
 	return changeCost{cpuOf(l.T, server.pid) - begin, lasted}
 }
 
-// change writes objects at the configured rate, or as fast as the cluster can.
-func (l *load) change(ctx context.Context) {
+// writeChanges writes objects at the configured rate, or as fast as the cluster can.
+func (l *load) writeChanges(ctx context.Context) {
 	l.Helper()
-	objects := admin(l.T).Resource(l.gvr).Namespace(l.namespace)
+	objects := adminClient(l.T).Resource(l.gvr).Namespace(l.namespace)
 	ticks := time.NewTicker(time.Second / time.Duration(*loadRate))
 	defer ticks.Stop()
 	inParallel(*loadUpdates, func(i int) error {

@@ -24,7 +24,7 @@ var trustedAuthority *authority
 
 func TestMain(m *testing.M) {
 	if os.Getenv(envAddress) != "" {
-		os.Exit(serve())
+		os.Exit(serveUntilStdinEnds())
 	}
 	flag.Parse()
 	ctrl.SetLogger(klog.Background())

@@ -67,7 +67,7 @@ func TestManagers(t *testing.T) {
 	}
 }
 
-// checkManager waits for the effects of a manager.
+// checkManager waits until the manager has copied a value, leads, and has recorded an event.
 func checkManager(t *testing.T, namespace string) {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(harness.Config(t))
@@ -102,8 +102,8 @@ func checkManager(t *testing.T, namespace string) {
 	})
 }
 
-func newRule(resource, group string, newRule ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: newRule}
+func newRule(resource, group string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
 // responseCounter counts the answers from a cache.

@@ -22,7 +22,7 @@ const manifestsDir = "../../packaging/crdcached/"
 // TestManifests applies the manifests of crdcached to an API server that rejects unknown fields. It checks
 // that they grant only read rights and that the containers are restricted.
 func TestManifests(t *testing.T) {
-	monitoring, certificates := harness.PrometheusOperatorCRDs(t), harness.CertManagerCRDs(t)
+	monitoring, certificates := harness.PrometheusOperatorCRDsPath(t), harness.CertManagerCRDsPath(t)
 	for _, file := range []string{
 		filepath.Join(monitoring, "monitoring.coreos.com_servicemonitors.yaml"),
 		filepath.Join(certificates, "cert-manager.io_certificates.yaml"), filepath.Join(certificates,

@@ -57,7 +57,7 @@ func startProcess(t *testing.T, gvrs ...schema.GroupVersionResource) *process {
 func (p *process) restart() {
 	p.Helper()
 	p.start()
-	p.await()
+	p.awaitSynced()
 }
 
 // reserveAddress returns an address on loopback that is bound until the test ends. Connections are refused
@@ -103,8 +103,8 @@ func (p *process) start() {
 	p.stdin = stdin
 }
 
-// await waits until the caches serve all types.
-func (p *process) await() {
+// awaitSynced waits until the caches serve all types.
+func (p *process) awaitSynced() {
 	p.Helper()
 	harness.Eventually(p, func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+"/synced", nil)
@@ -130,8 +130,8 @@ func (p *process) kill() {
 	_ = p.stdin.Close()
 }
 
-// serve is the main function of the process. It ends with its standard input.
-func serve() int {
+// serveUntilStdinEnds is the main function of the process. It ends with its standard input.
+func serveUntilStdinEnds() int {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return printError(err)

@@ -37,7 +37,8 @@ type reader struct {
 	segments []*listSegment // as of the last check
 }
 
-// listSegment has the events after a list.
+// listSegment has the events between one list and the next, and the versions from and to of the first and
+// last.
 type listSegment struct {
 	from, to  uint64
 	delivered map[uint64]entry
@@ -84,12 +85,13 @@ func pause(ctx context.Context) {
 	}
 }
 
-func (r *reader) client() dynamic.ResourceInterface {
+func (r *reader) randomClient() dynamic.ResourceInterface {
 	return r.clients[rand.IntN(len(r.clients))].Resource(r.gvr)
 }
 
 func (r *reader) list(ctx context.Context) bool {
-	list, err := r.client().List(ctx, metav1.ListOptions{ResourceVersion: []string{"", "0"}[rand.IntN(2)]})
+	version := []string{"", "0"}[rand.IntN(2)]
+	list, err := r.randomClient().List(ctx, metav1.ListOptions{ResourceVersion: version})
 	if err != nil {
 		return false
 	}
@@ -116,9 +118,9 @@ func (r *reader) watch(ctx context.Context) (canContinue, failed bool) {
 	r.mu.Lock()
 	at := r.mu.segments[len(r.mu.segments)-1].to
 	r.mu.Unlock()
-	lasts := int64(1 + rand.IntN(3))
-	w, err := r.client().Watch(ctx, metav1.ListOptions{
-		ResourceVersion: strconv.FormatUint(at, 10), AllowWatchBookmarks: true, TimeoutSeconds: &lasts,
+	seconds := int64(1 + rand.IntN(3))
+	w, err := r.randomClient().Watch(ctx, metav1.ListOptions{
+		ResourceVersion: strconv.FormatUint(at, 10), AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 	})
 	if err != nil {
 		return true, true
@@ -225,8 +227,8 @@ func (s *listSegment) check(w *writer, name string) {
 	}
 }
 
-// events returns the number of received events at the last check.
-func (r *reader) events() int {
+// countEvents returns the number of received events at the last check.
+func (r *reader) countEvents() int {
 	n := 0
 	for _, s := range r.segments {
 		n += len(s.delivered) + len(s.deleted)

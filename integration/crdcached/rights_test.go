@@ -45,8 +45,8 @@ func newPolicyRule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 		Verbs: strings.Split(verbs, ","), ResourceNames: names}
 }
 
-// newReaders returns users with different rights.
-func newReaders(t *testing.T) map[string]*rest.Config {
+// newReaderConfigs returns configurations of users, by a description of their rights.
+func newReaderConfigs(t *testing.T) map[string]*rest.Config {
 	t.Helper()
 	user := func(name, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
 		u := harness.NewUser(t, name)
@@ -73,7 +73,7 @@ func newReaders(t *testing.T) map[string]*rest.Config {
 	}
 }
 
-var requests = []string{
+var requestPaths = []string{
 	demo + "/workloads", demo + "/workloads?limit=2", demo + "/workloads?limit=two", demo +
 		"/workloads?labelSelector=,", demo + "/workloads?resourceVersion=0",
 	demo + "/workloads?fieldSelector=metadata.name%3Dledger", demo +
@@ -97,9 +97,9 @@ var requests = []string{
 
 // testAnswers expects the API server's answer to each request of each user.
 func testAnswers(t *testing.T, s *harness.CrdcachedServer) {
-	for name, real := range newReaders(t) {
+	for name, real := range newReaderConfigs(t) {
 		t.Run(name, func(t *testing.T) {
-			for _, path := range requests {
+			for _, path := range requestPaths {
 				for _, accept := range []string{"application/json",
 					"application/json;as=Table;v=v1;g=meta.k8s.io,application/json"} {
 					compare(t, s, real, http.MethodGet, path, accept)

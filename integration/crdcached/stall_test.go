@@ -27,9 +27,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// silentConnections opens more connections from one address than the server accepts. They send nothing, or
-// the start of a message.
-func (v *attackedServer) silentConnections(t *testing.T) {
+// testSilentConnections opens more connections from one address than the server accepts. They send nothing,
+// or the start of a message.
+func (v *attackedServer) testSilentConnections(t *testing.T) {
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for i := range 700 {
 		c, err := stranger.DialContext(t.Context(), "tcp", strings.TrimPrefix(v.URL, "https://"))
@@ -56,7 +56,7 @@ type rawConnection struct {
 	ended atomic.Int64
 }
 
-// dial opens a connection. Its flow-control window admits headers but hardly any body.
+// dial opens a connection. window is the flow-control window of each stream in bytes.
 func (v *attackedServer) dial(t *testing.T, window uint32) *rawConnection {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true,
@@ -67,7 +67,7 @@ func (v *attackedServer) dial(t *testing.T, window uint32) *rawConnection {
 	r := &rawConnection{conn: conn, framer: http2.NewFramer(conn, conn)}
 	r.hpack = hpack.NewEncoder(&r.head)
 	read := make(chan struct{})
-	go func() { defer close(read); r.read() }() // ended by the end of the connection
+	go func() { defer close(read); r.countEndedStreams() }() // ended by the end of the connection
 	t.Cleanup(func() { _ = conn.Close(); <-read })
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
 		t.Fatal(err)
@@ -88,18 +88,18 @@ func (r *rawConnection) send(token, path string) error {
 			Value: field[1]}) // cannot fail, because it writes to memory
 	}
 	r.stream += 2
-	first := r.head.Next(frame)
+	first := r.head.Next(maxFrame)
 	err := r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: r.stream - 1, BlockFragment: first,
 		EndHeaders: r.head.Len() == 0, EndStream: true})
 	for err == nil && r.head.Len() > 0 {
-		part := r.head.Next(frame)
+		part := r.head.Next(maxFrame)
 		err = r.framer.WriteContinuation(r.stream-1, r.head.Len() == 0, part)
 	}
 	return err
 }
 
-// frame limits the length of frames.
-const frame = 16 << 10
+// maxFrame limits the length of frames.
+const maxFrame = 16 << 10
 
 // testResets sends thousands of requests and cancels each one immediately.
 func (v *attackedServer) testResets(t *testing.T) {
@@ -116,19 +116,19 @@ func (v *attackedServer) testResets(t *testing.T) {
 	}
 }
 
-// perConnection is the number of watches on a connection. It is below the server's limit.
-const perConnection = 50
+// watchesPerConnection is the number of watches on a connection. It is below the server's limit.
+const watchesPerConnection = 50
 
-// stalledWatches opens many watches. Half of them read nothing and must be closed. The other half must
+// testStalledWatches opens many watches. Half of them read nothing and must be closed. The other half must
 // receive all events.
-func (v *attackedServer) stalledWatches(t *testing.T) {
-	version := v.version(t)
+func (v *attackedServer) testStalledWatches(t *testing.T) {
+	version := v.currentVersion(t)
 	path := v.path(v.open) + "?watch=true&resourceVersion=" + version
 	var stalled []*rawConnection
-	for range *attackWatches / 2 / perConnection {
+	for range *attackWatches / 2 / watchesPerConnection {
 		r := v.dial(t, 1)
 		stalled = append(stalled, r)
-		for range perConnection {
+		for range watchesPerConnection {
 			if err := r.send(v.guestConfig.BearerToken, path); err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 	var readers sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for range *attackWatches / 2 / perConnection {
+	for range *attackWatches / 2 / watchesPerConnection {
 		config := rest.CopyConfig(v.guestConfig)
 		config.Dial = (&net.Dialer{}).DialContext // for its own connection
 		client, err := dynamic.NewForConfig(config)
@@ -152,7 +152,7 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 			metav1.ListOptions{ResourceVersion: "0"}); err != nil {
 			t.Fatal(err)
 		}
-		for range perConnection {
+		for range watchesPerConnection {
 			readers.Add(1)
 			go func() { // ended after the last event or by cancel
 				defer readers.Done()
@@ -161,14 +161,15 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 			}()
 		}
 	}
-	v.change(t, changes)
+	v.changeWidget(t, changes)
 	readers.Wait()
-	if want := int64(*attackWatches / 2 / perConnection * perConnection * changes); received.Load() != want {
+	want := int64(*attackWatches / 2 / watchesPerConnection * watchesPerConnection * changes)
+	if received.Load() != want {
 		t.Errorf("the watches with readers received %d changes, want %d", received.Load(), want)
 	}
 	harness.Eventually(t, func(context.Context) error {
 		for _, r := range stalled {
-			if r.ended.Load() < perConnection {
+			if r.ended.Load() < watchesPerConnection {
 				return fmt.Errorf("a connection of stalled watches still has open watches")
 			}
 		}
@@ -176,8 +177,8 @@ func (v *attackedServer) stalledWatches(t *testing.T) {
 	})
 }
 
-// read counts the streams that end.
-func (r *rawConnection) read() {
+// countEndedStreams counts the streams that end.
+func (r *rawConnection) countEndedStreams() {
 	for {
 		got, err := r.framer.ReadFrame()
 		if err != nil {
@@ -199,20 +200,20 @@ func (r *rawConnection) read() {
 	}
 }
 
-// version returns the current resource version of the widgets.
-func (v *attackedServer) version(t *testing.T) string {
+// currentVersion returns the current resource version of the widgets.
+func (v *attackedServer) currentVersion(t *testing.T) string {
 	t.Helper()
-	list, err := admin(t).Resource(v.gvr).List(t.Context(), metav1.ListOptions{})
+	list, err := adminClient(t).Resource(v.gvr).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list.GetResourceVersion()
 }
 
-// change updates the widget in the open namespace repeatedly, by some kilobytes each time.
-func (v *attackedServer) change(t *testing.T, times int) {
+// changeWidget updates the widget in the open namespace repeatedly, by some kilobytes each time.
+func (v *attackedServer) changeWidget(t *testing.T, times int) {
 	t.Helper()
-	objects := admin(t).Resource(v.gvr).Namespace(v.open)
+	objects := adminClient(t).Resource(v.gvr).Namespace(v.open)
 	for range times {
 		o, err := objects.Get(t.Context(), "a", metav1.GetOptions{})
 		if err != nil {
@@ -239,7 +240,7 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 		}
 		for e := range w.ResultChan() {
 			o, ok := e.Object.(metav1.Object)
-			if !ok && !isCut(e) {
+			if !ok && !isSlowClientEnd(e) {
 				w.Stop()
 				return received // the history has expired
 			}
@@ -257,9 +258,9 @@ func watchChanges(ctx context.Context, objects dynamic.ResourceInterface, versio
 	return received
 }
 
-// isCut reports whether an event says that the server closed the watch because the client read too slowly.
-// The client can continue at its last version.
-func isCut(e watch.Event) bool {
+// isSlowClientEnd reports whether an event says that the server closed the watch because the client read too
+// slowly. The client can continue at its last version.
+func isSlowClientEnd(e watch.Event) bool {
 	err := apierrors.FromObject(e.Object)
 	return e.Type == watch.Error && !apierrors.IsGone(err) && !apierrors.IsResourceExpired(err)
 }
@@ -279,7 +280,7 @@ func startUnaffectedReader(v *attackedServer) *unaffectedReader {
 		v.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &unaffectedReader{cancel: cancel, ended: make(chan struct{}), from: v.version(v.T)}
+	b := &unaffectedReader{cancel: cancel, ended: make(chan struct{}), from: v.currentVersion(v.T)}
 	go func() { // ended by cancel or after the last change
 		defer close(b.ended)
 		at := b.from
@@ -291,7 +292,7 @@ func startUnaffectedReader(v *attackedServer) *unaffectedReader {
 			}
 			for e := range w.ResultChan() {
 				o, ok := e.Object.(metav1.Object)
-				if !ok && isCut(e) {
+				if !ok && isSlowClientEnd(e) {
 					break
 				}
 				if !ok {
@@ -316,8 +317,8 @@ func startUnaffectedReader(v *attackedServer) *unaffectedReader {
 func (b *unaffectedReader) check(v *attackedServer) {
 	v.Helper()
 	defer b.cancel()
-	objects := admin(v.T).Resource(v.gvr)
-	if _, err := objects.Namespace(v.open).Create(v.Context(), object(v.gvr, "last", "1"),
+	objects := adminClient(v.T).Resource(v.gvr)
+	if _, err := objects.Namespace(v.open).Create(v.Context(), newObject(v.gvr, "last", "1"),
 		metav1.CreateOptions{}); err != nil {
 		v.Fatal(err)
 	}

@@ -54,8 +54,9 @@ type deletion struct {
 
 func newWriter(t *testing.T, gvr schema.GroupVersionResource, namespaces []string) *writer {
 	t.Helper()
-	return &writer{T: t, gvr: gvr, client: admin(t), namespaces: namespaces, live: map[string]objectState{},
-		log: map[uint64]entry{}}
+	return &writer{T: t, gvr: gvr, client: adminClient(t), namespaces: namespaces,
+		live: map[string]objectState{},
+		log:  map[uint64]entry{}}
 }
 
 // step creates, updates or deletes an object. After an ambiguous error, it reads the object and retries until
@@ -80,7 +81,7 @@ func (w *writer) step(r *rand.Rand) {
 		return
 	}
 	w.values++
-	o := object(w.gvr, name, strconv.Itoa(w.values))
+	o := newObject(w.gvr, name, strconv.Itoa(w.values))
 	o.SetUID(previous.uid)
 	if exists {
 		o.SetResourceVersion(strconv.FormatUint(previous.version, 10))

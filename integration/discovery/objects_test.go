@@ -59,7 +59,7 @@ func (s crdSpec) object() *unstructured.Unstructured {
 	}}
 }
 
-func client(t *testing.T) dynamic.Interface {
+func newAdminClient(t *testing.T) dynamic.Interface {
 	t.Helper()
 	c, err := dynamic.NewForConfig(harness.Config(t))
 	if err != nil {
@@ -93,8 +93,8 @@ func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, 
 	}
 }
 
-// createAll installs definitions concurrently.
-func createAll(t *testing.T, c dynamic.Interface, specs []crdSpec) {
+// createDefinitions installs definitions concurrently.
+func createDefinitions(t *testing.T, c dynamic.Interface, specs []crdSpec) {
 	t.Helper()
 	work := make(chan crdSpec)
 	var wg sync.WaitGroup
@@ -115,8 +115,8 @@ func createAll(t *testing.T, c dynamic.Interface, specs []crdSpec) {
 	wg.Wait()
 }
 
-// follow runs a tracker during the test and collects its events.
-func follow(t *testing.T, config *rest.Config,
+// startTracker runs a tracker during the test and collects its events.
+func startTracker(t *testing.T, config *rest.Config,
 	options discovery.TrackerOptions) (*discovery.Tracker, *events) {
 	t.Helper()
 	tracker, err := discovery.NewTracker(config, options)
@@ -136,7 +136,7 @@ func follow(t *testing.T, config *rest.Config,
 	if err := tracker.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
-	e.until(func(event discovery.Event) bool { return event.Action == discovery.Synced })
+	e.receiveUntil(func(event discovery.Event) bool { return event.Action == discovery.Synced })
 	return tracker, e
 }
 
@@ -145,8 +145,8 @@ type events struct {
 	ch chan discovery.Event
 }
 
-// until returns the events up to the first one that satisfies done.
-func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
+// receiveUntil returns the events up to the first one that satisfies done.
+func (e *events) receiveUntil(done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
 	patience, cancel := context.WithTimeout(e.t.Context(), 90*time.Second)
 	defer cancel()
@@ -164,11 +164,12 @@ func (e *events) until(done func(discovery.Event) bool) []discovery.Event {
 	}
 }
 
-// untilForType returns the events of one type up to the first one that satisfies done.
-func (e *events) untilForType(gr schema.GroupResource, done func(discovery.Event) bool) []discovery.Event {
+// receiveOfTypeUntil returns the events of one type up to the first one that satisfies done.
+func (e *events) receiveOfTypeUntil(gr schema.GroupResource,
+	done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
 	var out []discovery.Event
-	e.until(func(event discovery.Event) bool {
+	e.receiveUntil(func(event discovery.Event) bool {
 		if event.Type.GroupResource != gr {
 			return false
 		}
@@ -178,8 +179,10 @@ func (e *events) untilForType(gr schema.GroupResource, done func(discovery.Event
 	return out
 }
 
-func established(e discovery.Event) bool { return e.Action != discovery.Removed && e.Type.Established }
-func removed(e discovery.Event) bool     { return e.Action == discovery.Removed }
+func isEstablished(e discovery.Event) bool {
+	return e.Action != discovery.Removed && e.Type.Established
+}
+func isRemoved(e discovery.Event) bool { return e.Action == discovery.Removed }
 
 func summary(list []discovery.Event) []string {
 	var out []string

@@ -19,8 +19,8 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// ambiguous are CRDs that share names with each other and with built-in types.
-var ambiguous = []crdSpec{
+// ambiguousDefinitions are CRDs that share names with each other and with built-in types.
+var ambiguousDefinitions = []crdSpec{
 	{group: "cert-manager.io", plural: "certificates", kind: "Certificate", scope: "Namespaced",
 		shortNames: []any{"cert", "certs"}, versions: []string{"v1", "v1alpha2", "!v1beta1"}},
 	{group: "networking.internal.knative.dev", plural: "certificates", kind: "Certificate",
@@ -45,18 +45,18 @@ func newClient(t *testing.T, config *rest.Config, options discovery.Options) *di
 // resolution of every name of every resource with client-go's mappers, which kubectl uses.
 func TestResolvesLikeKubectl(t *testing.T) {
 	var definitions []*unstructured.Unstructured
-	for _, s := range ambiguous {
+	for _, s := range ambiguousDefinitions {
 		definitions = append(definitions, s.object())
 	}
 	harness.InstallCRDs(t, definitions...)
 	config := harness.Config(t)
-	counting, requests := harness.Counting(config)
+	counting, requests := harness.CountRequests(config)
 	c := newClient(t, counting, discovery.Options{})
 	catalog, err := c.Catalog(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkSent(t, requests, "everything", "/api", "/apis")
+	checkRequestsSent(t, requests, "everything", "/api", "/apis")
 	if unknown := catalog.FailedGroupVersions(); len(unknown) > 0 {
 		t.Errorf("FailedGroupVersions() = %v, want none", unknown)
 	}
@@ -69,12 +69,12 @@ func TestResolvesLikeKubectl(t *testing.T) {
 			"certs.cert-manager.io"); err != nil {
 			t.Fatal(err)
 		}
-		checkSent(t, requests, "a name with a group", "/apis")
+		checkRequestsSent(t, requests, "a name with a group", "/apis")
 	})
 }
 
-// checkSent expects one GET of each path since the last reset.
-func checkSent(t *testing.T, requests *harness.Requests, name string, paths ...string) {
+// checkRequestsSent expects one GET of each path since the last reset.
+func checkRequestsSent(t *testing.T, requests *harness.Requests, name string, paths ...string) {
 	t.Helper()
 	want := map[harness.Request]int{}
 	for _, p := range paths {

@@ -20,9 +20,9 @@ import (
 // TestManyDefinitionsAtOnce installs and deletes 500 CRDs. The number of requests must not grow with the
 // number of changes.
 func TestManyDefinitionsAtOnce(t *testing.T) {
-	config, admin := harness.Config(t), client(t)
-	counting, requests := harness.Counting(config)
-	tracker, events := follow(t, counting, discovery.TrackerOptions{})
+	config, admin := harness.Config(t), newAdminClient(t)
+	counting, requests := harness.CountRequests(config)
+	tracker, events := startTracker(t, counting, discovery.TrackerOptions{})
 	builtIn := tracker.Snapshot().Len()
 	checkRequests(t, requests, 1, harness.FirstWatches(t))
 
@@ -36,13 +36,13 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 		})
 	}
 	began := time.Now()
-	createAll(t, admin, specs)
+	createDefinitions(t, admin, specs)
 	missing := map[schema.GroupResource]bool{}
 	for _, s := range specs {
 		missing[s.resource()] = true
 	}
-	events.until(func(e discovery.Event) bool {
-		if established(e) {
+	events.receiveUntil(func(e discovery.Event) bool {
+		if isEstablished(e) {
 			delete(missing, e.Type.GroupResource)
 		}
 		return len(missing) == 0
@@ -56,13 +56,13 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 	}
 
 	remaining := len(specs)
-	work := admin.Resource(crd.GVR)
-	if err := work.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+	definitions := admin.Resource(crd.GVR)
+	if err := definitions.DeleteCollection(t.Context(), metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: "test=many"}); err != nil {
 		t.Fatal(err)
 	}
-	events.until(func(e discovery.Event) bool {
-		if removed(e) {
+	events.receiveUntil(func(e discovery.Event) bool {
+		if isRemoved(e) {
 			remaining--
 		}
 		return remaining == 0
@@ -106,11 +106,11 @@ func checkRequests(t *testing.T, requests *harness.Requests, lists, watches int)
 
 // TestUnavailableAPIService registers an aggregated API without a server.
 func TestUnavailableAPIService(t *testing.T) {
-	config, admin := harness.Config(t), client(t)
+	config, admin := harness.Config(t), newAdminClient(t)
 	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1"}}
 	harness.InstallCRDs(t, s.object())
-	tracker, events := follow(t, config, discovery.TrackerOptions{})
+	tracker, events := startTracker(t, config, discovery.TrackerOptions{})
 	before := tracker.Snapshot().Len()
 	create(t, admin, apiServices, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
@@ -122,10 +122,10 @@ func TestUnavailableAPIService(t *testing.T) {
 			"service":               map[string]any{"name": "nobody", "namespace": "default"},
 		},
 	}})
-	awaitUnknown(t, tracker, 1)
+	awaitFailedGroupVersions(t, tracker, 1)
 	unknown := tracker.Status().FailedGroupVersions
 	if len(unknown) != 1 || unknown[0].GroupVersion.String() != "down.example.org/v1" {
-		t.Errorf("unknown = %v, want only down.example.org/v1", unknown)
+		t.Errorf("FailedGroupVersions = %v, want only down.example.org/v1", unknown)
 	}
 	if got := tracker.Snapshot().Len(); got != before {
 		t.Errorf("%d types, want %d as before", got, before)
@@ -137,10 +137,10 @@ func TestUnavailableAPIService(t *testing.T) {
 		t.Error(err)
 	}
 	remove(t, admin, apiServices, "v1.down.example.org")
-	awaitUnknown(t, tracker, 0)
+	awaitFailedGroupVersions(t, tracker, 0)
 	// The removal, which follows all effects of the outage, must be the only event of a type.
 	remove(t, admin, crd.GVR, s.name())
-	for _, e := range events.until(removed) {
+	for _, e := range events.receiveUntil(isRemoved) {
 		if e.Action != discovery.FailuresChanged && e.Type.GroupResource != s.resource() {
 			t.Errorf("the outage caused the event %v", summary([]discovery.Event{e}))
 		}
@@ -150,11 +150,11 @@ func TestUnavailableAPIService(t *testing.T) {
 // TestNoRightToReadDefinitions runs a tracker for a user who may only discover, and grants the right to read
 // definitions later.
 func TestNoRightToReadDefinitions(t *testing.T) {
-	config, admin := harness.Config(t), client(t)
+	config, admin := harness.Config(t), newAdminClient(t)
 	withoutRights := rest.CopyConfig(config)
 	withoutRights.Impersonate = rest.ImpersonationConfig{UserName: "nobody",
 		Groups: []string{"system:authenticated"}}
-	tracker, events := follow(t, withoutRights, discovery.TrackerOptions{
+	tracker, events := startTracker(t, withoutRights, discovery.TrackerOptions{
 		BlindPollInterval: 100 * time.Millisecond})
 	if s := tracker.Status(); s.Mode != discovery.Polling ||
 		!s.CRDs.Unavailable || !s.APIServices.Unavailable {
@@ -163,7 +163,7 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
 		versions: []string{"v1"}}
 	create(t, admin, crd.GVR, s.object())
-	added := last(events.untilForType(s.resource(), established))
+	added := lastEvent(events.receiveOfTypeUntil(s.resource(), isEstablished))
 	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
 		t.Errorf("added the type %+v, want one from discovery without a UID", added.Type)
 	}
@@ -182,25 +182,27 @@ func TestNoRightToReadDefinitions(t *testing.T) {
 		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
 			Resource: gvr}, &unstructured.Unstructured{Object: o})
 	}
-	known := last(events.untilForType(s.resource(), func(e discovery.Event) bool { return e.Type.UID != "" }))
-	if known.Action != discovery.Changed || known.Type.Source == known.Old.Source {
-		t.Errorf("after the grant: %v, want the same type with a UID", summary([]discovery.Event{known}))
+	hasUID := func(e discovery.Event) bool { return e.Type.UID != "" }
+	withUID := lastEvent(events.receiveOfTypeUntil(s.resource(), hasUID))
+	if withUID.Action != discovery.Changed || withUID.Type.Source == withUID.Old.Source {
+		t.Errorf("after the grant: %v, want the same type with a UID", summary([]discovery.Event{withUID}))
 	}
 	if s := tracker.Status(); s.Mode != discovery.Watching {
 		t.Errorf("Mode = %s, want Watching", s.Mode)
 	}
 	remove(t, admin, crd.GVR, s.name())
-	events.untilForType(s.resource(), removed)
+	events.receiveOfTypeUntil(s.resource(), isRemoved)
 }
 
-func last(list []discovery.Event) discovery.Event { return list[len(list)-1] }
+func lastEvent(list []discovery.Event) discovery.Event { return list[len(list)-1] }
 
-// awaitUnknown waits until n group versions are unknown. It polls, because no event reports this.
-func awaitUnknown(t *testing.T, tracker *discovery.Tracker, n int) {
+// awaitFailedGroupVersions waits until n group versions cannot be discovered. It polls, because no event
+// reports this.
+func awaitFailedGroupVersions(t *testing.T, tracker *discovery.Tracker, n int) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
 		if got := tracker.Status().FailedGroupVersions; len(got) != n {
-			return fmt.Errorf("unknown are %v, want %d", got, n)
+			return fmt.Errorf("FailedGroupVersions = %v, want %d of them", got, n)
 		}
 		return nil
 	})

@@ -37,10 +37,10 @@ func APIServerFlag(t testing.TB, name string) string {
 	return ""
 }
 
-// AnotherAPIServer runs a second API server until the test ends and returns its address. Both servers share
-// the data, users and certificate. The second one reaches etcd at the given address, which can be a proxy.
-// The flags are added to the flags of the first server.
-func AnotherAPIServer(t testing.TB, etcd string, flags ...string) (address string) {
+// StartAnotherAPIServer runs a second API server until the test ends and returns its address. Both servers
+// share the data, users and certificate. The second one reaches etcd at the given address, which can be a
+// proxy. The flags are added to the flags of the first server.
+func StartAnotherAPIServer(t testing.TB, etcd string, flags ...string) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -98,16 +98,16 @@ func apiServerCommand(t testing.TB) []string {
 // Cluster is a separate control plane of one test. It is not safe for concurrent use.
 type Cluster struct{ *testkit.Sandbox }
 
-// AnotherCluster starts an empty etcd and API server, which end with the test. Resource versions start from
-// the beginning.
-func AnotherCluster(t testing.TB) *Cluster {
+// StartAnotherCluster starts an empty etcd and API server, which end with the test. Resource versions start
+// from the beginning.
+func StartAnotherCluster(t testing.TB) *Cluster {
 	t.Helper()
 	requireControlPlane(t) // skips the test if there are no binaries
 	dir, err := os.MkdirTemp(currentSuite(t).dir, "another-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, unavailable, err := start(dir)
+	p, unavailable, err := startControlPlane(dir)
 	if unavailable != nil || err != nil {
 		t.Fatalf("starting another control plane: %v %v", unavailable, err)
 	}
@@ -125,7 +125,7 @@ func (c *Cluster) Config(t testing.TB) *rest.Config {
 	return configFrom(t, c.Kubeconfig)
 }
 
-// RestartAPIServer works like the function of the same name.
+// RestartAPIServer restarts the API server of the cluster, like the function RestartAPIServer.
 func (c *Cluster) RestartAPIServer(t testing.TB) {
 	t.Helper()
 	if err := c.Do("restart apiserver"); err != nil {
@@ -133,7 +133,7 @@ func (c *Cluster) RestartAPIServer(t testing.TB) {
 	}
 }
 
-// Compact works like the function of the same name.
+// Compact discards the history of the cluster's etcd, like the function Compact.
 func (c *Cluster) Compact(t testing.TB) {
 	t.Helper()
 	if err := c.Do("compact"); err != nil {

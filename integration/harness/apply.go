@@ -101,7 +101,7 @@ func (c *clients) cleanUp(t testing.TB, gvr schema.GroupVersionResource, object 
 	if err == nil && isNamespace(object) {
 		err = c.removeNamespace(ctx, object.GetName())
 	} else if err == nil {
-		err = remove(ctx, resource, object.GetName())
+		err = deleteAndAwait(ctx, resource, object.GetName())
 	}
 	if ignoreNotFound(err) != nil {
 		t.Errorf("removing %s %s: %v", object.GetKind(), object.GetName(), err)
@@ -122,19 +122,19 @@ func (c *clients) removeNamespace(ctx context.Context, name string) error {
 	if _, err := namespaces.Update(ctx, ns, metav1.UpdateOptions{}, "finalize"); err != nil {
 		return err
 	}
-	return awaitGone(ctx, namespaces, name)
+	return awaitDeleted(ctx, namespaces, name)
 }
 
-// remove deletes an object and waits for its deletion.
-func remove(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+// deleteAndAwait deletes an object and waits for its deletion.
+func deleteAndAwait(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
 	if err := resource.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return awaitGone(ctx, resource, name)
+	return awaitDeleted(ctx, resource, name)
 }
 
-// awaitGone waits until no object of this name exists.
-func awaitGone(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
+// awaitDeleted waits until no object of this name exists.
+func awaitDeleted(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
 	return eventually(ctx, func(ctx context.Context) error {
 		_, err := resource.Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
@@ -151,8 +151,9 @@ func removeFinalizers(ctx context.Context, resource dynamic.ResourceInterface, n
 	return err
 }
 
-// releaseAll removes the finalizers of all objects of a definition, so that the definition can be deleted.
-func (c *clients) releaseAll(ctx context.Context, crd *unstructured.Unstructured) error {
+// removeAllFinalizers removes the finalizers of all objects of a definition, so that the definition can be
+// deleted.
+func (c *clients) removeAllFinalizers(ctx context.Context, crd *unstructured.Unstructured) error {
 	served := servedResources(crd)
 	if len(served) == 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/readapi/live"
 )
 
-// CacheServer is a live.Server with its factory and tracker.
+// CacheServer is a readapi/live server that runs in this process, with its factory and tracker.
 type CacheServer struct {
 	*live.Server
 	factory     *dynamicinformer.Factory

@@ -30,8 +30,8 @@ type Requests struct {
 	}
 }
 
-// Counting returns a copy of config that counts requests.
-func Counting(config *rest.Config) (*rest.Config, *Requests) {
+// CountRequests returns a copy of config that counts requests.
+func CountRequests(config *rest.Config) (*rest.Config, *Requests) {
 	requests := &Requests{}
 	requests.mu.counts = map[Request]int{}
 	counted := rest.CopyConfig(config)
@@ -85,9 +85,9 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper implements net.RoundTripperWrapper for client-go.
 func (c *counter) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// ThroughProxy returns a configuration that reaches the API server through a reverse proxy for HTTP/1.1. The
-// wrappers wrap the proxy, the first one outermost.
-func ThroughProxy(t testing.TB, wrappers ...func(http.Handler) http.Handler) *rest.Config {
+// ConfigThroughProxy returns a configuration that reaches the API server through a reverse proxy for
+// HTTP/1.1. The wrappers wrap the proxy, the first one outermost.
+func ConfigThroughProxy(t testing.TB, wrappers ...func(http.Handler) http.Handler) *rest.Config {
 	t.Helper()
 	config := Config(t)
 	target, err := url.Parse(config.Host)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestCounting(t *testing.T) {
-	config, requests := Counting(Config(t))
+	config, requests := CountRequests(Config(t))
 	dynamicClient, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,8 @@ func removeCRD(t testing.TB, c *clients, name string) {
 	defer cancel()
 	crd, err := c.dynamic.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
-		err = errors.Join(c.releaseAll(ctx, crd), remove(ctx, c.dynamic.Resource(crdResource), name))
+		err = errors.Join(c.removeAllFinalizers(ctx, crd),
+			deleteAndAwait(ctx, c.dynamic.Resource(crdResource), name))
 	}
 	if err = ignoreNotFound(err); err != nil {
 		t.Errorf("removing %s: %v", name, err)
@@ -179,8 +180,8 @@ func newClients(t testing.TB) *clients {
 	return &clients{dynamic: d, discovery: disco}
 }
 
-// names makes names unique among tests and among the runs of -count.
-var names atomic.Int64
+// nameCount makes names unique among tests and among the runs of -count.
+var nameCount atomic.Int64
 
 // Group returns an API group for one test.
 func Group(t testing.TB) string {
@@ -202,5 +203,5 @@ func uniqueName(test string) string {
 		}
 	}, strings.TrimPrefix(test, "Test"))
 	label = strings.Trim(label[:min(len(label), longest)], "-")
-	return fmt.Sprintf("%s-%d", strings.TrimLeft("t-"+label, "-"), names.Add(1))
+	return fmt.Sprintf("%s-%d", strings.TrimLeft("t-"+label, "-"), nameCount.Add(1))
 }

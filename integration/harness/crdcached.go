@@ -51,7 +51,7 @@ func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) 
 	flags = append([]string{"--kubeconfig", kubeconfig, "--config", file, "--bind-address=127.0.0.1",
 		"--secure-port=0"}, flags...)
 	s := &CrdcachedServer{command: exec.Command(Crdcached(t), flags...), ended: make(chan struct{})}
-	said, err := s.command.StderrPipe()
+	stderr, err := s.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) 
 	address := make(chan string, 1)
 	go func() { // ended by the end of the process
 		defer close(s.ended)
-		readAddress(said, address)
+		readAddress(stderr, address)
 		s.err = s.command.Wait()
 	}()
 	t.Cleanup(func() {
@@ -78,8 +78,8 @@ func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) 
 	return s
 }
 
-// serving matches the log line with the address of the server.
-var serving = regexp.MustCompile(`Serving securely on (127\.0\.0\.1:\d+)`)
+// servingPattern matches the log line with the address of the server.
+var servingPattern = regexp.MustCompile(`Serving securely on (127\.0\.0\.1:\d+)`)
 
 // readAddress forwards the server's log, and sends its address.
 func readAddress(output io.Reader, address chan<- string) {
@@ -87,7 +87,7 @@ func readAddress(output io.Reader, address chan<- string) {
 	lines, found := bufio.NewScanner(output), false
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if match := serving.FindStringSubmatch(lines.Text()); match != nil && !found {
+		if match := servingPattern.FindStringSubmatch(lines.Text()); match != nil && !found {
 			address <- match[1]
 			found = true
 		}

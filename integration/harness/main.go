@@ -79,7 +79,7 @@ func requireControlPlane(t testing.TB) *testkit.Sandbox {
 	s := currentSuite(t)
 	p := &s.controlPlane
 	p.once.Do(func() {
-		p.Sandbox, p.unavailable, p.err = start(s.dir)
+		p.Sandbox, p.unavailable, p.err = startControlPlane(s.dir)
 	})
 	switch {
 	case p.unavailable != nil:
@@ -93,8 +93,9 @@ func requireControlPlane(t testing.TB) *testkit.Sandbox {
 	return p.Sandbox
 }
 
-// start starts a control plane that stores its files in dir. unavailable is set if there are no binaries.
-func start(dir string) (p *testkit.Sandbox, unavailable, err error) {
+// startControlPlane starts a control plane that stores its files in dir. unavailable is set if there are no
+// binaries.
+func startControlPlane(dir string) (p *testkit.Sandbox, unavailable, err error) {
 	program, flags, unavailable := locateSandbox(os.Getenv)
 	if unavailable != nil {
 		return nil, unavailable, nil

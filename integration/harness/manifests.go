@@ -33,14 +33,14 @@ func ReadManifests(t testing.TB, paths ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// CertManagerCRDs returns the folder of cert-manager's definitions.
-func CertManagerCRDs(t testing.TB) string {
+// CertManagerCRDsPath returns the folder of cert-manager's definitions.
+func CertManagerCRDsPath(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(ModuleFolder(t, "github.com/cert-manager/cert-manager"), "deploy", "crds")
 }
 
-// PrometheusOperatorCRDs returns the folder of the Prometheus operator's definitions.
-func PrometheusOperatorCRDs(t testing.TB) string {
+// PrometheusOperatorCRDsPath returns the folder of the Prometheus operator's definitions.
+func PrometheusOperatorCRDsPath(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(ModuleFolder(t, "github.com/prometheus-operator/prometheus-operator"), "example",
 		"prometheus-operator-crd")

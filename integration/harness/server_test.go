@@ -31,11 +31,11 @@ func TestWithoutWatchList(t *testing.T) {
 	if err != nil || !strings.Contains(out, "--- PASS: TestFeatures") {
 		t.Errorf("TestFeatures did not pass: %v\n%s", err, out)
 	}
-	out, err = runAlone(t, "TestNeeds", gate)
-	if err != nil || !strings.Contains(out, "--- SKIP: TestNeeds") ||
+	out, err = runAlone(t, "TestRequireWatchList", gate)
+	if err != nil || !strings.Contains(out, "--- SKIP: TestRequireWatchList") ||
 		!strings.Contains(out, "needs watch-list, which this server lacks") {
 		t.Errorf("the test without the required feature: %v, want a skip that names it\n%s", err, out)
 	}
 }
 
-func TestNeeds(t *testing.T) { Require(t, Since("1.30"), WatchList) }
+func TestRequireWatchList(t *testing.T) { Require(t, Since("1.30"), WatchList) }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// disturb executes a command of "sandbox control" on the shared control plane.
-func disturb(t testing.TB, command string) {
+// control executes a command of "sandbox control" on the shared control plane.
+func control(t testing.TB, command string) {
 	t.Helper()
 	if err := requireControlPlane(t).Do(command); err != nil {
 		t.Fatal(err)
@@ -22,7 +22,7 @@ func disturb(t testing.TB, command string) {
 // called. The end of the test restarts it too.
 func KillAPIServer(t testing.TB) {
 	t.Helper()
-	disturb(t, "kill apiserver")
+	control(t, "kill apiserver")
 	t.Cleanup(func() {
 		if !isAPIServerReady(t) {
 			RestartAPIServer(t)
@@ -34,19 +34,19 @@ func KillAPIServer(t testing.TB) {
 // is ready.
 func RestartAPIServer(t testing.TB) {
 	t.Helper()
-	disturb(t, "restart apiserver")
+	control(t, "restart apiserver")
 }
 
 // KillEtcd kills etcd. The test must call RestartEtcd, which restores the data.
 func KillEtcd(t testing.TB) {
 	t.Helper()
-	disturb(t, "kill etcd")
+	control(t, "kill etcd")
 }
 
 // RestartEtcd restarts etcd with its data. It returns when etcd and the API server, if it runs, are ready.
 func RestartEtcd(t testing.TB) {
 	t.Helper()
-	disturb(t, "restart etcd")
+	control(t, "restart etcd")
 }
 
 // RestartWithin restarts "apiserver" or "etcd" of a busy control plane. It ignores a failure if the API
@@ -74,7 +74,7 @@ func RestartWithin(t testing.TB, component string, patience time.Duration) {
 // Watches expire only after a restart of the API server, because its watch caches keep more history.
 func Compact(t testing.TB) {
 	t.Helper()
-	disturb(t, "compact")
+	control(t, "compact")
 }
 
 // APIServerPID returns the process ID of the running API server.

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TLSServer is an HTTPS server on loopback for the API server: a webhook or an aggregated API.
+// TLSServer is an HTTPS server on loopback that an API server calls: a webhook or an aggregated API.
 type TLSServer struct {
 	// Port stays the same after Restart.
 	Port int

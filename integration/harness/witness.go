@@ -231,20 +231,20 @@ func (w *Witness) Counts() EventCounts {
 func (w *Witness) Violations() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	nonsense := w.mu.violations
+	violations := w.mu.violations
 	w.mu.violations = nil
-	return nonsense
+	return violations
 }
 
 // Forget drops deleted objects and event trails, so that the memory of a witness is bounded.
 func (w *Witness) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	here := map[types.UID]bool{}
+	existing := map[types.UID]bool{}
 	for _, o := range w.mu.live {
-		here[o.UID] = true
+		existing[o.UID] = true
 	}
-	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ seenVersion) bool { return !here[uid] })
-	maps.DeleteFunc(w.mu.lost, func(uid types.UID, _ int) bool { return !here[uid] })
+	maps.DeleteFunc(w.mu.last, func(uid types.UID, _ seenVersion) bool { return !existing[uid] })
+	maps.DeleteFunc(w.mu.lost, func(uid types.UID, _ int) bool { return !existing[uid] })
 	clear(w.mu.trail)
 }

@@ -22,37 +22,37 @@ func TestWitness(t *testing.T) {
 	lose := func(w *Witness) { w.OnDelete(cache.DeletedFinalStateUnknown{Key: "n/o", Obj: one}) }
 	for _, c := range []struct {
 		name string
-		tell func(*Witness)
+		send func(*Witness)
 		want string // part of the message; empty if none is expected
 	}{
-		{name: "a life", tell: func(w *Witness) {
+		{name: "a life", send: func(w *Witness) {
 			w.OnAdd(one, true)
 			w.OnUpdate(one,
 				two)
 			w.OnDelete(two)
 			w.OnAdd(another, false)
 		}},
-		{name: "a repeat", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, one) }},
-		{name: "two incarnations", tell: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true) }},
-		{name: "added twice", tell: func(w *Witness) { w.OnAdd(one, true); w.OnAdd(two, false) },
+		{name: "a repeat", send: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, one) }},
+		{name: "two incarnations", send: func(w *Witness) { w.OnAdd(one, true); lose(w); w.OnAdd(one, true) }},
+		{name: "added twice", send: func(w *Witness) { w.OnAdd(one, true); w.OnAdd(two, false) },
 			want: "is for an existing object"},
-		{name: "updated before it is added", tell: func(w *Witness) { w.OnUpdate(one, two) },
+		{name: "updated before it is added", send: func(w *Witness) { w.OnUpdate(one, two) },
 			want: "is for a missing object"},
-		{name: "another UID", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, another) },
+		{name: "another UID", send: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(one, another) },
 			want: "another UID"},
-		{name: "a gap", tell: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(two, object("a", "12", 3)) },
+		{name: "a gap", send: func(w *Witness) { w.OnAdd(one, true); w.OnUpdate(two, object("a", "12", 3)) },
 			want: "has the old version 10, want 9"},
-		{name: "backwards", tell: func(w *Witness) { w.OnAdd(two, true); w.OnUpdate(two, one) },
+		{name: "backwards", send: func(w *Witness) { w.OnAdd(two, true); w.OnUpdate(two, one) },
 			want: "follows version 10"},
 		{name: "back from the dead",
-			tell: func(w *Witness) {
+			send: func(w *Witness) {
 				w.OnAdd(one, true)
 				w.OnDelete(two)
 				w.OnAdd(two,
 					false)
 			}, want: "is for a deleted object"},
 		{name: "lost and back in one incarnation",
-			tell: func(w *Witness) {
+			send: func(w *Witness) {
 				w.OnAdd(one, true)
 				lose(w)
 				w.OnAdd(one,
@@ -61,16 +61,16 @@ func TestWitness(t *testing.T) {
 				w.OnAdd(one, true)
 			},
 			want: "is for a deleted object"},
-		{name: "another key", tell: func(w *Witness) {
+		{name: "another key", send: func(w *Witness) {
 			w.OnAdd(one, true)
 			w.OnDelete(cache.DeletedFinalStateUnknown{Key: "n/x", Obj: one})
 		}, want: "has the object n/o"},
-		{name: "no version", tell: func(w *Witness) { w.OnAdd(object("a", "x", 1), true) },
+		{name: "no version", send: func(w *Witness) { w.OnAdd(object("a", "x", 1), true) },
 			want: "invalid syntax"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := NewWitness("w", func() int { return 2 })
-			c.tell(w)
+			c.send(w)
 			got := strings.Join(w.Violations(), "\n")
 			if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 				t.Errorf("the violation is %q, want one with %q", got, c.want)

@@ -46,7 +46,7 @@ type Child struct {
 	store     *disk.Store
 	factories []*dynamicinformer.Factory
 	informers []*childInformer
-	listeners []*incarnations
+	checkers  []*incarnationChecker
 	stop      func() error
 	ended     bool
 }
@@ -55,9 +55,9 @@ type Child struct {
 type childInformer struct {
 	*dynamicinformer.Informer
 	name         string
-	number       int // number of the type
+	typeNumber   int // index in childOptions.Types
 	tracked      bool
-	incarnations *incarnations
+	incarnations *incarnationChecker
 	witnesses    []*harness.Witness
 }
 
@@ -79,14 +79,14 @@ type InformerReport struct {
 	// UID is the UID of the definition if Tracked is set.
 	Tracked   bool
 	UID       types.UID
-	Objects   map[string]Shown
+	Objects   map[string]CachedObject
 	Delivered []map[string]harness.WitnessedObject
 	Last      []map[types.UID]int64
 	Events    int
 }
 
-// Shown is an object that a cache returns.
-type Shown struct {
+// CachedObject is an object that a cache returns.
+type CachedObject struct {
 	UID     types.UID
 	Version string
 	JSON    string
@@ -104,7 +104,7 @@ func runChild(text string) int {
 
 // run serves the test until standard input ends.
 func (c *Child) run() error {
-	if err := c.begin(); err != nil {
+	if err := c.start(); err != nil {
 		return err
 	}
 	server := rpc.NewServer()
@@ -121,7 +121,7 @@ func (c *Child) run() error {
 	return nil
 }
 
-func (c *Child) begin() error {
+func (c *Child) start() error {
 	config := &rest.Config{Host: c.Host, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: c.Authority}}
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	if err != nil {
@@ -136,17 +136,17 @@ func (c *Child) begin() error {
 	}
 	c.store = disk.New(c.Folder, disk.Options{})
 	err = c.follow(c.Name, dynamicinformer.Options{Config: config, Types: tracker.Types(),
-		Resources: storages(c.Types, 2)})
+		Resources: storagesByType(c.Types, 2)})
 	return errors.Join(err, c.follow(c.Name+", by namespaces", dynamicinformer.Options{
-		Config: config, Resources: storages(c.Types, 3),
+		Config: config, Resources: storagesByType(c.Types, 3),
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(c.Namespaces...)},
 	}))
 }
 
 // follow starts a factory for all types.
 func (c *Child) follow(name string, options dynamicinformer.Options) error {
-	g := newIncarnations(name)
-	c.listeners = append(c.listeners, g)
+	g := newIncarnationChecker(name)
+	c.checkers = append(c.checkers, g)
 	options.Listener, options.Persistence, options.PersistenceInterval = g.listener(), c.store, saveInterval
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *Child) follow(name string, options dynamicinformer.Options) error {
 		if err != nil {
 			return err
 		}
-		i := &childInformer{Informer: informer, name: gvr.Resource + " over " + name, number: number,
+		i := &childInformer{Informer: informer, name: gvr.Resource + " over " + name, typeNumber: number,
 			tracked: options.Types != nil, incarnations: g}
 		for n := range 2 {
 			i.witnesses = append(i.witnesses, harness.NewWitness(fmt.Sprintf("handler %d of %s", n, i.name),
@@ -180,7 +180,7 @@ func (c *Child) Inspect(whole bool, report *Report) error {
 			report.Violations = append(report.Violations, w.Violations()...)
 		}
 	}
-	for _, g := range c.listeners {
+	for _, g := range c.checkers {
 		report.Violations = append(report.Violations, g.takeViolations()...)
 	}
 	return nil
@@ -188,8 +188,8 @@ func (c *Child) Inspect(whole bool, report *Report) error {
 
 func (i *childInformer) report(whole bool) InformerReport {
 	current, saved := i.Status(), i.Persistence()
-	r := InformerReport{Name: i.name, Type: i.number, Resumed: saved.Resumed, Tracked: i.tracked,
-		UID: current.UID, Objects: map[string]Shown{}}
+	r := InformerReport{Name: i.name, Type: i.typeNumber, Resumed: saved.Resumed, Tracked: i.tracked,
+		UID: current.UID, Objects: map[string]CachedObject{}}
 	switch {
 	case current.State != status.Synced || !i.HasSynced():
 		r.Problem = fmt.Sprintf("it is synced: %v, with the status %+v", i.HasSynced(), current)
@@ -204,7 +204,7 @@ func (i *childInformer) report(whole bool) InformerReport {
 	}
 	for _, obj := range i.GetStore().List() {
 		o := obj.(*unstructured.Unstructured)
-		shown := Shown{UID: o.GetUID(), Version: o.GetResourceVersion()}
+		shown := CachedObject{UID: o.GetUID(), Version: o.GetResourceVersion()}
 		if whole {
 			shown.JSON = jsonOf(o)
 		}

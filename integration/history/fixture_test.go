@@ -34,26 +34,26 @@ type fixture struct {
 	followers     []*follower
 	subscribers   []*subscriber
 	factories     []*dynamicinformer.Factory
-	incarnations  []*incarnations
+	incarnations  []*incarnationChecker
 	types         typesource.Source
 	// process stops and starts during the history.
 	process *process
 	// restarted counts restarts of API servers, compacted counts compactions.
 	restarted, compacted int
-	// joined is the number of the next subscriber. left is the number of events of removed subscribers.
-	joined, left int
+	// nextSubscriber is the number of the next subscriber. removedEvents counts the events of removed ones.
+	nextSubscriber, removedEvents int
 }
 
 // follower is an informer under test.
 type follower struct {
 	*dynamicinformer.Informer
 	kind *kind
-	// link connects all informers of a factory with the server.
-	link *conformance.Faults
-	name string
+	// faults connects all informers of a factory with the server.
+	faults *conformance.Faults
+	name   string
 	// incarnations is the listener of the factory.
-	incarnations *incarnations
-	// handle is the handle of a visitor. It is nil for permanent informers.
+	incarnations *incarnationChecker
+	// handle is set for a temporary informer. It is nil for permanent informers.
 	handle *dynamicinformer.Handle
 }
 
@@ -72,14 +72,14 @@ func newFixture(t *testing.T) *fixture {
 			w.uninstall(k)
 		}
 	})
-	w.newOther(group)
-	w.types = w.runTracker()
-	w.followUntilEnd("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types,
-		Resources: storages(gvrs(w.kinds), 0)})
+	w.startOtherCluster(group)
+	w.types = w.startTracker()
+	w.followUntilCleanup("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types,
+		Resources: storagesByType(gvrs(w.kinds), 0)})
 	lists := conformance.NewFaults(nil)
 	lists.RefuseWatchList()
-	w.followUntilEnd("lists", lists, dynamicinformer.Options{
-		Types: w.types, Resources: storages(gvrs(w.kinds), 1), Linger: -1, MemoryBudget: 1,
+	w.followUntilCleanup("lists", lists, dynamicinformer.Options{
+		Types: w.types, Resources: storagesByType(gvrs(w.kinds), 1), Linger: -1, MemoryBudget: 1,
 		Defaults: dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(w.namespaces...)},
 	})
 	w.process = newProcess(w)
@@ -87,10 +87,10 @@ func newFixture(t *testing.T) *fixture {
 	return w
 }
 
-// newOther starts the second cluster.
-func (w *fixture) newOther(group string) {
+// startOtherCluster starts the second cluster.
+func (w *fixture) startOtherCluster(group string) {
 	w.Helper()
-	w.secondCluster = harness.AnotherCluster(w)
+	w.secondCluster = harness.StartAnotherCluster(w)
 	config := func() *rest.Config { return w.secondCluster.Config(w) }
 	w.other = newCluster(w.T, w.ctx, config, group, w.namespaces)
 	for _, name := range w.namespaces {
@@ -111,8 +111,8 @@ func gvrs(kinds []*kind) []schema.GroupVersionResource {
 	return all
 }
 
-// storages assigns a storage mode to each type, rotated by offset.
-func storages(types []schema.GroupVersionResource,
+// storagesByType assigns a storage mode to each type, rotated by offset.
+func storagesByType(types []schema.GroupVersionResource,
 	offset int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
@@ -127,13 +127,13 @@ func storages(types []schema.GroupVersionResource,
 	return all
 }
 
-func (w *fixture) runTracker() typesource.Source {
+func (w *fixture) startTracker() typesource.Source {
 	w.Helper()
 	return harness.RunTracker(w, harness.Config(w)).Types()
 }
 
-// followUntilEnd is follow for a factory that the test's cleanup shuts down.
-func (w *fixture) followUntilEnd(name string, link *conformance.Faults, options dynamicinformer.Options) {
+// followUntilCleanup is follow for a factory that the test's cleanup shuts down.
+func (w *fixture) followUntilCleanup(name string, link *conformance.Faults, options dynamicinformer.Options) {
 	w.Helper()
 	factory := w.follow(name, link, options)
 	w.factories = append(w.factories, factory)
@@ -151,9 +151,9 @@ func (w *fixture) followUntilEnd(name string, link *conformance.Faults, options 
 func (w *fixture) follow(name string, link *conformance.Faults,
 	options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
-	g := newIncarnations(name)
+	g := newIncarnationChecker(name)
 	w.incarnations = append(w.incarnations, g)
-	options.Config, options.Listener = viaLink(link, harness.Config(w)), g.listener()
+	options.Config, options.Listener = withFaults(link, harness.Config(w)), g.listener()
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
 		w.Fatal(err)
@@ -163,7 +163,7 @@ func (w *fixture) follow(name string, link *conformance.Faults,
 		if err != nil {
 			w.Fatal(err)
 		}
-		f := &follower{Informer: i, kind: k, link: link, name: k.name + " over " + name, incarnations: g}
+		f := &follower{Informer: i, kind: k, faults: link, name: k.name + " over " + name, incarnations: g}
 		w.followers = append(w.followers, f)
 		w.subscribeTo(f, false)
 	}
@@ -173,28 +173,30 @@ func (w *fixture) follow(name string, link *conformance.Faults,
 	return factory
 }
 
-func viaLink(link *conformance.Faults, config *rest.Config) *rest.Config {
+func withFaults(link *conformance.Faults, config *rest.Config) *rest.Config {
 	config.Wrap(link.Wrap)
 	return config
 }
 
-func (w *fixture) follower(r *rand.Rand) *follower { return w.followers[r.IntN(len(w.followers))] }
-
-// link returns the link of a factory or of the process.
-func (w *fixture) link(r *rand.Rand) *conformance.Faults {
-	if n := r.IntN(len(w.followers) + len(w.kinds)); n < len(w.followers) {
-		return w.followers[n].link
-	}
-	return w.process.front.link
+func (w *fixture) randomFollower(r *rand.Rand) *follower {
+	return w.followers[r.IntN(len(w.followers))]
 }
 
-func (w *fixture) subscriber(r *rand.Rand) *subscriber {
+// randomFaults returns the faults of a factory's connections or of the process's.
+func (w *fixture) randomFaults(r *rand.Rand) *conformance.Faults {
+	if n := r.IntN(len(w.followers) + len(w.kinds)); n < len(w.followers) {
+		return w.followers[n].faults
+	}
+	return w.process.front.faults
+}
+
+func (w *fixture) randomSubscriber(r *rand.Rand) *subscriber {
 	return w.subscribers[r.IntN(len(w.subscribers))]
 }
 
-// delivered returns the number of received events of all subscribers.
-func (w *fixture) delivered() int {
-	n := w.left
+// countDelivered returns the number of received events of all subscribers.
+func (w *fixture) countDelivered() int {
+	n := w.removedEvents
 	for _, s := range w.subscribers {
 		n += s.check(w)
 	}

@@ -17,15 +17,15 @@ import (
 // switchableAddress is the address at which a process reaches one of several clusters.
 type switchableAddress struct {
 	*harness.TLSServer
-	// link connects the address with the clusters.
-	link     *conformance.Faults
+	// faults connects the address with the clusters.
+	faults   *conformance.Faults
 	backends map[*cluster]http.Handler
 	current  atomic.Pointer[http.Handler]
 }
 
 func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 	w.Helper()
-	f := &switchableAddress{link: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
+	f := &switchableAddress{faults: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
 	for _, c := range clusters {
 		config := c.config()
 		target, err := url.Parse(config.Host)
@@ -43,7 +43,7 @@ func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 				// complete events.
 				r.Out.Header.Del("Accept-Encoding")
 			},
-			Transport: f.link.Wrap(transport), FlushInterval: -1,
+			Transport: f.faults.Wrap(transport), FlushInterval: -1,
 			// forwards the failure to the client
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 			ErrorLog:     log.New(io.Discard, "", 0),

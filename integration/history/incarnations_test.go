@@ -11,9 +11,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// incarnations is a listener that checks the order of its notifications for permanent informers. The end of
-// one visitor's informer and the start of the next are not ordered.
-type incarnations struct {
+// incarnationChecker is a listener that checks the order of its notifications for permanent informers. The
+// end of one temporary informer and the start of the next are not ordered.
+type incarnationChecker struct {
 	name string
 
 	mu struct {
@@ -28,13 +28,13 @@ type informerState struct {
 	running, synced bool
 }
 
-func newIncarnations(name string) *incarnations {
-	g := &incarnations{name: name}
+func newIncarnationChecker(name string) *incarnationChecker {
+	g := &incarnationChecker{name: name}
 	g.mu.informers = map[string]*informerState{}
 	return g
 }
 
-func (g *incarnations) listener() status.Listener {
+func (g *incarnationChecker) listener() status.Listener {
 	return status.Listener{
 		IncarnationStarted: func(now status.Incarnation) {
 			g.check(now, "starts", func(c *informerState) bool {
@@ -61,7 +61,7 @@ func (g *incarnations) listener() status.Listener {
 }
 
 // check records a notification that contradicts the earlier ones.
-func (g *incarnations) check(now status.Incarnation, event string, sensible func(*informerState) bool) {
+func (g *incarnationChecker) check(now status.Incarnation, event string, valid func(*informerState) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if strings.Contains(now.Options, excludedNamespace) {
@@ -74,14 +74,14 @@ func (g *incarnations) check(now status.Incarnation, event string, sensible func
 		g.mu.informers[key] = c
 	}
 	before := *c
-	if !sensible(c) {
+	if !valid(c) {
 		g.mu.violations = append(g.mu.violations, fmt.Sprintf("%s: incarnation %d of %s %s after %+v", g.name,
 			now.Number, key, event, before))
 	}
 }
 
 // checkStatus compares the notifications of an informer with its status.
-func (g *incarnations) checkStatus(status status.Status) error {
+func (g *incarnationChecker) checkStatus(status status.Status) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	want := informerState{number: status.Incarnation, running: true, synced: true}
@@ -92,7 +92,7 @@ func (g *incarnations) checkStatus(status status.Status) error {
 }
 
 // takeViolations returns the contradictions, each once.
-func (g *incarnations) takeViolations() []string {
+func (g *incarnationChecker) takeViolations() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	violations := g.mu.violations

@@ -51,7 +51,7 @@ func (w *fixture) compare(ctx context.Context, f *follower) error {
 	if current.State != status.Synced || !f.HasSynced() {
 		return fmt.Errorf("%s is synced: %v, with the status %+v, want Synced", f.name, f.HasSynced(), current)
 	}
-	list, err := w.list(ctx, f.kind)
+	list, err := w.listAndCompare(ctx, f.kind)
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (w *fixture) compare(ctx context.Context, f *follower) error {
 	return w.checkIncarnation(ctx, f.kind, f.name, current.UID)
 }
 
-// list returns the cluster's objects of a type after comparing them with the written ones.
-func (c *cluster) list(ctx context.Context, k *kind) ([]*unstructured.Unstructured, error) {
+// listAndCompare returns the cluster's objects of a type after comparing them with the written ones.
+func (c *cluster) listAndCompare(ctx context.Context, k *kind) ([]*unstructured.Unstructured, error) {
 	list, err := c.admin.Resource(k.gvr).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err

@@ -29,12 +29,12 @@ type process struct {
 	currentCluster *cluster
 	// running is nil while no process runs.
 	running *runningChild
-	// onOtherCluster means that the cluster was swapped since the start of the process. The process can miss
+	// swapped means that the cluster was swapped since the start of the process. The process can miss
 	// the swap, because a watch does not reveal it.
-	onOtherCluster bool
-	// shown has the latest version of each object in the caches.
-	shown  map[string]map[types.UID]uint64
-	counts lifeCounts
+	swapped bool
+	// latestVersions has the latest version of each object in the caches.
+	latestVersions map[string]map[types.UID]uint64
+	counts         lifeCounts
 }
 
 // lifeCounts counts events in the lives of processes.
@@ -75,14 +75,14 @@ func newProcess(w *fixture) *process {
 	return p
 }
 
-// begin starts a process unless one runs.
-func (w *fixture) begin(p *process) {
+// startProcess starts a process unless one runs.
+func (w *fixture) startProcess(p *process) {
 	w.Helper()
 	if p.running != nil {
 		return
 	}
 	p.counts.begun++
-	p.shown = map[string]map[types.UID]uint64{}
+	p.latestVersions = map[string]map[types.UID]uint64{}
 	options := childOptions{
 		Name: "process " + strconv.Itoa(p.counts.begun), Host: p.front.URL, Authority: p.front.CA,
 		Folder: p.dir, Namespaces: w.namespaces, Types: gvrs(w.kinds),
@@ -118,8 +118,8 @@ func (w *fixture) begin(p *process) {
 	w.inspect(p, false) // waits until the process has started
 }
 
-// end stops or kills the process if one runs.
-func (w *fixture) end(p *process, killed bool) {
+// endProcess stops or kills the process if one runs.
+func (w *fixture) endProcess(p *process, killed bool) {
 	w.Helper()
 	if p.running == nil {
 		return
@@ -141,14 +141,14 @@ func (w *fixture) end(p *process, killed bool) {
 	if err := c.command.Wait(); err != nil && !killed {
 		w.Errorf("the process: %v", err)
 	}
-	p.running, p.onOtherCluster = nil, false
+	p.running, p.swapped = nil, false
 	p.counts.resumed += p.counts.latest.resumed
 	p.counts.events += p.counts.latest.events
 	p.counts.latest.resumed, p.counts.latest.events = 0, 0
 }
 
-// toggle blocks or unblocks a handler of a process.
-func (w *fixture) toggle(p *process, number int) {
+// toggleHandler blocks or unblocks a handler of a process.
+func (w *fixture) toggleHandler(p *process, number int) {
 	w.Helper()
 	if p.running != nil {
 		w.call("Toggle", number, &struct{}{})
@@ -182,15 +182,15 @@ func (w *fixture) inspect(p *process, whole bool) *Report {
 			p.counts.latest.resumed++
 		}
 		p.counts.latest.events += i.Events
-		if p.onOtherCluster { // its objects come from two clusters
+		if p.swapped { // its objects come from two clusters
 			continue
 		}
-		if p.shown[i.Name] == nil {
-			p.shown[i.Name] = map[types.UID]uint64{}
+		if p.latestVersions[i.Name] == nil {
+			p.latestVersions[i.Name] = map[types.UID]uint64{}
 		}
-		w.checkShown(i, p.shown[i.Name])
+		w.checkVersions(i, p.latestVersions[i.Name])
 	}
-	if p.onOtherCluster {
+	if p.swapped {
 		report.Violations = nil
 	}
 	for _, line := range report.Violations {
@@ -199,7 +199,7 @@ func (w *fixture) inspect(p *process, whole bool) *Report {
 	return report
 }
 
-func (w *fixture) checkShown(i InformerReport, shown map[types.UID]uint64) {
+func (w *fixture) checkVersions(i InformerReport, shown map[types.UID]uint64) {
 	w.Helper()
 	for key, o := range i.Objects {
 		version, err := strconv.ParseUint(o.Version, 10, 64)
@@ -226,8 +226,8 @@ func (w *fixture) checkShown(i InformerReport, shown map[types.UID]uint64) {
 // can detect a swap only while it reaches the other cluster.
 func (w *fixture) swap(p *process) {
 	w.Helper()
-	if p.onOtherCluster {
-		w.end(p, true)
+	if p.swapped {
+		w.endProcess(p, true)
 	}
 	w.inspect(p, false)
 	next := w.other
@@ -238,20 +238,20 @@ func (w *fixture) swap(p *process) {
 	if p.running == nil {
 		p.counts.swapsAway++
 	}
-	if next.version() < p.currentCluster.version() {
+	if next.currentVersion() < p.currentCluster.currentVersion() {
 		p.counts.behind++
 	}
 	p.front.swap(next)
-	p.currentCluster, p.onOtherCluster = next, p.running != nil
+	p.currentCluster, p.swapped = next, p.running != nil
 }
 
-// restarts stops, kills and starts a process, and swaps its server, at random steps of a round.
-func (w *fixture) restarts(r *rand.Rand, schedule func(from, steps int, action func()) int) {
+// scheduleRestarts stops, kills and starts a process, and swaps its server, at random steps of a round.
+func (w *fixture) scheduleRestarts(r *rand.Rand, schedule func(from, steps int, action func()) int) {
 	w.Helper()
 	for range 3 {
 		killed := r.IntN(3) > 0
-		ended := schedule(0, stepsPerRound*3/4, func() { w.end(w.process, killed) })
-		schedule(ended, stepsPerRound/4, func() { w.begin(w.process) })
+		ended := schedule(0, stepsPerRound*3/4, func() { w.endProcess(w.process, killed) })
+		schedule(ended, stepsPerRound/4, func() { w.startProcess(w.process) })
 	}
 	for range r.IntN(4) {
 		overtakes := r.IntN(3) == 0
@@ -267,14 +267,14 @@ func (w *fixture) restarts(r *rand.Rand, schedule func(from, steps int, action f
 // awaitProcessAgreement waits until the process agrees with the server, unless it is on the other cluster.
 func (w *fixture) awaitProcessAgreement(p *process) {
 	w.Helper()
-	if p.onOtherCluster {
-		w.end(p, true)
+	if p.swapped {
+		w.endProcess(p, true)
 	}
-	w.begin(p)
+	w.startProcess(p)
 	w.call("UnblockAll", struct{}{}, &struct{}{})
 	harness.Eventually(w, func(ctx context.Context) error {
 		for _, i := range w.inspect(p, true).Informers {
-			if err := p.currentCluster.agreesWith(ctx, i); err != nil {
+			if err := p.currentCluster.checkAgreement(ctx, i); err != nil {
 				return err
 			}
 		}
@@ -282,14 +282,14 @@ func (w *fixture) awaitProcessAgreement(p *process) {
 	})
 }
 
-// agreesWith compares the objects and events of a process's informer with the cluster's list, and the list
-// with the written objects.
-func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
+// checkAgreement compares the objects and events of a process's informer with the cluster's list, and the
+// list with the written objects.
+func (c *cluster) checkAgreement(ctx context.Context, i InformerReport) error {
 	if i.Problem != "" {
 		return fmt.Errorf("%s: %s", i.Name, i.Problem)
 	}
 	k := c.kinds[i.Type]
-	list, err := c.list(ctx, k)
+	list, err := c.listAndCompare(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 		return fmt.Errorf("%s (-server +cache):\n%s", i.Name, diff)
 	}
 	for n, objects := range i.Delivered {
-		if diff := cmp.Diff(k.expected(), withoutDeleted(objects)); diff != "" {
+		if diff := cmp.Diff(k.expected(), emptyIfNil(objects)); diff != "" {
 			return fmt.Errorf("handler %d of %s (-written +received):\n%s", n, i.Name, diff)
 		}
 	}
@@ -314,16 +314,16 @@ func (c *cluster) agreesWith(ctx context.Context, i InformerReport) error {
 	return c.checkIncarnation(ctx, k, i.Name, i.UID)
 }
 
-// withoutDeleted restores an empty map, which encoding turns into nil.
-func withoutDeleted(m map[string]harness.WitnessedObject) map[string]harness.WitnessedObject {
+// emptyIfNil restores an empty map, which encoding turns into nil.
+func emptyIfNil(m map[string]harness.WitnessedObject) map[string]harness.WitnessedObject {
 	if m == nil {
 		return map[string]harness.WitnessedObject{}
 	}
 	return m
 }
 
-// version returns the current resource version of the cluster.
-func (c *cluster) version() uint64 {
+// currentVersion returns the current resource version of the cluster.
+func (c *cluster) currentVersion() uint64 {
 	c.Helper()
 	list, err := c.admin.Resource(namespacesResource).List(c.ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -340,10 +340,10 @@ func (c *cluster) version() uint64 {
 func (w *fixture) advanceVersion() {
 	w.Helper()
 	behind, ahead := w.cluster, w.other
-	if behind.version() > ahead.version() {
+	if behind.currentVersion() > ahead.currentVersion() {
 		behind, ahead = ahead, behind
 	}
-	for n := ahead.version() - behind.version(); n > 0; n-- {
+	for n := ahead.currentVersion() - behind.currentVersion(); n > 0; n-- {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"n":%q}}}`, strconv.FormatUint(n, 10))
 		if _, err := behind.admin.Resource(namespacesResource).Patch(w.ctx, w.namespaces[0],
 			types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {

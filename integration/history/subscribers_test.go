@@ -8,14 +8,14 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// excludedNamespace is the namespace that visitors exclude, so that their informers have other options.
+// excludedNamespace is the namespace that temporary informers exclude, so that they have other options.
 const excludedNamespace = "nowhere"
 
 func (w *fixture) subscribeTo(f *follower, late bool) *subscriber {
 	w.Helper()
-	w.joined++
+	w.nextSubscriber++
 	s := &subscriber{follower: f, late: late,
-		Witness: harness.NewWitness(fmt.Sprintf("subscriber %d of %s", w.joined, f.name),
+		Witness: harness.NewWitness(fmt.Sprintf("subscriber %d of %s", w.nextSubscriber, f.name),
 			func() int { return f.Status().Incarnation })}
 	var err error
 	if s.handle, err = f.AddEventHandler(s); err != nil {
@@ -28,7 +28,7 @@ func (w *fixture) subscribeTo(f *follower, late bool) *subscriber {
 // subscribe adds a subscriber, which may block from the start.
 func (w *fixture) subscribe(f *follower, slow bool) {
 	w.Helper()
-	if w.lateCount() >= lateSubscribers {
+	if w.countLate() >= lateSubscribers {
 		return
 	}
 	if s := w.subscribeTo(f, true); slow {
@@ -36,7 +36,7 @@ func (w *fixture) subscribe(f *follower, slow bool) {
 	}
 }
 
-func (w *fixture) lateCount() int {
+func (w *fixture) countLate() int {
 	n := 0
 	for _, s := range w.subscribers {
 		if s.late {
@@ -62,21 +62,21 @@ func (w *fixture) unsubscribe(s *subscriber) {
 func (w *fixture) checkAndForget(s *subscriber) {
 	w.Helper()
 	s.Unblock()
-	w.left += s.check(w)
+	w.removedEvents += s.check(w)
 	w.subscribers = slices.DeleteFunc(w.subscribers, func(other *subscriber) bool { return other == s })
 }
 
-// visit acquires an informer of a type with the options of visitors. All visitors of a type share the
+// acquireTemporary acquires a temporary informer of a type. All temporary informers of a type share the
 // informer.
-func (w *fixture) visit(factory int, k *kind) {
+func (w *fixture) acquireTemporary(factory int, k *kind) {
 	w.Helper()
-	visitors := 0
+	temporary := 0
 	for _, f := range w.followers {
 		if f.handle != nil {
-			visitors++
+			temporary++
 		}
 	}
-	if visitors >= maxTemporaryInformers {
+	if temporary >= maxTemporaryInformers {
 		return
 	}
 	options := dynamicinformer.ResourceOptions{
@@ -87,15 +87,16 @@ func (w *fixture) visit(factory int, k *kind) {
 		w.Fatal(err)
 	}
 	f := &follower{
-		Informer: handle.Informer(), kind: k, handle: handle, link: w.followers[factory*len(w.kinds)].link,
-		name: fmt.Sprintf("%s on a visit to factory %d", k.name, factory),
+		Informer: handle.Informer(), kind: k, handle: handle,
+		faults: w.followers[factory*len(w.kinds)].faults,
+		name:   fmt.Sprintf("temporary informer of %s from factory %d", k.name, factory),
 	}
 	w.followers = append(w.followers, f)
 	w.subscribeTo(f, false)
 }
 
-// endVisit releases a visitor's informer with its subscribers.
-func (w *fixture) endVisit(f *follower) {
+// releaseTemporary releases a temporary informer with its subscribers.
+func (w *fixture) releaseTemporary(f *follower) {
 	w.Helper()
 	if f.handle == nil {
 		return

@@ -52,7 +52,7 @@ func certificate(namespace string, n int) *unstructured.Unstructured {
 // TestConfigFitsTheRealSchemas validates the config with cert-manager's schemas. Errors must suggest the
 // remedy.
 func TestConfigFitsTheRealSchemas(t *testing.T) {
-	crds := decodeDefinitions(t, harness.ReadManifests(t, harness.CertManagerCRDs(t)))
+	crds := decodeDefinitions(t, harness.ReadManifests(t, harness.CertManagerCRDsPath(t)))
 	config, err := indexers.Load(configFile)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestConfigFitsTheRealSchemas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, slip := range []struct{ right, wrong, want string }{
+	for _, typo := range []struct{ right, wrong, want string }{
 		{".spec.secretName", ".spec.secretname",
 			"E301: .spec.secretname is not in certificates.cert-manager.io/v1; did you mean .spec.secretName?"},
 		{".spec.issuerRef.name}", ".spec.issuerRef}", "E306: .spec.issuerRef is a map"},
@@ -76,23 +76,23 @@ func TestConfigFitsTheRealSchemas(t *testing.T) {
 		{"version: v1, resource: certificates", "version: v1alpha2, resource: certificates", "E305"},
 		{"path: .status.state", "path: .status.stage", "E301: .status.stage is not in"},
 	} {
-		text := strings.Replace(string(data), slip.right, slip.wrong, 1)
-		if slip.wrong == "path: .spec.isCA, type: Int" {
+		text := strings.Replace(string(data), typo.right, typo.wrong, 1)
+		if typo.wrong == "path: .spec.isCA, type: Int" {
 			text = strings.Replace(text, "default: 'false'", "missing: Skip", 1)
 		}
 		broken, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
 		if err != nil {
-			t.Errorf("Parse with %s: %v", slip.wrong, err)
+			t.Errorf("Parse with %s: %v", typo.wrong, err)
 			continue
 		}
-		if _, err := broken.Check(crds); err == nil || !strings.Contains(err.Error(), slip.want) {
-			t.Errorf("%s: got %v, want %s", slip.wrong, err, slip.want)
+		if _, err := broken.Check(crds); err == nil || !strings.Contains(err.Error(), typo.want) {
+			t.Errorf("%s: got %v, want %s", typo.wrong, err, typo.want)
 		}
 	}
 }
 
 func TestCertManager(t *testing.T) {
-	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDs(t))...)
+	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDsPath(t))...)
 	namespace := harness.Namespace(t)
 	var objects []*unstructured.Unstructured
 	for n := range 8 {
@@ -149,12 +149,12 @@ func TestCertManager(t *testing.T) {
 	if err != nil || !slices.Equal(sorted, keys(7, 6, 5)) {
 		t.Errorf("Keys sorted by expiry = %v, %v; want revisions 7, 6 and 5", sorted, err)
 	}
-	checkAgainstTheServer(s, querier, namespace)
-	follow(s, b, namespace)
+	compareWithServer(s, querier, namespace)
+	testSubscription(s, b, namespace)
 }
 
-// checkAgainstTheServer compares query results with the server's objects, except pruned fields.
-func checkAgainstTheServer(s *fixture, querier *query.Querier, namespace string) {
+// compareWithServer compares query results with the server's objects, except pruned fields.
+func compareWithServer(s *fixture, querier *query.Querier, namespace string) {
 	s.Helper()
 	result, err := querier.Query(s.ctx, query.Namespace(namespace), query.Options{})
 	if err != nil || result.Len() != 8 || !result.Freshness.Synced ||
@@ -180,8 +180,8 @@ func checkAgainstTheServer(s *fixture, querier *query.Querier, namespace string)
 	}
 }
 
-// follow changes objects while a query is watched.
-func follow(s *fixture, b *bind.Binding, namespace string) {
+// testSubscription changes objects while a query is watched.
+func testSubscription(s *fixture, b *bind.Binding, namespace string) {
 	s.Helper()
 	target, err := b.Target("certificates")
 	if err != nil {

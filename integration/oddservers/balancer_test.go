@@ -41,7 +41,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	f.createObject("first")
 
 	etcd := harness.StartFaultProxy(t, harness.EtcdAddress(t))
-	lagging := harness.AnotherAPIServer(t, etcd.Address())
+	lagging := harness.StartAnotherAPIServer(t, etcd.Address())
 	balancer := harness.StartFaultProxy(t, lagging)
 	link := conformance.NewFaults(nil)
 	link.RefuseWatchList() // a lagging server would accept a watch-list and answer only later

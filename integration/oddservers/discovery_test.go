@@ -27,7 +27,7 @@ func TestPlainDiscovery(t *testing.T) {
 		return tracker, names(tracker)
 	}
 	_, want := types(harness.Config(t))
-	plain, got := types(harness.ThroughProxy(t, hideAggregated))
+	plain, got := types(harness.ConfigThroughProxy(t, hideAggregated))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-aggregated +plain):\n%s", diff)
 	}

@@ -50,7 +50,7 @@ func newFixture(t *testing.T) *fixture {
 	s.customResources = schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "boats"}
 	harness.InstallCRDs(t, harness.NewCRD(s.customResources.Group, "Boat"))
 	if harness.Has(t, harness.Shards) {
-		s.filteringServer = harness.AnotherAPIServer(t, harness.EtcdAddress(t),
+		s.filteringServer = harness.StartAnotherAPIServer(t, harness.EtcdAddress(t),
 			"--feature-gates=ShardedListAndWatch=true")
 	}
 	config.QPS = -1

@@ -79,7 +79,8 @@ func TestClustersJoinAndLeave(t *testing.T) {
 			}
 		}
 		f, err := g.Add(name, Options{Config: config(n),
-			Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive, Compression: plainCompression{}}}})
+			Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive,
+				Compression: plainCompression{}}}})
 		if err != nil {
 			return err
 		}

@@ -210,7 +210,8 @@ func TestSwappedNames(t *testing.T) {
 
 // serveWithToken serves a server at another address, below a path, to requests with the token. It counts
 // them.
-func serveWithToken(t *testing.T, server *apitest.Server, token string) (config *rest.Config, requests *atomic.Int64) {
+func serveWithToken(t *testing.T, server *apitest.Server,
+	token string) (config *rest.Config, requests *atomic.Int64) {
 	requests = &atomic.Int64{}
 	front := httptest.NewServer(http.StripPrefix("/gate", http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
@@ -292,7 +293,8 @@ func TestGroupIsConcurrent(t *testing.T) {
 			name := fmt.Sprint("cluster-", n%4) // two compete for each name
 			for range 5 {
 				f, err := g.Add(name, Options{Config: server.Config(),
-					Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive, Compression: plainCompression{}}}})
+					Defaults: ResourceOptions{Storage: Storage{Mode: StorageAdaptive,
+						Compression: plainCompression{}}}})
 				if errors.Is(err, ErrClusterExists) {
 					_, _ = g.Status(), g.MemoryStats()
 					_ = g.Update(name, server.Config()) // may have been removed

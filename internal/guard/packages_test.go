@@ -121,7 +121,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-func TestPublic(t *testing.T) {
+func TestIsPublic(t *testing.T) {
 	tests := map[string]bool{
 		"dynamicinformer": true, "indexers/reload": true, "compat/dynamicinformer": true, "cmdline": true,
 		"internal/guard": false, "indexers/internal/x": false, "cmd/crdcache": false, "testdata": false,
@@ -129,12 +129,12 @@ func TestPublic(t *testing.T) {
 	}
 	for dir, want := range tests {
 		if got := (sourcePackage{dir: dir}).isPublic([]string{"sandbox"}); got != want {
-			t.Errorf("%s: public is %v, want %v", dir, got, want)
+			t.Errorf("isPublic() of %s = %v, want %v", dir, got, want)
 		}
 	}
 }
 
-func TestShortcomings(t *testing.T) {
+func TestPackageViolations(t *testing.T) {
 	const (
 		documented = "// Package p does.\npackage p\n"
 		bare       = "package p\n"

@@ -115,7 +115,7 @@ func sameJSON(t *testing.T, doc []byte) {
 	}
 }
 
-// TestJSONAsSigsReadsIt verifies sameJSON for many documents.
+// TestJSONAsSigsReadsIt verifies that JSON is accepted and decoded as by sigs.k8s.io/json.
 func TestJSONAsSigsReadsIt(t *testing.T) {
 	for i, doc := range jsonDocuments {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { sameJSON(t, []byte(doc)) })

@@ -22,23 +22,23 @@ func newRandom(seed uint64, kubectl bool) random {
 	return random{rand.New(rand.NewPCG(seed, 42)), kubectl}
 }
 
-// of returns one of the options.
-func (r random) of(options ...string) string { return options[r.IntN(len(options))] }
+// oneOf returns one of the options.
+func (r random) oneOf(options ...string) string { return options[r.IntN(len(options))] }
 
 // key returns a key as a JSON string.
 func (r random) key() string {
 	if r.kubectl || r.IntN(3) > 0 {
-		return r.of(`"a"`, `"b"`, `"c"`, `"k.x"`, `"a"`)
+		return r.oneOf(`"a"`, `"b"`, `"c"`, `"k.x"`, `"a"`)
 	}
-	return r.of(`"a"`, `"b"`, `"c"`, `"k.x"`, `"\u0061"`, `""`, `"é"`, `"e\u0301"`, `"\ud83d\ude00"`,
+	return r.oneOf(`"a"`, `"b"`, `"c"`, `"k.x"`, `"\u0061"`, `""`, `"é"`, `"e\u0301"`, `"\ud83d\ude00"`,
 		"\"\xff\"", `"\ud800"`, `"\ufffd"`, `"\"\\\/"`, `"0"`, `"*"`)
 }
 
 func (r random) scalar() string {
 	if r.kubectl {
-		return r.of(`1`, `2`, `3`, `1.5`, `2.5`, `"x"`, `"y"`, `"long text"`, `true`, `false`, `null`)
+		return r.oneOf(`1`, `2`, `3`, `1.5`, `2.5`, `"x"`, `"y"`, `"long text"`, `true`, `false`, `null`)
 	}
-	return r.of(`1`, `-0`, `2`, `1.0`, `1.5`, `1e0`, `9007199254740993`, `9223372036854775808`, `-1e-7`,
+	return r.oneOf(`1`, `-0`, `2`, `1.0`, `1.5`, `1e0`, `9007199254740993`, `9223372036854775808`, `-1e-7`,
 		`123456789012345678901234567890`,
 		`"x"`, `"y"`, `"\u0078"`, "\"\xfe\xff\"", "\"é\"", `"\n\t\"\\\/\b\f\r"`, `"\ud83d\ude00"`,
 		`"\udc00x"`, `""`, `true`, `false`, `null`)
@@ -54,7 +54,7 @@ func (r random) document(depth int) string {
 // blank sometimes writes white space.
 func (r random) blank(b *strings.Builder) {
 	if r.IntN(8) == 0 {
-		b.WriteString(r.of(" ", "\n", "\t", "\r\n", "  "))
+		b.WriteString(r.oneOf(" ", "\n", "\t", "\r\n", "  "))
 	}
 }
 
@@ -96,9 +96,9 @@ func (r random) value(b *strings.Builder, depth int) {
 // name returns a step that selects a member.
 func (r random) name() string {
 	if r.kubectl || r.IntN(3) > 0 {
-		return r.of(".a", ".b", ".c", `.k\.x`, "['a']", "['b']")
+		return r.oneOf(".a", ".b", ".c", `.k\.x`, "['a']", "['b']")
 	}
-	return r.of(".a", ".b", ".c", `.k\.x`, `["k.x"]`, `['a']`, `["\u0061"]`, `[""]`, `.é`, `["e\u0301"]`,
+	return r.oneOf(".a", ".b", ".c", `.k\.x`, `["k.x"]`, `['a']`, `["\u0061"]`, `[""]`, `.é`, `["e\u0301"]`,
 		`.😀`, `["�"]`, `["\"\\\/"]`, `.0`, `.\*`)
 }
 
@@ -141,10 +141,10 @@ func (r random) kubectlStep(many *bool) string {
 	case n < 6:
 		return r.name()
 	case n < 8:
-		return r.of("[0]", "[1]", "[-1]", "[-2]")
+		return r.oneOf("[0]", "[1]", "[-1]", "[-2]")
 	case n == 8 && !*many:
 		*many = true
-		return r.of("[0:1]", "[1:]", "[:2]", "[-1:]", "[0:4:2]", "[:-1]")
+		return r.oneOf("[0:1]", "[1:]", "[:2]", "[-1:]", "[0:4:2]", "[:-1]")
 	case n < 10:
 		*many = true
 		return "[*]"
@@ -153,18 +153,18 @@ func (r random) kubectlStep(many *bool) string {
 		return ".*"
 	case n == 11:
 		*many = true
-		return r.of("..a", "..b", `..k\.x`)
+		return r.oneOf("..a", "..b", `..k\.x`)
 	case n == 12:
 		*many = true
-		return r.of("['a','b']", "[0,1]", "['c', 'a']")
+		return r.oneOf("['a','b']", "[0,1]", "['c', 'a']")
 	case n == 13:
 		*many = true
-		return "[?(@" + r.of(".a", ".b", ".a.b", `.k\.x`) + ")]"
+		return "[?(@" + r.oneOf(".a", ".b", ".a.b", `.k\.x`) + ")]"
 	default:
 		*many = true
-		return fmt.Sprintf("[?(@%s%s%s)]", r.of(".a", ".b", ".c.a", "", ".a[0]"),
-			r.of("==", "!=", "<", "<=", ">", ">="),
-			r.of(`"x"`, `'y'`, "1", "2", "1.5", "true", "@.b"))
+		return fmt.Sprintf("[?(@%s%s%s)]", r.oneOf(".a", ".b", ".c.a", "", ".a[0]"),
+			r.oneOf("==", "!=", "<", "<=", ">", ">="),
+			r.oneOf(`"x"`, `'y'`, "1", "2", "1.5", "true", "@.b"))
 	}
 }
 
@@ -181,7 +181,7 @@ func (r random) step(depth int) string {
 	case n == 10:
 		return ".*"
 	case n == 11:
-		return ".." + r.of("a", "*", "[*]", "[0]", "[-1:]", `["k.x"]`, "['b','a']", "["+"?(@.a)]")
+		return ".." + r.oneOf("a", "*", "[*]", "[0]", "[-1:]", `["k.x"]`, "['b','a']", "["+"?(@.a)]")
 	case n == 12:
 		return fmt.Sprintf("[%s,%s]", r.selector(depth), r.selector(depth))
 	default:
@@ -198,7 +198,7 @@ func (r random) slice() string {
 	}
 	s := bound() + ":" + bound()
 	if r.IntN(2) == 0 {
-		s += ":" + r.of("1", "2", "-1", "-2", "9", "")
+		s += ":" + r.oneOf("1", "2", "-1", "-2", "9", "")
 	}
 	return s
 }
@@ -214,7 +214,7 @@ func (r random) selector(depth int) string {
 	case 3:
 		return "?(" + r.condition(depth-1) + ")"
 	}
-	return r.of(`"a"`, `'b'`, `"k.x"`, `""`)
+	return r.oneOf(`"a"`, `'b'`, `"k.x"`, `""`)
 }
 
 func (r random) condition(depth int) string {
@@ -226,20 +226,20 @@ func (r random) condition(depth int) string {
 
 func (r random) anyCondition(depth int) string {
 	if depth <= 0 {
-		return r.of("@", "@.a", "@.b==1", "@==@.a", `@!="x"`)
+		return r.oneOf("@", "@.a", "@.b==1", "@==@.a", `@!="x"`)
 	}
 	singular := func() string {
 		s := "@"
 		for range r.IntN(3) {
-			s += r.of(r.name(), "[0]", "[-1]")
+			s += r.oneOf(r.name(), "[0]", "[-1]")
 		}
 		return s
 	}
 	literal := func() string {
-		return r.of("1", "1.0", "1e0", "-0.0", "9007199254740993", "9223372036854775808.0", "null", "true",
+		return r.oneOf("1", "1.0", "1e0", "-0.0", "9007199254740993", "9223372036854775808.0", "null", "true",
 			`"x"`, `'\u0079'`, `"\ud83d\ude00"`, `"�x"`, `""`)
 	}
-	op := r.of(" == ", "!=", "<", " <= ", ">", ">=")
+	op := r.oneOf(" == ", "!=", "<", " <= ", ">", ">=")
 	switch r.IntN(8) {
 	case 0:
 		return "(" + r.condition(depth-1) + ") && " + r.condition(depth-1)

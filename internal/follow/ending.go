@@ -27,8 +27,8 @@ type incarnationWatcher struct {
 	transition incarnationEnd // valid if ended is set
 }
 
-// changed is called after a change of the type.
-func (e *incarnationWatcher) changed() {
+// onTypeChange is called after a change of the type.
+func (e *incarnationWatcher) onTypeChange() {
 	if !e.check() {
 		// Requests may be in a pause after a failure that the change resolved.
 		e.Requests.Retry()

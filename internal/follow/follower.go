@@ -87,16 +87,16 @@ type Health interface {
 	SetGone(reason status.Reason)
 }
 
-// incarnation is a period in which a version of the type is followed.
+// incarnation is a period in which the informer lists and watches one version of the type.
 type incarnation struct {
 	number  int
 	version string
 	state   *typeState
 }
 
-// Run runs incarnations while the type is served, until ctx ends. It is level-based: it compares the current
-// state with the running incarnation, and does not depend on single events. It needs no other goroutine
-// unless there are failures.
+// Run lists and watches the type while it is served, until ctx ends. It is level-based: it compares the
+// current state with the running incarnation, and does not depend on single events. It needs no other
+// goroutine unless there are failures.
 func (f *Follower) Run(ctx context.Context) {
 	if f.Types == nil {
 		f.runIncarnation(ctx, &typeState{}, f.Type.Version)
@@ -167,7 +167,7 @@ func (f *Follower) runVersions(ctx context.Context, state *typeState, version st
 		running, cancel := context.WithCancel(ctx)
 		e := &incarnationWatcher{Follower: f, identity: identityOf(&state.Type), version: version,
 			cancel: cancel}
-		stop := f.Types.addWatcher(f.Type.GroupResource(), e.changed)
+		stop := f.Types.addWatcher(f.Type.GroupResource(), e.onTypeChange)
 		e.check() // for changes before notify
 		f.runIncarnation(running, state, version)
 		stop()

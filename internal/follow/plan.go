@@ -24,7 +24,7 @@ type plan struct {
 func (p *plan) update(namespaces []string) bool {
 	selections := map[string]*requests.Selection{}
 	if p.Shard != nil {
-		selections = p.Shard.follow(namespaces)
+		selections = p.Shard.selectionsFor(namespaces)
 		namespaces = slices.Collect(maps.Keys(selections))
 	}
 	next := make(map[string]informer.Partition, len(namespaces))

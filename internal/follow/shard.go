@@ -98,9 +98,9 @@ func (s *Shard) stop() {
 	s.notify()
 }
 
-// follow returns the selections of the partitions to run, by namespace. It keeps the existing selections that
-// are not empty.
-func (s *Shard) follow(namespaces []string) map[string]*requests.Selection {
+// selectionsFor returns the selections of the partitions to run, by namespace. It keeps the existing
+// selections that are not empty.
+func (s *Shard) selectionsFor(namespaces []string) map[string]*requests.Selection {
 	s.mu.Lock()
 	defer s.notify()
 	defer s.mu.Unlock()

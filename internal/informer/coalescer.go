@@ -130,7 +130,7 @@ func (c *coalescer) putLocked(n notification) {
 	before := e.count()
 	e.apply(n)
 	after := e.count()
-	c.recordLocked(before+1, after)
+	c.countMergedLocked(before+1, after)
 	c.queue.AddLen(after - before)
 	switch {
 	case after == 0:
@@ -142,8 +142,8 @@ func (c *coalescer) putLocked(n notification) {
 	}
 }
 
-// recordLocked counts notifications that were merged.
-func (c *coalescer) recordLocked(before, after int) { c.coalesced.Add(int64(before - after)) }
+// countMergedLocked counts notifications that were merged.
+func (c *coalescer) countMergedLocked(before, after int) { c.coalesced.Add(int64(before - after)) }
 
 func (c *coalescer) keyOfNotification(n notification) (string, error) {
 	if n.kind == kindLostDeletion {
@@ -286,7 +286,7 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 		merged.apply(latest.change)
 	}
 	before, after := 1+latest.count(), merged.count()
-	c.recordLocked(before, after)
+	c.countMergedLocked(before, after)
 	c.queue.AddLen(after - before)
 	if after == 0 {
 		c.removeLocked(latest)

@@ -36,8 +36,9 @@ func (i *Informer) AddEventHandlerWithOptions(handler cache.ResourceEventHandler
 		return nil, ErrNilHandler
 	}
 	if options.ResyncPeriod != nil && *options.ResyncPeriod > 0 && !i.store.StoresObjects() {
-		return nil, fmt.Errorf("add a handler with the resync period %v: %w: call Relist to receive all objects again",
-			*options.ResyncPeriod, ErrNotStored)
+		return nil,
+			fmt.Errorf("add a handler with the resync period %v: %w: call Relist to receive all objects again",
+				*options.ResyncPeriod, ErrNotStored)
 	}
 	r := i.newRegistration(handler, options)
 	if err := i.addHandler(r); err != nil {
@@ -215,7 +216,7 @@ func (i *Informer) notifyLocked(p *partition, notifications ...notification) {
 	}
 }
 
-// notifyListLocked is notifyLocked for the changes of a list.
+// notifyListLocked queues the notifications of the changes of a list for every handler, as one element each.
 func (i *Informer) notifyListLocked(l listChanges) {
 	if i.mu.unconfirmed.any() {
 		l.changes = i.mu.unconfirmed.filterChanges(l.changes)

@@ -62,8 +62,8 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 	d := &Detached{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
 	d.Version = d.snapshot.ResourceVersion() // also between two incarnations
 	for _, p := range i.mu.partitions {
-		if d.Version == "" || naming.IsOlder(d.Version, p.observed) {
-			d.Version = p.observed
+		if d.Version == "" || naming.IsOlder(d.Version, p.observedVersion) {
+			d.Version = p.observedVersion
 		}
 	}
 	return d

@@ -195,7 +195,8 @@ func uidOf(item Item) types.UID {
 // sameVersion reports whether two items have the same resource version, as in a relist or resync.
 func sameVersion(a, b Item) bool { return versionOf(a) == versionOf(b) }
 
-// versionOf is resourceVersion, but the result may reference the item.
+// versionOf returns the resource version of an item. Unlike that of resourceVersion, the result may reference
+// the item.
 func versionOf(item Item) string {
 	if o, ok := item.(*packed.Object); ok {
 		return o.Version()

@@ -17,10 +17,10 @@ import (
 
 // Informer is a cache.SharedIndexInformer: a local, indexed copy of a collection of objects.
 //
-// Its contract is in the comment on Informer of package dynamicinformer. In addition its owner runs
-// incarnations (RunPartition, RunPartitions), each until its context ends. Forget removes
-// the objects of the last incarnation. Stop ends the informer; waiters then return ErrStopped
-// (TestStopReleasesWaiters).
+// Its contract is in the comment on Informer of package dynamicinformer. In addition, its owner can run it
+// several times: each call of RunPartition or RunPartitions is an incarnation, which lasts until its context
+// ends. Forget removes the objects of the last incarnation. Stop ends the informer; waiters then return
+// ErrStopped (TestStopReleasesWaiters).
 type Informer struct {
 	newer.SyncedChecker
 	options Options

@@ -38,7 +38,7 @@ func (g *incarnation) item(obj any) (Item, error) {
 	return format.Item(obj), nil
 }
 
-// listedItem is item for an object of a list or watch-list.
+// listedItem is like item, for an object of a list or watch-list.
 func (g *incarnation) listedItem(obj any) (Item, error) {
 	item, err := g.item(obj)
 	if err != nil {

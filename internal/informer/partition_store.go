@@ -26,9 +26,10 @@ type partition struct {
 	// resumeVersion is the resource version at which the store has all selected objects, so that a watch can
 	// continue from it. It is empty if there is none, for example after a user has written to the cache.
 	resumeVersion string
-	// observed is the version that the stream has reached. Unlike resumeVersion, it is not cleared when a
-	// user writes to the cache. It is empty before the first list, and "0" after a list without a version.
-	observed string
+	// observedVersion is the version that the stream has reached. Unlike resumeVersion, it is not cleared
+	// when a user writes to the cache. It is empty before the first list, and "0" after a list without a
+	// version.
+	observedVersion string
 	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
 	// true if the next list is a relist.
 	hasListed, relisting bool
@@ -159,7 +160,7 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 
 // recordListedLocked records the changes that a complete list has made.
 func (p *partition) recordListedLocked(changes changeList, resourceVersion string) {
-	p.observed, p.resumeVersion = p.informer.observedListLocked(p.observed, resourceVersion), ""
+	p.observedVersion, p.resumeVersion = p.informer.observedListLocked(p.observedVersion, resourceVersion), ""
 	if !isUnordered(resourceVersion) {
 		p.resumeVersion = resourceVersion
 	}
@@ -173,7 +174,7 @@ func (p *partition) recordListedLocked(changes changeList, resourceVersion strin
 	p.recordLocked(l, true)
 }
 
-// recordLocked records the changes that a list has made. done is true if the list is complete.
+// countMergedLocked records the changes that a list has made. done is true if the list is complete.
 func (p *partition) recordLocked(l listChanges, done bool) {
 	if done && p.relisting {
 		p.informer.mu.events.Relists++
@@ -191,7 +192,7 @@ func (p *partition) advanceLocked(version string) {
 	if p.resumeVersion != "" && version != "" {
 		p.resumeVersion = version
 	}
-	p.observed = laterVersion(p.observed, version)
+	p.observedVersion = laterVersion(p.observedVersion, version)
 	p.informer.releaseWaitsLocked()
 }
 

@@ -207,7 +207,7 @@ func (w *inlineWatch) isBehindLocked() bool {
 	if goal == "" {
 		return false
 	}
-	reached, err := hasReached(w.observed, goal)
+	reached, err := hasReached(w.observedVersion, goal)
 	return !reached && err == nil
 }
 

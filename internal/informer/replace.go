@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// items has items with their keys. Packed objects have their own keys, which saves memory in large lists.
+// items are the items of a list with their keys. Packed objects have their own keys, which saves memory in
+// large lists.
 type items struct {
 	items []Item
 	keys  []string // nil if all items are packed objects with their own keys

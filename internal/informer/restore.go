@@ -145,8 +145,9 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 	return true, nil
 }
 
-// restoration confirms the restored objects of a partition: the server has not advanced since they were
-// persisted, or a watch from their version has delivered an event or bookmark of the server's version. An
+// restoration confirms the restored objects of a partition. They are current if the server has not advanced
+// since they were persisted, or after a watch from their version has delivered an event or bookmark of the
+// server's version. An
 // accepted watch is not sufficient, because its events may still arrive.
 type restoration struct {
 	*partition
@@ -159,7 +160,7 @@ type restoration struct {
 // listed.
 const maxConfirmationWatches = 4
 
-// resume has the server confirm the restored objects of a partition, which are at version. It returns the
+// resume confirms the restored objects of a partition, which are at version, with the server. It returns the
 // resource version to watch from, or "" if the partition is to be listed.
 func (p *partition) resume(ctx context.Context, version string) string {
 	defer utilruntime.HandleCrashWithContext(ctx)
@@ -284,7 +285,7 @@ func (p *partition) confirmStored(version string) error {
 		return ErrIncarnationOver
 	}
 	p.confirmLocked()
-	p.observed = version
+	p.observedVersion = version
 	l := listChanges{changes: changeSlice(nil)}
 	if snapshot := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
 		l.changes = p.restoredAdditions(snapshot)

@@ -64,7 +64,7 @@ func (i *Informer) Verify(ctx context.Context) (diverged bool, err error) {
 	return diverged, errors.Join(errs...)
 }
 
-// differs compares the partition once.
+// differs reports whether the partition's objects differ from the server's at the same resource version.
 func (w *inlineWatch) differs(ctx context.Context) (differs bool, err error) {
 	for range verifyAttempts {
 		version, cached := w.cachedDigest()

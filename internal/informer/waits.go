@@ -103,7 +103,7 @@ func (i *Informer) AwaitDeletion(key string, uid types.UID) func(context.Context
 	}
 }
 
-// await waits for w.
+// await waits until w is done. If that takes long, w becomes overdue and is probed.
 func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) error {
 	w.done = make(chan struct{})
 	if i.addWait(w) {
@@ -132,7 +132,7 @@ func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) err
 	}
 }
 
-// addWait reports whether the wait is over already.
+// addWait adds a wait, and returns false; or returns true if the cache has already reached its state.
 func (i *Informer) addWait(w *versionWait) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -225,7 +225,7 @@ func (i *Informer) hasReachedLocked(version string) (bool, error) {
 		return false, nil
 	}
 	for _, p := range i.mu.partitions {
-		if reached, err := hasReached(p.observed, version); !reached {
+		if reached, err := hasReached(p.observedVersion, version); !reached {
 			return false, err
 		}
 	}

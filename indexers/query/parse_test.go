@@ -186,7 +186,7 @@ func TestTextQueryErrorPositions(t *testing.T) {
 		"expiry<now-x":            `query:1: index "expiry": "now-x" is not of type Time`,
 		"weight contains 1":       `query:1: index "weight": a value of type Int cannot be searched as text`,
 		"host =~ '('":             "query:1: this is not a regular expression: ",
-		"team in 10.0.0.0/8":      `query:1: index "team": it has no addresses; declare type: ip or cidr`,
+		"team in 10.0.0.0/8":      `query:1: index "team": it has no addresses; declare type: IP or CIDR`,
 		"dangling()":              "query:1: the querier has no references",
 	} {
 		q, err := query.Parse(text)

@@ -113,7 +113,7 @@ func (o openedIndex) addressSpan(operand string) (typ sortkey.Type, within span,
 	}
 	if typ != sortkey.IP && typ != sortkey.CIDR {
 		return typ, span{}, &indexers.OperandError{Index: o.name,
-			Message: "it has no addresses; declare type: ip or cidr"}
+			Message: "it has no addresses; declare type: IP or CIDR"}
 	}
 	addressRange, ok := sortkey.ParseRange(operand)
 	if !ok {

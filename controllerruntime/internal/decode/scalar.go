@@ -16,7 +16,7 @@ func (d *document) unquote(i int) (text []byte, end int) {
 	if end, ok := jsontext.ScanPlain(d.data, i+1); ok {
 		return d.data[i+1 : end-1], end
 	}
-	end, encoded := jsontext.ScanEncoded(d.data, i+1)
+	end, encoded := jsontext.ScanAnyString(d.data, i+1)
 	if end < 0 {
 		return nil, failedOffset
 	}

@@ -101,13 +101,16 @@ func removedFromInside(s *Stage) {
 	stays := s.Start()
 	goes, handle := s.HandleWith(cache.HandlerOptions{})
 	s.Settle()
+	removed := make(chan struct{})
 	goes.intercept = func() {
 		if err := s.Informer.RemoveEventHandler(handle); err != nil {
 			s.t.Error(err)
 		}
+		close(removed)
 	}
 	s.Forget(goes)
 	s.Put("a", "2")
+	<-removed // client-go can deliver an event that is queued during the removal
 	s.Put("a", "3")
 	s.Settle()
 	s.shutDown(handle)

@@ -52,8 +52,8 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"cannot be read, the others are printed and the exit code is not 0.",
 		Annotations: detailsAnnotation("If the output is a pipe, as in 'dump cert | head', tables, csv, jsonl, name and\n" +
 			"custom-columns print each page of a type as soon as it is read. The first page\n" +
-			"then determines the column widths. Other formats, files, terminals and --sort-by\n" +
-			"print after everything is read. So does a table of up to 5,000 objects that a\n" +
+			"then determines the column widths. Otherwise, and with --sort-by, printing\n" +
+			"starts when everything is read. So does a table of up to 5,000 objects that a\n" +
 			"cache server ('crdcache serve') has.\n\n" +
 			"With names, a single object is printed alone and several objects as a list.\n\n" +
 			"With --watch, changes are printed after the objects until interrupted, as with\n" +
@@ -74,9 +74,9 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false,
 		"Print changes after the objects.")
 	cmd.Flags().StringVar(&o.sortBy, "sort-by", "",
-		"Sort by a JSONPath, as kubectl does. Objects of each type are sorted separately, as in '.metadata.creationTimestamp'.")
+		"Sort by a JSONPath such as '.metadata.creationTimestamp', as kubectl does. Objects of each type are sorted separately.")
 	cmd.Flags().BoolVar(&o.ignoreNotFound, "ignore-not-found", false,
-		"Succeed silently without the object. Also prints no message if there are no objects at all.")
+		"Succeed silently if a named object, or any object, does not exist.")
 	return cmd
 }
 

@@ -87,7 +87,7 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 	set.BoolVar(&o.count, "count", false, "Print only the number of objects.")
 	set.BoolVar(&o.keysOnly, "keys-only", false, "Print only namespace/name.")
 	set.StringVar(&o.valuesIndex, "values", "",
-		"Print the values of this index. Null is <none>. With counts, use --group-by.")
+		"Print the values of this index. Null is <none>. For counts, use --group-by.")
 	set.StringArrayVar(&o.groupBy, "group-by", nil,
 		"Group by an index or path, and count each group. The largest groups come first. Separate several indexes or paths by commas. The output is a table, json or csv, as for --compute and --count. May be repeated.")
 	set.StringArrayVar(&o.compute, "compute", nil,

@@ -251,7 +251,7 @@ func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.
 		return nil, nil, err
 	}
 	if o.explain && (o.NamespaceFor(server.Resource) != "" || o.InformerOptions().LabelSelector != nil) {
-		return nil, nil, errors.New("its plans count all cached objects")
+		return nil, nil, errors.New("its plans ignore the namespace and the selector")
 	}
 	if err := o.beginPage(ctx); err != nil {
 		return nil, nil, err

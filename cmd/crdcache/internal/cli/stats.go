@@ -73,7 +73,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 
 func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 	if o.limitObjects < 0 || o.limitObjects > maxLimitObjects {
-		return session.Usagef("--limit is %d: it must be 0, for the cached objects, or up to %d",
+		return session.Usagef("--limit is %d: give 0 for the cached objects, or at most %d",
 			o.limitObjects, maxLimitObjects)
 	}
 	if o.top < 0 {

@@ -89,7 +89,7 @@ func newCustomColumnsPrinter(headers, paths []string, w io.Writer,
 func completePath(text string) (string, error) {
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	if strings.ContainsAny(inner, "{}") || strings.HasPrefix(text, "{") != strings.HasSuffix(text, "}") {
-		return "", fmt.Errorf("%q is not one path: write it as .metadata.name", text)
+		return "", fmt.Errorf("%q is not one path: write, for example, .metadata.name", text)
 	}
 	if text == "" {
 		return "", nil

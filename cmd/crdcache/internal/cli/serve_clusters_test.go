@@ -86,7 +86,7 @@ func TestServeClusters(t *testing.T) {
 		}
 	}
 	if n := strings.Count(string(metrics), "# TYPE gizmos gauge"); n != 1 {
-		t.Errorf("the family has %d headers, want 1", n)
+		t.Errorf("the metric gizmos has %d headers, want 1", n)
 	}
 	crdcache(t, "serve", "stop", "--context", "b/eu", kubeconfig)
 	if code := <-exitCode; code != cli.ExitOK {

@@ -76,7 +76,7 @@ func TestServeAnswersCommands(t *testing.T) {
 			r.out = syncDuration.ReplaceAllString(r.out, "$1")
 		}
 		if got != want {
-			t.Errorf("%q: %+v, without a server %+v", args, got, want)
+			t.Errorf("%q with the cache server: %+v, want the same as without it: %+v", args, got, want)
 		}
 		if !strings.Contains(verbose.errOut, "is read from the cache server") || verbose.out != want.out {
 			t.Errorf("%q with -v: %+v, want the cluster's output and a note about the cache server", args,
@@ -134,14 +134,14 @@ func TestServeAnswersBuiltinTables(t *testing.T) {
 	}
 	for i, tt := range tests { // without a cache server, the commands leave watches open
 		if want := crdcache(t, command(append(tt.args, "--cache", "none")...)...); results[i] != want {
-			t.Errorf("%q: %+v, without a server %+v", tt.args, results[i], want)
+			t.Errorf("%q with the cache server: %+v, want the same as without it: %+v", tt.args, results[i], want)
 		}
 	}
 	// The tests below are for users who can list but not get.
 	server.AddFaults(apitest.Fault{Path: "/api/v1/namespaces/db/configmaps/a", Status: http.StatusForbidden})
 	args := command("-n", "db")
 	if want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...); got != want {
-		t.Errorf("%+v, without a server %+v", got, want)
+		t.Errorf("query with the cache server: %+v, want the same as without it: %+v", got, want)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestServerThatIsSuspended(t *testing.T) {
 	r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL)
 	r.expect(t, cli.ExitOK, "4\n")
 	if !strings.Contains(r.errOut, "reading from the cluster: the cache server did not respond") {
-		t.Errorf("dump with a suspended server: %+v, want objects from the cluster", r)
+		t.Errorf("query with a suspended server: %+v, want objects from the cluster", r)
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "is it suspended?") {

@@ -76,7 +76,7 @@ gizmos{color="red"} 2
 		t.Errorf("metrics (-want +got):\n%s\n%s", diff, own)
 	}
 	if status, text := get("evil.example:80"); status != http.StatusForbidden {
-		t.Errorf("a request for another host returned %d: %s", status, text)
+		t.Errorf("a request for another host = %d, want 403: %s", status, text)
 	}
 	for _, tt := range []struct{ config, address, message string }{
 		{metricsConfig, "0.0.0.0:0", "use a loopback address and a port"},

@@ -35,7 +35,7 @@ func shortRuntimeDir(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
 
-// startServe runs crdcache serve until the test ends. ended receives its exit code.
+// startServe runs crdcache serve until the test ends. exitCode receives its exit code.
 func startServe(t *testing.T, errOut io.Writer, args ...string) (exitCode <-chan int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -138,7 +138,7 @@ func TestServeAnswersQueries(t *testing.T) {
 		t.Errorf("serve stop: %+v, want that the server has ended", r)
 	}
 	if code := <-stopped; code != cli.ExitOK {
-		t.Errorf("the stopped server ended with exit code %d", code)
+		t.Errorf("the stopped server ended with exit code %d, want 0", code)
 	}
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitFailed ||
 		!strings.Contains(r.errOut, "no cache server runs") {
@@ -185,9 +185,9 @@ func TestServeShowsNumbers(t *testing.T) {
 	}
 }
 
-// TestServeWarnsOfMisfits verifies that a warning about misspelled fields is printed, with and without the
-// cache server.
-func TestServeWarnsOfMisfits(t *testing.T) {
+// TestServeWarnsOfMisspelledFields verifies that a warning about misspelled fields is printed, with and
+// without the cache server.
+func TestServeWarnsOfMisspelledFields(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newTenantServer(t, false)
 	startServe(t, io.Discard, "rooms", "-s", server.URL)
@@ -196,7 +196,7 @@ func TestServeWarnsOfMisfits(t *testing.T) {
 		".spec.onwer", "-s", server.URL}
 	want, got := crdcache(t, append(args, "--cache", "none")...), crdcache(t, args...)
 	if got != want || strings.Count(got.errOut, "did you mean") != 2 {
-		t.Errorf("%+v, without a server %+v", got, want)
+		t.Errorf("query with the cache server: %+v, want the same as without it and two warnings: %+v", got, want)
 	}
 }
 
@@ -219,7 +219,7 @@ func TestServeOutOfContact(t *testing.T) {
 		if r := crdcache(t, "query", "gz", "-A", "--count", "-v", "--timeout", "1s", "-s",
 			server.URL); r.code != cli.ExitOK {
 			if !strings.Contains(r.errOut, "(Unreachable)") {
-				t.Errorf("dump without contact: %+v, want the reason Unreachable", r)
+				t.Errorf("query without contact: %+v, want the reason Unreachable", r)
 			}
 			break
 		}
@@ -237,7 +237,7 @@ func TestNamespaceWithoutName(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.snapshot")
 	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s",
 		server.URL); r.code != cli.ExitOK {
-		t.Errorf("snapshot save with an empty namespace: %+v", r)
+		t.Errorf("snapshot save with an empty namespace: %+v, want exit code 0", r)
 	}
 	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, cli.ExitOK, "4\n")
 	startServe(t, io.Discard, "gz", "--namespace", "", "-s", server.URL)
@@ -271,9 +271,9 @@ func TestServeReportsForbiddenTypes(t *testing.T) {
 	<-stopped
 }
 
-// TestServeFollowsTypes verifies that serve caches the types that match a pattern, even if there are none at
-// the start.
-func TestServeFollowsTypes(t *testing.T) {
+// TestServeCachesLaterTypes verifies that serve caches the types that match a pattern, even if there are none
+// at the start.
+func TestServeCachesLaterTypes(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
 	var stderr bytes.Buffer

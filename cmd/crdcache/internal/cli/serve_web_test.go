@@ -200,7 +200,7 @@ func TestServeWeb(t *testing.T) {
 		t.Errorf("serve stop: %+v, want exit code %d", r, cli.ExitOK)
 	}
 	if code := <-stopped; code != cli.ExitOK {
-		t.Errorf("the stopped server ended with exit code %d", code)
+		t.Errorf("the stopped server ended with exit code %d, want 0", code)
 	}
 	if response, err := b.client.Get("http://" + b.baseURL.Host + "/"); err == nil {
 		response.Body.Close()

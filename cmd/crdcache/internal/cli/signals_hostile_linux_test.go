@@ -49,7 +49,7 @@ func TestHostileWatchOnTerminal(t *testing.T) {
 		got := <-code
 		output := terminal.Close()
 		if _, err := renderScreen(output, 40); err != nil || got != cli.ExitInterrupted {
-			t.Errorf("%s: exit code %d, %v", format, got, err)
+			t.Errorf("%s: exit code %d, want %d; the screen: %v", format, got, cli.ExitInterrupted, err)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 type process struct {
 	*exec.Cmd
 	errOut bytes.Buffer
-	stdout *os.File // read end; nil until pipe
+	stdout *os.File // read end of the pipe; nil until pipeStdout
 }
 
 func newProcess(t *testing.T, args ...string) *process {
@@ -197,7 +197,7 @@ func TestSecondSignal(t *testing.T) {
 		select {
 		case code := <-ended:
 			if code != 128+int(syscall.SIGINT) || p.ProcessState.Exited() || p.errOut.Len() > 0 {
-				t.Errorf("%v, stderr %q", p.ProcessState, p.errOut.String())
+				t.Errorf("the program ended with %v, stderr %q, want SIGINT", p.ProcessState, p.errOut.String())
 			}
 			return
 		case <-ticker.C: // the first signal may have been too early
@@ -225,7 +225,7 @@ func TestClosedPipe(t *testing.T) {
 			p.firstLine(t)
 			_ = p.stdout.Close()
 			if code := p.exitCode(); code != 128+int(syscall.SIGPIPE) || p.errOut.Len() > 0 {
-				t.Errorf("exit code %d, stderr %q", code, p.errOut.String())
+				t.Errorf("exit code %d, stderr %q, want SIGPIPE and no stderr", code, p.errOut.String())
 			}
 		})
 	}

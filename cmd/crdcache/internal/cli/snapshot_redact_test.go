@@ -56,7 +56,7 @@ func TestRedactEvents(t *testing.T) {
 					named.paths, got, err)
 			}
 			if r.canSaveRows(gr) {
-				t.Errorf("keepsRows(%s) = true for a redacted type", gr)
+				t.Errorf("canSaveRows(%s) = true for a redacted type, want false", gr)
 			}
 		}
 	}

@@ -163,7 +163,7 @@ func TestRefused(t *testing.T) {
 			}
 			if missing := file.Objects(gizmos).Type().Missing; missing == nil ||
 				missing.Message != tt.want || missing.Code != http.StatusForbidden {
-				t.Errorf("the recorded error is %+v", missing)
+				t.Errorf("the recorded error is %+v, want the code 403 and %q", missing, tt.want)
 			}
 			if other := file.Objects(crd.GVR.GroupResource()).Type(); other.Missing != nil {
 				t.Errorf("another type is missing: %+v", other)

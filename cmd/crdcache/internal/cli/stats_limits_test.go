@@ -90,13 +90,14 @@ func TestLimits(t *testing.T) {
 			if want := max(n, 6); l.Objects != want || l.Budget < size*want || l.GoMemoryLimit < l.Budget ||
 				l.ContainerLimit < l.GoMemoryLimit*11/10 || l.Budget < before.Budget ||
 				l.ContainerLimit < before.ContainerLimit {
-				t.Errorf("%s: for %d objects of %d bytes: %+v after %+v", storage, want, size, l, before)
+				t.Errorf("%s: the limits for %d objects of %d bytes are %+v, want consistent ones above %+v", storage,
+					want, size, l, before)
 			}
 			before = l
 		}
 	}
 	if _, l := recommendedLimits(t, server); l != (limits{}) {
-		t.Errorf("without --limit: %+v", l)
+		t.Errorf("the limits without --limit are %+v, want none", l)
 	}
 	for _, test := range []struct {
 		args []string

@@ -86,12 +86,12 @@ func TestSuggestReferences(t *testing.T) {
 	for name, source := range map[string][]string{"files": {"--crds", file}, "cluster": {"-s", server.URL}} {
 		r := crdcache(t, append([]string{"suggest", "vaults"}, source...)...)
 		if r.code != cli.ExitOK || !strings.HasSuffix(trimSpaces(r.out), trimSpaces(references)) {
-			t.Errorf("%s: exit code %d, stdout\n%s", name, r.code, r.out)
+			t.Errorf("%s: exit code %d, stdout\n%swant the end\n%s", name, r.code, r.out, references)
 		}
 		want := "warning: vaults.vault.io: no reference for .spec.caSecretRef, because the schema does not define the namespace of " +
 			"the Secret; add one with namespace: NAME\n"
 		if r.errOut != want {
-			t.Errorf("%s: stderr is %q", name, r.errOut)
+			t.Errorf("%s: stderr is %q, want %q", name, r.errOut, want)
 		}
 		if v := crdcache(t, "validate", writeTempFile(t, "s.yaml", r.out), "--crds", file); v.code != cli.ExitOK {
 			t.Errorf("%s: the suggested config is invalid:\n%s", name, v.errOut)

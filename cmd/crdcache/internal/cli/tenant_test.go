@@ -44,7 +44,7 @@ const roomDocument = `{"openapi":"3.0.0","components":{"schemas":{
 	"x-kubernetes-group-version-kind":[{"group":"example.com","kind":"Room","version":"v1"}],
 	"x-kubernetes-selectable-fields":[{"fieldPath":"spec.owner"}]}}}}`
 
-// newTenantServer serves rooms to a user with or without permission to read their CRD.
+// newTenantServer serves rooms. If isRestricted is set, it denies requests for their CRD.
 func newTenantServer(t *testing.T, isRestricted bool) *httptest.Server {
 	t.Helper()
 	return newGuardedServer(t, func(r *http.Request) bool {

@@ -109,7 +109,7 @@ func TestDumbTerminal(t *testing.T) {
 		if output := terminal.Close(); code != cli.ExitNotSynced ||
 			strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) ||
 			strings.Contains(output, "0 objects") {
-			t.Errorf("TERM=%q: exit code %d, %q", kind, code, output)
+			t.Errorf("TERM=%q: exit code %d, the terminal got %q, want no control sequences", kind, code, output)
 		}
 	}
 }

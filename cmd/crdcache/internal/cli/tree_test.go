@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// createOwned creates an object with a condition and existing owners.
+// createOwned creates an object with a condition Ready and with owners, which must exist.
 func createOwned(t *testing.T, server *apitest.Server, u *unstructured.Unstructured, readyStatus string,
 	owners ...string) {
 	t.Helper()

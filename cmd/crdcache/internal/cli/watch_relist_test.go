@@ -220,7 +220,7 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	expect := func(from *bufio.Reader, want string) {
 		t.Helper()
 		if line, err := from.ReadString('\n'); err != nil || !strings.HasPrefix(line, want) {
-			t.Fatalf("got %q, %v, want %q", line, err, want)
+			t.Fatalf("the next line = %q, %v, want %q", line, err, want)
 		}
 	}
 	expect(lines, "gizmo.example.com/a\n")
@@ -239,8 +239,8 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 	server.CloseClientConnections()
 }
 
-// TestFollowInterrupted checks that an interrupt ends following commands in every phase, with one message.
-func TestFollowInterrupted(t *testing.T) {
+// TestWatchInterrupted checks that an interrupt ends a watching command in every phase, with one message.
+func TestWatchInterrupted(t *testing.T) {
 	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
 		for _, args := range [][]string{{"watch"}, {"dump", "-w"}} {
 			t.Run(args[0]+" "+name, func(t *testing.T) {

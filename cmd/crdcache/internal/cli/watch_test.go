@@ -160,7 +160,8 @@ func TestWatchQuery(t *testing.T) {
 	w.interrupt()
 }
 
-// TestWatchQueryDiff verifies that the differences are printed that made an object enter or leave a query.
+// TestWatchQueryDiff verifies that --diff prints the changes because of which an object begins or ceases to
+// match a query.
 func TestWatchQueryDiff(t *testing.T) {
 	server := newIndexedServer(t)
 	w := watchGizmos(t, "gz", "-n", "db", "--where", "@.spec.size > 50", "--diff", "-s", server.URL)

@@ -74,7 +74,7 @@ func openSource(t testing.TB, options Options) *Source {
 	return s
 }
 
-// problemsOf returns all problems, with paths relative to dir and warnings marked.
+// problemsOf returns the texts of all problems, with paths relative to dir and a prefix for warnings.
 func problemsOf(s *Source, dir string) []string { return describe(s.Problems(), dir) }
 
 func describe(problems []*manifest.Problem, dir string) []string {

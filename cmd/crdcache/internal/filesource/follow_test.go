@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// followFixture is a factory whose server is a Source that follows files.
+// followFixture is an informer of widgets. Its API server is a Source that applies changes of files.
 type followFixture struct {
 	dir      string
 	source   *Source

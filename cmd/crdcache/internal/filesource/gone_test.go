@@ -37,7 +37,7 @@ func TestDeletedFile(t *testing.T) {
 		return nil
 	})
 	if err != nil || !slices.Equal(names, []string{"widgets.example.com", "d"}) {
-		t.Errorf("ReadFiles() = %v with the objects %q", err, names)
+		t.Errorf("ReadFiles() = %v with the objects %q, want the CRD and d", err, names)
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"),
 		filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {
@@ -61,6 +61,6 @@ func TestProblemsOfLatestRead(t *testing.T) {
 	}
 	writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "blue"))
 	if err := s.Refresh(t.Context()); err != nil || s.Err() != nil {
-		t.Errorf("after the correction: Refresh() = %v, Err() = %v", err, s.Err())
+		t.Errorf("after the correction: Refresh() = %v, Err() = %v, want no errors", err, s.Err())
 	}
 }

@@ -55,7 +55,7 @@ func TestManyProblems(t *testing.T) {
 		t.Errorf("the last problem is %q, want %q", got, want)
 	}
 	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != len(problems) {
-		t.Errorf("Refresh() without changes = %v with %d problems", err, len(s.Problems()))
+		t.Errorf("Refresh() without changes = %v with %d problems, want %d", err, len(s.Problems()), len(problems))
 	}
 }
 
@@ -93,7 +93,7 @@ func TestInvalidIdentity(t *testing.T) {
 	} {
 		s := openSource(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
 		if err := s.Err(); err == nil || err.Error() != "stdin:1: document 1: "+want {
-			t.Errorf("%s: %v, want %q", text, err, want)
+			t.Errorf("%s: the error is %v, want %q", text, err, want)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// TestJSONLines limits the memory for many lines, and verifies that problems are reported with line numbers.
+// TestJSONLines verifies that many lines need little memory, and that a problem has its line number.
 func TestJSONLines(t *testing.T) {
 	const count = 20_000
 	var text strings.Builder

@@ -71,12 +71,12 @@ func TestReadSnapshot(t *testing.T) {
 	}
 	if names, err = read(func(t snapshot.Type) bool { return t.Resource == "gizmos" },
 		intact); !slices.Equal(names, content) || err != nil {
-		t.Errorf("reading gizmos = %q, %v", names, err)
+		t.Errorf("reading gizmos = %q, %v, want %q", names, err, content)
 	}
 	enough := errors.New("enough")
 	if names, err = read(nil, func(*unstructured.Unstructured) error { return enough }); len(names) != 1 ||
 		!errors.Is(err, enough) {
-		t.Errorf("reading with a failing callback = %q, %v", names, err)
+		t.Errorf("reading with a failing callback = %q, %v, want the callback's error after one object", names, err)
 	}
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)

@@ -51,31 +51,31 @@ func TestRefresh(t *testing.T) {
 			write("b.yaml", widget("b", "blue")+"---\n"+strings.Replace(widget("c", "pink"), "namespace: web",
 				"namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},
 			[]string{"b.yaml:6: document 2: Widget web/c: metadata: cannot restore map from int64"}, false},
-		{"it is emptied, to be written", write("b.yaml", ""), []string{"web/b blue", "web/c pink",
+		{"the file is empty, as before a write", write("b.yaml", ""), []string{"web/b blue", "web/c pink",
 			"web/d green"},
 			[]string{
 				"warning: b.yaml: the file is empty: its previous objects are kept until it has content or is deleted"}, false},
-		{"it is mended", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil,
+		{"the file has content again", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil,
 			false},
-		{"twice, in a later file", write("x.yaml", widget("b", "gold")),
+		{"the same object in a later file", write("x.yaml", widget("b", "gold")),
 			[]string{"web/b gold",
 				"web/d green"},
 			[]string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one is used"},
 			false},
-		{"the earlier one changes", write("b.yaml", widget("b", "sky")),
+		{"the object in the earlier file changes", write("b.yaml", widget("b", "sky")),
 			[]string{"web/b gold",
 				"web/d green"},
 			[]string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one is used"},
 			false},
-		{"the later one goes", removeFile("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
-		{"a directory goes", removeFile("new"), []string{"web/b sky"}, nil, false},
-		{"the definition goes", removeFile("a.yaml"), []string{"web/b sky"},
+		{"the later file is deleted", removeFile("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
+		{"a directory is deleted", removeFile("new"), []string{"web/b sky"}, nil, false},
+		{"the definition is deleted", removeFile("a.yaml"), []string{"web/b sky"},
 			[]string{
 				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
-		{"one comes that is wrong", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.",
+		{"a definition with a wrong name", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.",
 			1)), []string{"web/b sky"}, []string{
 			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`}, false},
-		{"it comes back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
+		{"the definition is restored", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
 		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
 			[]string{}, []string{
 				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
@@ -83,15 +83,15 @@ func TestRefresh(t *testing.T) {
 		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
 			[]string{}, []string{
 				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
-		{"and no definition", removeFile("a.yaml"), []string{"web/b sky"},
+		{"the definition is deleted again", removeFile("a.yaml"), []string{"web/b sky"},
 			[]string{
 				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
 		{"a definition without the version",
 			write("a.yaml", strings.Replace(widgetCRD, "name: v1,", "name: v2,", 1)), nil, []string{
 				`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},
-		{"with it", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,",
+		{"a definition with the version", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,",
 			"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
-		{"everything goes", func() { removeFile("a.yaml")(); removeFile("b.yaml")() }, nil, nil, false},
+		{"all files are deleted", func() { removeFile("a.yaml")(); removeFile("b.yaml")() }, nil, nil, false},
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {

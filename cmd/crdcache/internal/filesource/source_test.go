@@ -123,13 +123,13 @@ func TestPaths(t *testing.T) {
 		t.Errorf("%d problems (-want +got):\n%s", reported, diff)
 	}
 	if _, err := Open(t.Context(), Options{}); err == nil {
-		t.Error("want an error without paths")
+		t.Error("Open() without paths succeeded, want an error")
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{dir + "/none"}}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open() of a missing path = %v, want fs.ErrNotExist", err)
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{manifest.Stdin}}); err == nil {
-		t.Error("want an error without standard input")
+		t.Error("Open() of standard input without a reader succeeded, want an error")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -166,7 +166,7 @@ func TestKnownKinds(t *testing.T) {
 		}
 	}
 	if node := readObject(t, s, "/api/v1/nodes/n"); node.GetResourceVersion() != "77" || node.GetUID() != "u" {
-		t.Errorf("the node has another UID or resource version: %v", node.Object)
+		t.Errorf("the node is %v, want the UID u and the resource version 77", node.Object)
 	}
 	if pods := readObject(t, s, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"); len(
 		pods.Object["items"].([]any)) != 1 {
@@ -198,7 +198,7 @@ func TestKnownKindsTable(t *testing.T) {
 		plurals[gr], kinds[gk] = true, true
 		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr ||
 			typ.Namespaced != k.Has(naming.Namespaced) {
-			t.Errorf("knownType(%s) = %v %+v", gk, ok, typ)
+			t.Errorf("knownType(%s) = %+v, %v, want %s with the scope of the table", gk, typ, ok, gr)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/expression"
 )
 
-// failingExpression is an expression that costs too much.
+// failingExpression is an expression that fails on each object.
 type failingExpression struct{ expression.Expression }
 
 func (failingExpression) Eval(context.Context, map[string]any) (any, error) {
@@ -42,6 +42,6 @@ func TestFailedConditions(t *testing.T) {
 	}
 	last := got[len(got)-1]
 	if diff := cmp.Diff(want, got[:len(got)-1]); diff != "" || !strings.Contains(last, "further failures") {
-		t.Errorf("%s (-want +got):\n%s", last, diff)
+		t.Errorf("the last warning is %q, want one about further failures; the others (-want +got):\n%s", last, diff)
 	}
 }

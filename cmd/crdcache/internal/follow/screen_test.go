@@ -8,15 +8,15 @@ import (
 	"testing/synctest"
 )
 
-// blockingWriter is a writer that blocks until its data is received.
+// blockingWriter is a writer that sends its data and blocks until unblock is closed.
 type blockingWriter struct {
 	writing chan string
-	text    chan struct{}
+	unblock chan struct{}
 }
 
 func (s blockingWriter) Write(p []byte) (int, error) {
 	s.writing <- string(p)
-	<-s.text
+	<-s.unblock
 	return len(p), nil
 }
 
@@ -41,7 +41,7 @@ func TestScreenEnds(t *testing.T) {
 			t.Fatal("stopOutput returned in the middle of a line")
 		default:
 		}
-		close(out.text)
+		close(out.unblock)
 		<-ended
 		line()
 		if len(out.writing) > 0 {
@@ -61,7 +61,7 @@ func TestScreenGivesUp(t *testing.T) {
 		})
 		<-out.writing
 		s.stopOutput()
-		close(out.text)
+		close(out.unblock)
 	})
 }
 

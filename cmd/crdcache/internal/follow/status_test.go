@@ -81,16 +81,16 @@ func TestStatusReporterConditions(t *testing.T) {
 		return status.Condition{Type: of, Status: is, Message: "401"}
 	}
 	var out bytes.Buffer
-	teller := newStatusReporter(&out)
+	reporter := newStatusReporter(&out)
 	change := func(of status.ConditionType, before, after metav1.ConditionStatus) {
-		teller.conditionChanged(condition(of, before), condition(of, after))
+		reporter.conditionChanged(condition(of, before), condition(of, after))
 	}
 	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
 	change(status.ConditionReachable, none, no)
 	change(status.ConditionReachable, no, yes)
 	change(status.ConditionAuthenticated, none, yes)
 	change(status.ConditionAuthenticated, yes, no) // markSynced reports the condition with its reason
-	teller.markSynced()
+	reporter.markSynced()
 	change(status.ConditionReady, yes, no)
 	change(status.ConditionAuthenticated, none, no)
 	change(status.ConditionAuthenticated, no, yes)
@@ -109,9 +109,9 @@ func TestPrintLater(t *testing.T) {
 	for want, pause := range map[string]time.Duration{"": statusDelay - 1, "slow\n": statusDelay + 1} {
 		synctest.Test(t, func(t *testing.T) {
 			var out bytes.Buffer
-			soon := newStatusReporter(&out).printLater("slow")
+			cancel := newStatusReporter(&out).printLater("slow")
 			time.Sleep(pause) // on the virtual clock
-			soon()
+			cancel()
 			time.Sleep(2 * statusDelay)
 			synctest.Wait()
 			if out.String() != want {

@@ -95,14 +95,14 @@ func newExecPlugin(t *testing.T, host, name string) (config *rest.Config, setSta
 // TestIdentityOfPrograms verifies that the identity depends on the account of the exec plugin. It depends
 // neither on the environment nor on renewed credentials.
 func TestIdentityOfPrograms(t *testing.T) {
-	reviewed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, _, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "-")
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w,
 			`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview","status":{"userInfo":{"username":"`+user+`"}}}`)
 	}))
-	defer reviewed.Close()
+	defer server.Close()
 	jwt := func(claims string) string {
 		return `"token":"x.` + base64.RawURLEncoding.EncodeToString([]byte(claims)) + `.y"`
 	}
@@ -116,16 +116,16 @@ func TestIdentityOfPrograms(t *testing.T) {
 			jwt(`{"iss":"i","sub":"reader","groups":["a"],"jti":"x"}`),
 			jwt(`{"iss":"i","sub":"reader","groups":["b"]}`),
 		},
-		"opaque token": {reviewed.URL, `"token":"reader-1"`, `"token":"reader-2"`,
+		"opaque token": {server.URL, `"token":"reader-1"`, `"token":"reader-2"`,
 			`"token":"admin-1"`},
 		"opaque token of an unreachable server": {"https://127.0.0.1:1", `"token":"a"`, `"token":"a"`,
 			`"token":"b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, returns := newExecPlugin(t, test.host, "credentials")
+			config, setStatus := newExecPlugin(t, test.host, "credentials")
 			identify := func(status string) string {
 				t.Helper()
-				returns(status)
+				setStatus(status)
 				id, known, err := Identity(t.Context(), config)
 				if err != nil || known == strings.Contains(name, "unreachable") {
 					t.Fatalf("Identity() = %v, %v; the account is known unless the server is unreachable", known, err)
@@ -142,15 +142,15 @@ func TestIdentityOfPrograms(t *testing.T) {
 			}
 		})
 	}
-	config, returns := newExecPlugin(t, "https://a", "failing")
-	returns(`"token":""`)
+	config, setStatus := newExecPlugin(t, "https://a", "failing")
+	setStatus(`"token":""`)
 	if id, _, err := Identity(t.Context(), config); err == nil {
 		t.Errorf("Identity() of a plugin without credentials = %s, want an error", id)
 	}
 }
 
-// TestSocketDirsOfOthersAreNotTrusted verifies that a socket folder that another user could have created is
-// an error.
+// TestSocketDirsOfOthersAreNotTrusted verifies that a client refuses a socket that another user could have
+// created.
 func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 	for name, makeUntrusted := range map[string]func(t *testing.T, p SocketDir) error{
 		"folder is open": func(_ *testing.T, p SocketDir) error { return os.Chmod(p.Dir, 0o755) },

@@ -68,7 +68,7 @@ func TestPageEndsWithServer(t *testing.T) {
 	}
 	answer, err := http.Get(link)
 	if err != nil || answer.StatusCode != http.StatusNotFound {
-		t.Fatalf("GET of the page = %v, %v", answer, err)
+		t.Fatalf("GET of the page = %v, %v, want 404 from its handler", answer, err)
 	}
 	answer.Body.Close()
 	if _, err := client.Stop(t.Context()); err != nil {

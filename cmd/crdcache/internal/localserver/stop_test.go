@@ -68,7 +68,7 @@ func TestStop(t *testing.T) {
 	options.OnStopped = func() { ended.Store(true) }
 	client, done = start(options)
 	if info, err := client.Stop(t.Context()); err != nil || info.PID != 7 || !ended.Load() {
-		t.Errorf("Stop() = %+v, %v; Options.End was called: %v", info, err, ended.Load())
+		t.Errorf("Stop() = %+v, %v; OnStopped was called: %v, want true", info, err, ended.Load())
 	}
 	options.OnStopped = nil
 	next, again := start(options) // starts before the test waits for the first server

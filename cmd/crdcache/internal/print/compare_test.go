@@ -70,9 +70,9 @@ func TestDiffText(t *testing.T) {
 		before, after any
 		want          []string
 	}{
-		"an element is gone from the beginning": {[]any{"a", "b", "c"}, []any{"b", "c"},
+		"the first element is removed": {[]any{"a", "b", "c"}, []any{"b", "c"},
 			[]string{`  - .x[0]: "a"`}},
-		"an element comes in between": {[]any{"a", "c"}, []any{"a", "b", "c"},
+		"an element is inserted": {[]any{"a", "c"}, []any{"a", "b", "c"},
 			[]string{`  + .x[1]: "b"`}},
 		"elements change around one that stays": {[]any{"a", "b", "c"}, []any{"x", "b", "y", "z"},
 			[]string{`  ~ .x[0]: "a" → "x"`, `  ~ .x[2]: "c" → "y"`, `  + .x[3]: "z"`}},
@@ -90,14 +90,14 @@ func TestDiffText(t *testing.T) {
 			"# ports\nhttp: 80\nhttps: 443\nname: a\n", "# ports\nhttp: 8080\nhttps: 443\nname: a\nlog: b\n",
 			[]string{"  ~ .x:", "      @ line 2", "      - http: 80", "      + http: 8080", "      @ line 5",
 				"      + log: b"}},
-		"a large value comes": {
+		"a large value is added": {
 			[]any{}, []any{condition("Ready")},
 			[]string{"  + .x[type=Ready]:", `      lastTransitionTime: "2026-01-01T00:00:00Z"`,
 				`      message: "the certificate is up to date and has not expired"`,
 				`      reason: "Ready"`, `      status: "True"`, `      type: "Ready"`}},
 		"a field of a condition": {[]any{condition("A")}, []any{condition("B")},
 			[]string{`  ~ .x[type=Ready].reason: "A" → "B"`}},
-		"a long text comes": {
+		"a long text is added": {
 			map[string]any{}, map[string]any{"k": long}, []string{`  + .x.k: "` + long[:98] + "…"}},
 	}
 	for name, tt := range tests {
@@ -118,7 +118,8 @@ func TestManyLines(t *testing.T) {
 		map[string]any{"x": strings.Repeat("b\n", 6000)}), false)
 	if got := diffLines(text); len(got) != 2+2*(maxValueLines+1) ||
 		got[len(got)-1] != "      + … and 5980 more lines" {
-		t.Errorf("the text has %d lines, of which the last is %q", len(got), got[len(got)-1])
+		t.Errorf("the text has %d lines, of which the last is %q, want the number of omitted lines", len(got),
+			got[len(got)-1])
 	}
 }
 

@@ -46,12 +46,12 @@ func FuzzParseFormat(f *testing.F) {
 		format, err := ParseFormat(text)
 		if err != nil {
 			if strings.TrimSpace(err.Error()) == "" || format != (Format{}) {
-				t.Errorf("%q: %+v, %q", text, format, err)
+				t.Errorf("ParseFormat(%q) = %+v, %q, want no format and an error with text", text, format, err)
 			}
 			return
 		}
 		if format.Name != text && format.Name+"="+format.Argument != text {
-			t.Errorf("ParseFormat(%q) = %+v", text, format)
+			t.Errorf("ParseFormat(%q) = %+v, want the name and the argument of the text", text, format)
 		}
 		if format.IsTable() {
 			return
@@ -59,7 +59,7 @@ func FuzzParseFormat(f *testing.F) {
 		var out bytes.Buffer
 		printer, err := NewPrinter(format, &out, List, false)
 		if err != nil {
-			t.Fatalf("ParseFormat(%q) succeeded, but New() = %v", text, err)
+			t.Fatalf("ParseFormat(%q) succeeded, but NewPrinter() = %v", text, err)
 		}
 		if err := printer.Print(NewObject(object)); err != nil && err.Error() == "" {
 			t.Errorf("%q: an error without text", text)

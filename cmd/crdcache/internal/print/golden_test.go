@@ -43,7 +43,7 @@ func compareWithKubectl(t *testing.T, format string, objects []*unstructured.Uns
 	}
 }
 
-// compareRawWithKubectl is compare for objects that are printed from JSON.
+// compareRawWithKubectl compares the output of decoded objects with the output of their JSON.
 func compareRawWithKubectl(t *testing.T, format string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var cached []*unstructured.Unstructured

@@ -26,7 +26,7 @@ func TestHangup(t *testing.T) {
 	}
 	select {
 	case <-hungUp:
-		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
+		t.Fatal("got the notification before the reader closed the pipe")
 	default:
 	}
 	r.Close()
@@ -59,6 +59,6 @@ func TestHangupQuits(t *testing.T) {
 	}
 	w.Close()
 	if awaitHangup(fd, waker) {
-		t.Error("awaitHangup() = true for a file")
+		t.Error("awaitHangup() = true for a file, want false")
 	}
 }

@@ -28,7 +28,7 @@ func TestUnicode(t *testing.T) {
 			t.Errorf("%+v: SupportsUnicode() = %v, want %v", tt, got, tt.want)
 		}
 		if end := Ellipsis(); tt.want == (utf8.RuneCountInString(end) == len(end)) {
-			t.Errorf("%+v: Ellipsis() = %q", tt, end)
+			t.Errorf("%+v: Ellipsis() = %q, want … if Unicode is supported, otherwise ...", tt, end)
 		}
 	}
 }
@@ -50,7 +50,7 @@ func TestTruncate(t *testing.T) {
 		for locale, want := range map[string]string{"C": tt.ascii, "C.UTF-8": tt.unicode} {
 			t.Setenv("LC_ALL", locale)
 			if got := Truncate(tt.text, tt.most); got != want {
-				t.Errorf("%s: Cut(%q, %d) = %q, want %q", locale, tt.text, tt.most, got, want)
+				t.Errorf("%s: Truncate(%q, %d) = %q, want %q", locale, tt.text, tt.most, got, want)
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func TestPrintable(t *testing.T) {
 	} {
 		t.Setenv("LC_ALL", locale)
 		if got := Printable(hostile); got != want {
-			t.Errorf("%s: got %q, want %q", locale, got, want)
+			t.Errorf("%s: Printable() = %q, want %q", locale, got, want)
 		}
 	}
 }

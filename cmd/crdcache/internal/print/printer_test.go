@@ -177,7 +177,7 @@ func TestWriteErrors(t *testing.T) {
 			for ; room < enough && slices.Contains(print(room), true); room++ {
 			}
 			if room == 0 || room == enough {
-				t.Errorf("the output needs %d successful writes, which leaves no failure to test", room)
+				t.Errorf("the output needs %d writes, want some, and less than %d", room, enough)
 			}
 			for fewer := range room {
 				if !slices.Contains(print(fewer), true) {
@@ -215,6 +215,6 @@ func TestCSVOfTypes(t *testing.T) {
 	}
 	const want = "KIND,NAMESPACE,NAME,A,B,C,B\nOne,n,x,A,B,,\nTwo,n,x,,B,C,B\n"
 	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", &out, want)
+		t.Errorf("printed\n%swant\n%s", &out, want)
 	}
 }

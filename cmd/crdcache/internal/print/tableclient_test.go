@@ -60,9 +60,9 @@ func newTableClient(t *testing.T, list, events string) (*TableClient, *[]*http.R
 
 // TestPrintedList verifies that objects are returned with their rows in the server's order.
 func TestPrintedList(t *testing.T) {
-	tableBody, requests := newTableClient(t, tableJSON(columnsJSON, rowJSON("z", `["z",3]`), rowJSON("a",
+	printed, requests := newTableClient(t, tableJSON(columnsJSON, rowJSON("z", `["z",3]`), rowJSON("a",
 		`["a\u0007",null]`)), "")
-	list, err := tableBody.Resource(pods).Namespace("web").List(t.Context(),
+	list, err := printed.Resource(pods).Namespace("web").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "a=b"})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestPrintedList(t *testing.T) {
 		RowIndex(&list.Items[0]) >= RowIndex(&list.Items[1]) {
 		t.Errorf("List = %v, want two objects in the order of the rows, z first, at version 7", list)
 	}
-	rows := tableBody.Rows(pods)
+	rows := printed.Rows(pods)
 	if definitions := rows.Definitions(); len(definitions) != 2 || definitions[1].Name != "Restarts" {
 		t.Errorf("Definitions = %v, want two columns, the second Restarts", definitions)
 	}

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// compareYAML compares with decoding and the library, and reports whether decoding was avoided.
+// compareYAML compares the YAML of an object in JSON with the YAML library's. It reports whether
+// appendYAMLItem wrote it without decoding the object.
 func compareYAML(t *testing.T, raw []byte) bool {
 	t.Helper()
 	var decoded map[string]any
@@ -75,7 +76,7 @@ func TestUsualYAMLItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !compareYAML(t, raw) {
-		t.Errorf("%s has to be decoded", raw)
+		t.Errorf("appendYAMLItem rejects the usual object %s", raw)
 	}
 }
 

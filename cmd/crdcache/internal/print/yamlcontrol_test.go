@@ -64,6 +64,6 @@ func TestYAMLLongKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprint(back["data"]); !strings.HasSuffix(got, ":1152921504606846976]") || len(got) < 2000 {
-		t.Errorf("the decoded object is %s", got)
+		t.Errorf("the decoded object is %s, want the long key with its exact number", got)
 	}
 }

@@ -29,6 +29,7 @@ users:
 - {name: bob, user: {username: bob, password: word, as: root, as-groups: [admins], as-uid: "7", as-user-extra: {scopes: [a]}}}
 `
 
+// comparableConfig returns the text of a config, or of the error.
 func comparableConfig(t *testing.T, config *rest.Config, err error, loader clientcmd.ClientConfig) string {
 	t.Helper()
 	if err != nil {
@@ -119,7 +120,7 @@ func TestProxyURL(t *testing.T) {
 	}
 	proxy, err := config.Proxy(httptest.NewRequest("GET", "https://a.example", nil))
 	if err != nil || proxy.String() != "http://p.example" {
-		t.Errorf("the proxy is %v (%v)", proxy, err)
+		t.Errorf("the proxy is %v (%v), want http://p.example", proxy, err)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestAnswerIsPrinted(t *testing.T) {
 	text, err := printAnswer(t, t.Context(), strings.NewReader(twoGizmos))
 	if err != nil || strings.Contains(text, "managedFields") || !strings.Contains(text, `"name": "b"`) ||
 		!strings.HasSuffix(text, "}\n") {
-		t.Errorf("printed %s, %v", text, err)
+		t.Errorf("printed %s, %v, want both gizmos without managed fields", text, err)
 	}
 }
 
@@ -68,13 +68,13 @@ func TestAnswerEndsEarly(t *testing.T) {
 			t.Errorf("%s: got the error %v, want %v", name, err, tt.want)
 		}
 		if !strings.Contains(text, `"name": "a"`) || strings.Contains(text, `"kind": "List"`) {
-			t.Errorf("%s: printed %s", name, text)
+			t.Errorf("%s: printed %s, want the gizmo a and no end of the list", name, text)
 		}
 	}
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := printAnswer(t, interrupted, strings.NewReader(twoGizmos)); !errors.Is(err,
 		context.Canceled) {
-		t.Errorf("interrupted: %v", err)
+		t.Errorf("interrupted: got the error %v, want context.Canceled", err)
 	}
 }

@@ -26,7 +26,7 @@ func TestTraffic(t *testing.T) {
 	}
 	defer response.Body.Close()
 	if got, err := io.ReadAll(response.Body); err != nil || string(got) != body {
-		t.Errorf("received %q, %v", got, err)
+		t.Errorf("received %q, %v, want %q", got, err, body)
 	}
 	if n := counted.received.Load(); n != int64(len(body)) {
 		t.Errorf("counted %d bytes, want %d", n, len(body))

@@ -28,7 +28,7 @@ type Cache struct {
 	mapper   meta.RESTMapper
 	settings settings // mu guards byKind
 	options  Options
-	// failOnMissing: reads do not start informers.
+	// failOnMissing is true if reads do not start informers.
 	failOnMissing bool
 
 	factory *dynamicinformer.Factory

@@ -143,8 +143,8 @@ type handlerWithReason struct {
 	reason string
 }
 
-// DecodesBecause implements an interface of the engine.
+// DecodesBecause implements informer.Decoding.
 func (h handlerWithReason) DecodesBecause() string { return h.reason }
 
-// Unwrap implements an interface of the engine.
+// Unwrap implements informer.Wrapper.
 func (h handlerWithReason) Unwrap() toolscache.ResourceEventHandler { return h.ResourceEventHandler }

@@ -146,12 +146,12 @@ type reducedItem struct {
 	keptFields string
 }
 
-// MarkReduced implements an interface of the engine.
+// MarkReduced implements informer.Marking.
 func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
 	return reducedItem{stored, keptFields}
 }
 
-// MarkReduced implements an interface of the engine, for handlers of unstructured objects.
+// MarkReduced implements informer.Marking, for handlers of unstructured objects.
 func (h handlerWithReason) MarkReduced(object any, keptFields string) any {
 	if object, ok := object.(client.Object); ok {
 		return markedCopy(object, keptFields)

@@ -100,7 +100,7 @@ type syncCheckers struct {
 
 	mu             sync.Mutex
 	lastConditions []waitCondition
-	done           chan struct{} // of last
+	done           chan struct{} // of lastConditions
 }
 
 // waitCondition is a condition to wait for. ended aborts the wait; replaced is closed when there is another

@@ -338,7 +338,7 @@ func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 	return false
 }
 
-// close releases the informers
+// close releases the informers.
 func (r *resource) close() {
 	r.changeMu.Lock()
 	defer r.changeMu.Unlock()

@@ -35,7 +35,7 @@ type settings struct {
 // typeSettings are TypeSettings with all defaults filled in.
 type typeSettings struct {
 	// namespaces has the settings by namespace; cache.AllNamespaces has the settings of all other namespaces.
-	// Empty if one watch follows all of them.
+	// Empty if one watch reads all of them.
 	namespaces map[string]cache.Config
 	// allNamespaces has the settings of a watch on all namespaces.
 	allNamespaces cache.Config

@@ -43,7 +43,7 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 	return s, err
 }
 
-// run follows the server until ctx ends.
+// run tracks the types of the server until ctx ends.
 func (s *typeSource) run(ctx context.Context) { _ = s.tracker.Run(ctx) } // it fails only if called twice
 
 // add adds a type that the RESTMapper has found.

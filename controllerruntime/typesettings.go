@@ -67,7 +67,8 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk, err)
+		return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk,
+			err)
 	}
 	return nil
 }
@@ -92,7 +93,8 @@ func (c *Cache) resourcesWithout(ctx context.Context, gvk schema.GroupVersionKin
 	}
 }
 
-// resourcesOnceWithout is resourcesWithout, or returns a channel to wait for.
+// resourcesOnceWithout returns the result of resourcesWithout. While a form of the type is being created, it
+// returns a channel that is closed afterwards.
 func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
 	settings *typeSettings) (resources []*resource, created <-chan struct{}) {
 	c.mu.Lock()

@@ -27,7 +27,7 @@ type writeLog struct {
 	kinds map[schema.GroupKind]*kindWrites
 }
 
-// kindWrites are the writes of the objects of one kind. writes.mu guards it.
+// kindWrites are the writes of the objects of one kind. writeLog.mu guards it.
 type kindWrites struct {
 	runningWrites map[*write]struct{}
 	// versions has the latest resource version of each object, and namespaces the latest one in each
@@ -44,7 +44,7 @@ type write struct {
 	key types.NamespacedName
 	// affectsUnknownObjects is set if the written objects are not known.
 	affectsUnknownObjects bool
-	// deletes, if not empty, is the UID of the object that the write deletes.
+	// deletes is true for a deletion. uid is the UID of the deleted object, or empty if it is not known.
 	deletes bool
 	uid     types.UID
 	// version is the resource version that the server has returned, or empty if it has returned none.
@@ -52,7 +52,7 @@ type write struct {
 	done    chan struct{} // closed when the write has ended
 	// waits wait until the cache of an informer that existed before the deletion shows it.
 	waits map[*dynamicinformer.Informer]func(context.Context) error
-	// cachedBy are the informers that have the write in their caches; guarded by writes.mu.
+	// cachedBy are the informers that have the write in their caches; guarded by writeLog.mu.
 	cachedBy []*dynamicinformer.Informer
 }
 

@@ -110,7 +110,7 @@ func (m *Member) observe(ctx context.Context, started <-chan struct{}) {
 		return
 	}
 	for ctx.Err() == nil {
-		if err := m.follow(ctx); err != nil {
+		if err := m.listAndWatch(ctx); err != nil {
 			m.mu.Lock()
 			m.mu.isListed = false
 			m.mu.Unlock()
@@ -132,9 +132,9 @@ func pause(ctx context.Context, period time.Duration) {
 	}
 }
 
-// follow lists the Leases and watches them once. The member Lease of this replica is renewed in each retry
-// period. If the watch delivers no event for two periods, it is dead.
-func (m *Member) follow(ctx context.Context) error {
+// listAndWatch lists the Leases and watches them once. The member Lease of this replica is renewed in each
+// retry period. If the watch delivers no event for two periods, it is dead.
+func (m *Member) listAndWatch(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(2*m.options.RetryPeriod, func() { cancel(errSilent) })

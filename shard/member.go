@@ -47,8 +47,8 @@ type Member struct {
 	options  Options
 	identity string
 	idSuffix string // the suffix of identity, and of the name of the member's Lease
-	// client has a timeout for each request, because a request on a dead connection would never end. The
-	// client watching has no timeout.
+	// client has a timeout for each request, because a request on a dead connection would never end.
+	// watchClient, for watches, has none.
 	client, watchClient coordinationv1client.LeasesGetter
 	handler             Handler
 	// now is the clock for the Leases of others. Tests have clocks with different speeds.

@@ -111,7 +111,7 @@ func (t *TypeWriter) Close(resourceVersion string) error {
 	return t.writer.addEntry(t.entry)
 }
 
-var errTypeWriterClosed = errors.New("snapshot: the section is closed")
+var errTypeWriterClosed = errors.New("snapshot: the TypeWriter is closed")
 
 // AddCache adds all objects of an informer as cached, without pruned fields, and closes the TypeWriter.
 func (t *TypeWriter) AddCache(cached *dynamicinformer.Snapshot) error {

@@ -174,7 +174,7 @@ func (p *partition) recordListedLocked(changes changeList, resourceVersion strin
 	p.recordLocked(l, true)
 }
 
-// countMergedLocked records the changes that a list has made. done is true if the list is complete.
+// recordLocked records the changes that a list has made. done is true if the list is complete.
 func (p *partition) recordLocked(l listChanges, done bool) {
 	if done && p.relisting {
 		p.informer.mu.events.Relists++

@@ -108,7 +108,7 @@ func textAgrees(t *testing.T, text []byte) {
 	end := jsontext.ScanString(data, 1)
 	again, encoded := jsontext.ScanAnyString(data, 1)
 	if end != again {
-		t.Fatalf("%q: the string ends at %d by ScanString, and at %d by ScanEncoded", data, end, again)
+		t.Fatalf("%q: the string ends at %d by ScanString, and at %d by ScanAnyString", data, end, again)
 	}
 	var want string
 	err := json.Unmarshal(data, &want)

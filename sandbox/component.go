@@ -38,7 +38,7 @@ type component struct {
 }
 
 func openLog(dir directory, name string) (*os.File, error) {
-	return os.OpenFile(dir.file(name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	return os.OpenFile(dir.path(name+".log"), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 }
 
 // start starts the process and returns when envtest reports that the process is healthy. After an error, the

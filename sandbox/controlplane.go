@@ -89,7 +89,7 @@ func (cp *controlPlane) start(ctx context.Context, o startOptions) (err error) {
 	if err := cp.startAPIServer(ctx); err != nil {
 		return err
 	}
-	if err := cp.tokens.writeKubeconfig(cp.dir.kubeconfig(), server); err != nil {
+	if err := cp.tokens.writeKubeconfig(cp.dir.kubeconfigPath(), server); err != nil {
 		return err
 	}
 	return writeFile(cp.dir.etcdURLPath(), []byte(cp.etcdURL))
@@ -118,7 +118,7 @@ func (cp *controlPlane) newEtcd(binaries string) error {
 	if err != nil {
 		return err
 	}
-	data := cp.dir.file("etcd")
+	data := cp.dir.path("etcd")
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (cp *controlPlane) newAPIServer(binaries string, flags []string) (*envtest.
 		return nil, err
 	}
 	// envtest creates certificates that are valid for a week.
-	certificates := cp.dir.file("pki")
+	certificates := cp.dir.path("pki")
 	if err := errors.Join(os.RemoveAll(certificates), os.MkdirAll(certificates, 0o700)); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (cp *controlPlane) newAPIServer(binaries string, flags []string) (*envtest.
 	server.SecureServing.Address, server.SecureServing.Port = loopback, port
 	server.SecureServing.Authn = tokensOnly{}
 	appendFlags(server.Configure().
-		Set("token-auth-file", cp.dir.file("tokens.csv")).
+		Set("token-auth-file", cp.dir.path("tokens.csv")).
 		Set("advertise-address", loopback).
 		Set("endpoint-reconciler-type", "none").
 		Set("service-account-issuer", "https://kubernetes.default.svc"), flags)

@@ -22,7 +22,7 @@ type tokens struct{ admin, unprivileged string }
 // writeTokens creates tokens and writes the file that the API server reads.
 func writeTokens(dir directory) (tokens, error) {
 	t := tokens{admin: rand.Text(), unprivileged: rand.Text()}
-	return t, writeFile(dir.file("tokens.csv"), fmt.Appendf(nil, "%s,%s,1,system:masters\n%s,%s,2\n",
+	return t, writeFile(dir.path("tokens.csv"), fmt.Appendf(nil, "%s,%s,1,system:masters\n%s,%s,2\n",
 		t.admin, adminUser, t.unprivileged, unprivilegedUser))
 }
 

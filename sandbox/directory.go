@@ -13,17 +13,17 @@ import (
 // directory is the absolute path of the folder with all files of a sandbox.
 type directory string
 
-func (d directory) file(name string) string { return filepath.Join(string(d), name) }
+func (d directory) path(name string) string { return filepath.Join(string(d), name) }
 
-func (d directory) kubeconfig() string { return d.file("kubeconfig") }
+func (d directory) kubeconfigPath() string { return d.path("kubeconfig") }
 
 // etcdURLPath is the path of a file with etcd's URL. The file exists while the sandbox runs.
-func (d directory) etcdURLPath() string { return d.file("etcd.url") }
+func (d directory) etcdURLPath() string { return d.path("etcd.url") }
 
-func (d directory) lockPath() string { return d.file("lock") }
+func (d directory) lockPath() string { return d.path("lock") }
 
 // pidPath is the path of a file with a process ID. The watchdog ends these processes.
-func (d directory) pidPath(name string) string { return d.file(name + ".pid") }
+func (d directory) pidPath(name string) string { return d.path(name + ".pid") }
 
 var errLocked = errors.New("locked by another process")
 

@@ -53,7 +53,7 @@ func (o *startOptions) exec(ctx context.Context, command []string) (int, error) 
 	defer cp.stop()
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+cp.dir.kubeconfig(), "SANDBOX_DIR="+string(cp.dir))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+cp.dir.kubeconfigPath(), "SANDBOX_DIR="+string(cp.dir))
 	// A terminal sends SIGINT to the command, too.
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)

@@ -78,7 +78,7 @@ func (o *fillOptions) run(ctx context.Context) error {
 	if isRunning, lockErr := isLocked(dir.lockPath()); lockErr != nil || !isRunning || err != nil {
 		return fmt.Errorf("no sandbox is running in %s: start one with sandbox up", dir)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", dir.kubeconfig())
+	config, err := clientcmd.BuildConfigFromFlags("", dir.kubeconfigPath())
 	if err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func withoutIdentity(object *unstructured.Unstructured) map[string]any {
 func fillShared(t *testing.T, args ...string) map[string]unstructured.Unstructured {
 	t.Helper()
 	args = append([]string{"fill", "--dir", sharedDir(t)}, args...)
-	mustSandbox(t, args...)
+	mustRun(t, args...)
 	found, err := sharedClient(t).Resource(certificateResource).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

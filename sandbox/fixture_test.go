@@ -79,8 +79,8 @@ func runBinary(args ...string) (result, error) {
 	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}, err
 }
 
-// mustSandbox runs the binary and expects exit code 0.
-func mustSandbox(t *testing.T, args ...string) {
+// mustRun runs the binary and expects exit code 0.
+func mustRun(t *testing.T, args ...string) {
 	t.Helper()
 	if r := runSandbox(t, args...); r.code != 0 {
 		t.Fatalf("sandbox %s: exit code %d\n%s", strings.Join(args, " "), r.code, r.stderr)
@@ -105,7 +105,7 @@ func startSandbox(t *testing.T, dir string, args ...string) {
 		}
 	})
 	r := runSandbox(t, append([]string{"up", "--dir", dir}, args...)...)
-	if got, want := strings.TrimSpace(r.stdout), directory(dir).kubeconfig(); got != want {
+	if got, want := strings.TrimSpace(r.stdout), directory(dir).kubeconfigPath(); got != want {
 		t.Fatalf("up printed %q, want %q\n%s", got, want, r.stderr)
 	}
 }
@@ -114,7 +114,7 @@ func startSandbox(t *testing.T, dir string, args ...string) {
 func newClient(t *testing.T, dir, context string) dynamic.Interface {
 	t.Helper()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
-		&clientcmd.ClientConfigLoadingRules{ExplicitPath: directory(dir).kubeconfig()},
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: directory(dir).kubeconfigPath()},
 		&clientcmd.ConfigOverrides{CurrentContext: context},
 	).ClientConfig()
 	if err != nil {

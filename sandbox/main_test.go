@@ -45,9 +45,9 @@ func TestUpAndDown(t *testing.T) {
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	mustSandbox(t, "down", "--dir", dir)
+	mustRun(t, "down", "--dir", dir)
 	assertNothingLeft(t, dir, first)
-	mustSandbox(t, "down", "--dir", dir) // the second down succeeds, too
+	mustRun(t, "down", "--dir", dir) // the second down succeeds, too
 
 	startSandbox(t, dir)
 	if _, err := newClient(t, dir, "").Resource(configMaps).Namespace("default").Get(t.Context(), "keep",
@@ -97,7 +97,7 @@ func TestControl(t *testing.T) {
 	if _, err := c.List(t.Context(), exact); err != nil {
 		t.Fatalf("exact list before the compaction = %v", err)
 	}
-	mustSandbox(t, "fill", "--dir", dir, "--count", "5")
+	mustRun(t, "fill", "--dir", dir, "--count", "5")
 	b.mustSend(t, "compact")
 	pollUntil(t, "an exact list expires", func() bool {
 		_, err := c.List(t.Context(), exact)
@@ -236,7 +236,7 @@ func TestLoadedObjectsAreThere(t *testing.T) {
 	}
 }
 
-func TestExcerpt(t *testing.T) {
+func TestExcerptLog(t *testing.T) {
 	var long strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&long, "line %d\n", i)

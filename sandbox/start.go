@@ -44,7 +44,7 @@ func (o *startOptions) start(ctx context.Context) (*controlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := applyManifests(ctx, cp.dir.kubeconfig(), manifests); err != nil {
+	if err := applyManifests(ctx, cp.dir.kubeconfigPath(), manifests); err != nil {
 		cp.stop()
 		return nil, err
 	}
@@ -80,7 +80,7 @@ A directory can be used again after "sandbox down": its data is still there.`,
 				return err
 			}
 			defer cp.stop()
-			fmt.Println(cp.dir.kubeconfig())
+			fmt.Println(cp.dir.kubeconfigPath())
 			<-c.Context().Done()
 			return nil
 		},
@@ -207,7 +207,7 @@ cache.`,
 				return err
 			}
 			defer cp.stop()
-			fmt.Println(cp.dir.kubeconfig())
+			fmt.Println(cp.dir.kubeconfigPath())
 			commands := make(chan string)
 			go func() { // ends with standard input, or with the process
 				defer close(commands)

@@ -40,7 +40,7 @@ func writeLauncher(dir directory, component, binaries, program string) (string, 
 	if _, err := exec.LookPath(path); err != nil {
 		return "", fmt.Errorf("the folder of binaries must contain etcd and kube-apiserver: %w", err)
 	}
-	launcher := dir.file(component + ".sh")
+	launcher := dir.path(component + ".sh")
 	if err := os.Remove(launcher); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}

@@ -117,7 +117,7 @@ func (s *fixture) objects(definition *unstructured.Unstructured) dynamic.Resourc
 	return resource
 }
 
-func (s *fixture) serve(definition *unstructured.Unstructured, version int, served bool) {
+func (s *fixture) setServed(definition *unstructured.Unstructured, version int, served bool) {
 	s.Helper()
 	patch, err := json.Marshal([]any{map[string]any{
 		"op": "replace", "path": fmt.Sprintf("/spec/versions/%d/served", version), "value": served,

@@ -27,13 +27,13 @@ func TestAggregatedAPI(t *testing.T) {
 	server := harness.NewTLSServer(t, newAggregatedHandler(t, gadgets))
 	s := newFixture(t, dynamicinformer.Options{}, nil)
 	registration := harness.RegisterAPIService(t, gadgets.GroupVersion(), server.Port)
-	i, j := s.follow(gadgets)
+	i, j := s.startInformer(gadgets)
 	first := s.awaitSynced(i, 1)
 	s.createGadget(gadgets, "a")
 	j.expect("add a")
 
 	server.Stop()
-	current := s.await(i, status.Synced, status.ReasonRequestFailed)
+	current := s.awaitState(i, status.Synced, status.ReasonRequestFailed)
 	if current.Incarnation != first.Incarnation || !i.HasSynced() {
 		t.Errorf("the status is %+v, want the same incarnation", current)
 	}
@@ -53,7 +53,7 @@ func TestAggregatedAPI(t *testing.T) {
 	j.await("both deletions", func(events []string, _ map[string]types.UID) bool {
 		return slices.Contains(events, "delete a") && slices.Contains(events, "delete b")
 	})
-	s.await(i, status.Pending, status.ReasonNotInstalled)
+	s.awaitState(i, status.Pending, status.ReasonNotInstalled)
 	s.expectEmpty(i)
 
 	harness.Apply(t, registration)
@@ -73,7 +73,7 @@ func (s *fixture) createGadget(gvr schema.GroupVersionResource, name string) {
 	})
 }
 
-// newAggregatedHandler is an API server with one type.
+// newAggregatedHandler returns an API server with one type, which can be written.
 func newAggregatedHandler(t testing.TB, gvr schema.GroupVersionResource) http.Handler {
 	t.Helper()
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})

@@ -62,8 +62,8 @@ func newFixture(t *testing.T, options dynamicinformer.Options, trackerConfig *re
 	return s
 }
 
-// follow starts the informer of a type with a journal.
-func (s *fixture) follow(gvr schema.GroupVersionResource) (*dynamicinformer.Informer, *journal) {
+// startInformer starts the informer of a type with a journal.
+func (s *fixture) startInformer(gvr schema.GroupVersionResource) (*dynamicinformer.Informer, *journal) {
 	s.Helper()
 	i, err := s.factory.ForResource(gvr)
 	if err != nil {
@@ -79,7 +79,8 @@ func (s *fixture) follow(gvr schema.GroupVersionResource) (*dynamicinformer.Info
 	return i, j
 }
 
-func (s *fixture) await(i *dynamicinformer.Informer, state status.State, reason status.Reason) status.Status {
+func (s *fixture) awaitState(i *dynamicinformer.Informer, state status.State,
+	reason status.Reason) status.Status {
 	s.Helper()
 	var current status.Status
 	harness.Eventually(s, func(context.Context) error {

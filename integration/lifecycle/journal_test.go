@@ -129,9 +129,9 @@ func (j *journal) expect(want ...string) {
 func (j *journal) rest() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	rest := slices.Clone(j.mu.events[j.read:])
+	takeRest := slices.Clone(j.mu.events[j.read:])
 	j.read = len(j.mu.events)
-	return rest
+	return takeRest
 }
 
 // expectNothing checks that no event followed the expected ones.

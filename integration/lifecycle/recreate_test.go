@@ -19,7 +19,7 @@ func TestRecreatedUnseen(t *testing.T) {
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")
-	i, j := s.follow(resourceOf(widgets))
+	i, j := s.startInformer(resourceOf(widgets))
 	j.expect("add a")
 	before, first := j.uid("a"), s.awaitSynced(i, 1)
 	s.awaitWatched(widgets, j)

@@ -33,8 +33,8 @@ func TestRestoredEtcd(t *testing.T) {
 	}
 	restore := backUpEtcd(t)
 
-	i, j := s.follow(resourceOf(widgets))
-	server := s.serveFrom(i)
+	i, j := s.startInformer(resourceOf(widgets))
+	server := s.startServer(i)
 	j.expect("add changed", "add deleted", "add same")
 	harness.InstallCRDs(t, gadgets)
 	s.awaitTracked(gadgets, true)
@@ -56,7 +56,7 @@ func TestRestoredEtcd(t *testing.T) {
 
 	restore()
 
-	harness.Eventually(t, func(context.Context) error { return s.agreesWithServer(i) })
+	harness.Eventually(t, func(context.Context) error { return s.checkAgreement(i) })
 	want := []string{"add deleted", "delete lost", "update changed"}
 	var received []string
 	harness.Eventually(t, func(context.Context) error { // the handler may lag behind the cache
@@ -74,15 +74,15 @@ func TestRestoredEtcd(t *testing.T) {
 	if relists := i.Status().Relists; relists.Restored+relists.TooLarge != 1 {
 		t.Errorf("relists = %+v, want one", relists)
 	}
-	s.await(i, status.Synced, status.ReasonNone)
+	s.awaitState(i, status.Synced, status.ReasonNone)
 	s.create(widgets, "new")
 	j.awaitLive("new")
 	s.awaitTracked(gadgets, false)
 	s.expectServed(server, i, version)
 }
 
-// serveFrom serves a type from its cache.
-func (s *fixture) serveFrom(i *dynamicinformer.Informer) *live.Server {
+// startServer serves a type from its cache.
+func (s *fixture) startServer(i *dynamicinformer.Informer) *live.Server {
 	s.Helper()
 	server, err := live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(),
 		Config: harness.Config(s)})
@@ -120,8 +120,8 @@ func checkCached(i *dynamicinformer.Informer, want *unstructured.Unstructured) e
 	return nil
 }
 
-// agreesWithServer returns an error unless the cache and the server have the same objects and versions.
-func (s *fixture) agreesWithServer(i *dynamicinformer.Informer) error {
+// checkAgreement returns an error unless the cache and the server have the same objects and versions.
+func (s *fixture) checkAgreement(i *dynamicinformer.Informer) error {
 	list, err := s.admin.Resource(i.GVR()).List(s.ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

@@ -29,13 +29,13 @@ func TestVersionTakesOver(t *testing.T) {
 			widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
 			harness.InstallCRDs(t, widgets)
 			s.create(widgets, "a")
-			i, j := s.follow(resourceOf(widgets))
+			i, j := s.startInformer(resourceOf(widgets))
 			j.expect("add a")
 			if status := s.awaitSynced(i, 1); status.Version != versionName(tc.first) {
 				t.Errorf("the status is %+v, want the version %s", status, versionName(tc.first))
 			}
 
-			s.serve(widgets, tc.first, false)
+			s.setServed(widgets, tc.first, false)
 			if status := s.awaitSynced(i, 2); status.Version != versionName(tc.next) ||
 				status.Incarnation != 2 {
 				t.Errorf("the status is %+v, want incarnation 2 with the version %s", status,
@@ -53,7 +53,7 @@ func TestVersionTakesOver(t *testing.T) {
 			}
 
 			// When the preferred or first version is served again, the informer keeps the working one.
-			s.serve(widgets, tc.first, true)
+			s.setServed(widgets, tc.first, true)
 			s.createIn(widgets, versionName(tc.next), metav1.NamespaceDefault, "c")
 			j.awaitLive("c")
 			if status := s.awaitSynced(i, 2); status.Incarnation != 2 {
@@ -73,7 +73,7 @@ func TestChangedDefinition(t *testing.T) {
 	widgets := harness.NewCRD(harness.Group(t), "Widget")
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")
-	i, j := s.follow(resourceOf(widgets))
+	i, j := s.startInformer(resourceOf(widgets))
 	j.expect("add a")
 	s.awaitSynced(i, 1)
 	for _, change := range []struct{ name, patch string }{

@@ -26,8 +26,8 @@ func TestConversionWebhookFails(t *testing.T) {
 	widgets := withConversion(harness.NewCRD(harness.Group(t), "Widget"), server)
 	harness.InstallCRDs(t, widgets)
 	s.create(widgets, "a")
-	i, j := s.follow(resourceOf(widgets).GroupResource().WithVersion("v2"))
-	stored, k := s.follow(resourceOf(widgets))
+	i, j := s.startInformer(resourceOf(widgets).GroupResource().WithVersion("v2"))
+	stored, k := s.startInformer(resourceOf(widgets))
 	j.expect("add a")
 	k.expect("add a")
 	s.awaitSynced(i, 1)
@@ -41,7 +41,7 @@ func TestConversionWebhookFails(t *testing.T) {
 	if !harness.Has(t, harness.UnreadyAnswers) {
 		reason = status.ReasonNoAnswer
 	}
-	current := s.await(i, status.Degraded, reason)
+	current := s.awaitState(i, status.Degraded, reason)
 	if answered := reason != status.ReasonNoAnswer; current.Incarnation != 1 || !current.Stale ||
 		answered != (current.LastError != nil) || !i.HasSynced() {
 		t.Errorf("the status is %+v, synced %v; want a stale incarnation 1 with its error",

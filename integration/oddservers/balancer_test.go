@@ -49,7 +49,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	config.Host = "https://" + balancer.Address()
 	config.Wrap(link.Wrap)
 	config.Wrap(refused.wrap)
-	f.follow(config)
+	f.startInformer(config)
 	f.changeObjects()
 	f.awaitAgreement() // an event has arrived, so the watch cache is ready
 
@@ -124,8 +124,8 @@ type fixture struct {
 	value    int64
 }
 
-// follow starts the informer.
-func (f *fixture) follow(config *rest.Config) {
+// startInformer starts the informer.
+func (f *fixture) startInformer(config *rest.Config) {
 	f.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
 	if err != nil {

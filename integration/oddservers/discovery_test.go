@@ -19,15 +19,15 @@ import (
 // TestPlainDiscovery checks that a tracker finds the same types on a server without aggregated discovery, and
 // follows a new type.
 func TestPlainDiscovery(t *testing.T) {
-	types := func(config *rest.Config) (*discovery.Tracker, []string) {
+	startTracker := func(config *rest.Config) (*discovery.Tracker, []string) {
 		tracker := harness.RunTracker(t, config)
 		if err := tracker.WaitForSync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return tracker, names(tracker)
+		return tracker, typeNames(tracker)
 	}
-	_, want := types(harness.Config(t))
-	plain, got := types(harness.ConfigThroughProxy(t, hideAggregated))
+	_, want := startTracker(harness.Config(t))
+	plain, got := startTracker(harness.ConfigThroughProxy(t, hideAggregated))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-aggregated +plain):\n%s", diff)
 	}
@@ -42,8 +42,8 @@ func TestPlainDiscovery(t *testing.T) {
 	})
 }
 
-// names returns the names of the types that a tracker knows.
-func names(tracker *discovery.Tracker) []string {
+// typeNames returns the names of the types that a tracker knows.
+func typeNames(tracker *discovery.Tracker) []string {
 	var all []string
 	for _, known := range tracker.Snapshot().Types() {
 		all = append(all, known.GroupResource.String()+" "+strings.Join(known.ServedVersions(), ","))
@@ -52,7 +52,7 @@ func names(tracker *discovery.Tracker) []string {
 	return all
 }
 
-// hideAggregated is a server without aggregated discovery.
+// hideAggregated wraps an API server and hides its aggregated discovery.
 func hideAggregated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept"), "apidiscovery") {

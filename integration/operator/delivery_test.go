@@ -19,15 +19,15 @@ import (
 func TestDelivers(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
-	o := s.run()
-	workload := s.workload("web", "here")
+	o := s.startOperator()
+	workload := s.newWorkload("web", "here")
 	s.create(workload)
 	s.awaitCondition("web", "Ready", metav1.ConditionFalse)
 
-	s.environment("here", "north")
+	s.applyEnvironment("here", "north")
 	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
 	s.awaitRegion("web", "north")
-	s.environment("here", "south")
+	s.applyEnvironment("here", "south")
 	s.awaitRegion("web", "south")
 
 	t.Run("settings that are removed come back", func(t *testing.T) {
@@ -35,12 +35,12 @@ func TestDelivers(t *testing.T) {
 		s.awaitRegion("web", "south")
 	})
 	t.Run("a release holds a workload that is deleted", func(t *testing.T) {
-		release := s.object("Release", "web-1", map[string]any{"workload": "web", "version": "1.0.0"})
+		release := s.newObject("Release", "web-1", map[string]any{"workload": "web", "version": "1.0.0"})
 		s.create(release)
 		o.awaitCached(t, release)
 		s.delete(workload)
 		// The events of this workload follow the deletion.
-		s.create(s.workload("next", "here"))
+		s.create(s.newWorkload("next", "here"))
 		s.awaitCondition("next", "Ready", metav1.ConditionTrue)
 		held := &Workload{}
 		if err := s.Get(t.Context(), client.ObjectKeyFromObject(workload), held); err != nil ||
@@ -62,8 +62,8 @@ func TestDelivers(t *testing.T) {
 func TestRemaining(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
-	s.environment("here", "north")
-	workload := s.workload("web", "here")
+	s.applyEnvironment("here", "north")
+	workload := s.newWorkload("web", "here")
 	if err := unstructured.SetNestedField(workload.Object, "99.95", "metadata", "annotations",
 		"slo"); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestRemaining(t *testing.T) {
 	workload.SetFinalizers([]string{"demo.crdcache.dev/drain"})
 	s.create(workload)
 	want := workload.DeepCopy()
-	s.run()
+	s.startOperator()
 	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(workload), workload); err != nil {
 		t.Fatal(err)
@@ -93,11 +93,11 @@ func TestRemaining(t *testing.T) {
 func TestLeads(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
-	s.environment("here", "north")
-	first := s.run()
-	s.create(s.workload("one", "here"))
+	s.applyEnvironment("here", "north")
+	first := s.startOperator()
+	s.create(s.newWorkload("one", "here"))
 	s.awaitCondition("one", "Ready", metav1.ConditionTrue)
-	second := s.run()
+	second := s.startOperator()
 	select {
 	case <-second.Elected():
 		t.Fatal("two replicas are leaders")
@@ -105,7 +105,7 @@ func TestLeads(t *testing.T) {
 	}
 	first.stop()
 	<-second.Elected()
-	s.create(s.workload("two", "here"))
+	s.create(s.newWorkload("two", "here"))
 	s.awaitCondition("two", "Ready", metav1.ConditionTrue)
 }
 

@@ -56,8 +56,8 @@ type operator struct {
 	stop func()
 }
 
-// run runs a replica of the operator until the test ends or stop is called.
-func (s *fixture) run() *operator {
+// startOperator runs a replica of the operator until the test ends or stop is called.
+func (s *fixture) startOperator() *operator {
 	s.Helper()
 	// long enough for restarts of the API server
 	lease, renew, retry := time.Minute, 45*time.Second, time.Second
@@ -97,8 +97,8 @@ func (o *operator) awaitCached(t testing.TB, object client.Object) {
 	})
 }
 
-// environment applies an environment that is deleted when the test ends.
-func (s *fixture) environment(name, region string) {
+// applyEnvironment applies an environment that is deleted when the test ends.
+func (s *fixture) applyEnvironment(name, region string) {
 	s.Helper()
 	harness.Apply(s, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "demo.crdcache.dev/v1", "kind": "Environment", "metadata": map[string]any{"name": name},
@@ -106,8 +106,8 @@ func (s *fixture) environment(name, region string) {
 	}})
 }
 
-// object returns an object of the demo platform in the namespace of the fixture.
-func (s *fixture) object(kind, name string, spec map[string]any) *unstructured.Unstructured {
+// newObject returns an object of the demo platform in the namespace of the fixture.
+func (s *fixture) newObject(kind, name string, spec map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "demo.crdcache.dev/v1", "kind": kind,
 		"metadata": map[string]any{"namespace": s.namespace, "name": name},
@@ -115,13 +115,13 @@ func (s *fixture) object(kind, name string, spec map[string]any) *unstructured.U
 	}}
 }
 
-func (s *fixture) workload(name, environment string) *unstructured.Unstructured {
-	return s.object("Workload", name, map[string]any{"environment": environment, "tier": "standard",
+func (s *fixture) newWorkload(name, environment string) *unstructured.Unstructured {
+	return s.newObject("Workload", name, map[string]any{"environment": environment, "tier": "standard",
 		"image": "registry.example.com/" + name + ":1"})
 }
 
-func (s *fixture) route(kind, name, host, workload string) *unstructured.Unstructured {
-	return s.object(kind, name,
+func (s *fixture) newRoute(kind, name, host, workload string) *unstructured.Unstructured {
+	return s.newObject(kind, name,
 		map[string]any{"host": host, "backends": []any{map[string]any{"workload": workload}}})
 }
 

@@ -15,9 +15,9 @@ import (
 func TestMetrics(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
-	s.environment("here", "north")
-	o := s.run()
-	s.create(s.workload("web", "here"), s.workload("api", "here"))
+	s.applyEnvironment("here", "north")
+	o := s.startOperator()
+	s.create(s.newWorkload("web", "here"), s.newWorkload("api", "here"))
 	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
 	harness.Eventually(t, func(context.Context) error {
 		if got := cachedWorkloads(t); got != 2 {

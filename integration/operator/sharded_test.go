@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/shard"
 )
 
-// runSharded runs a replica of the operator with sharded workloads until the test ends or stop is called.
-func (s *fixture) runSharded(name string) (member *shard.Member, stop func()) {
+// startSharded runs a replica of the operator with sharded workloads until the test ends or stop is called.
+func (s *fixture) startSharded(name string) (member *shard.Member, stop func()) {
 	s.Helper()
 	member, err := shard.New(shard.Options{Config: harness.Config(s), Namespace: s.namespace,
 		Name: "delivery", Identity: name, Shards: 12})
@@ -48,14 +48,14 @@ func (s *fixture) runSharded(name string) (member *shard.Member, stop func()) {
 func TestSharded(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
-	s.environment("shared", "north")
+	s.applyEnvironment("shared", "north")
 	for i := range 24 {
-		s.create(s.workload(fmt.Sprintf("web-%d", i), "shared"))
+		s.create(s.newWorkload(fmt.Sprintf("web-%d", i), "shared"))
 	}
 	var members []*shard.Member
 	var stops []func()
 	for i := range 3 {
-		member, stop := s.runSharded(fmt.Sprintf("replica-%d", i))
+		member, stop := s.startSharded(fmt.Sprintf("replica-%d", i))
 		members, stops = append(members, member), append(stops, stop)
 	}
 	harness.Eventually(t, func(context.Context) error {
@@ -70,7 +70,7 @@ func TestSharded(t *testing.T) {
 		s.awaitCondition(fmt.Sprintf("web-%d", i), "Ready", metav1.ConditionTrue)
 	}
 	stops[0]()
-	s.environment("shared", "south")
+	s.applyEnvironment("shared", "south")
 	for i := range 24 {
 		s.awaitRegion(fmt.Sprintf("web-%d", i), "south")
 	}

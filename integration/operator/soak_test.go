@@ -20,13 +20,13 @@ import (
 const (
 	// soakWorkloads is the number of workloads in a round.
 	soakWorkloads = 40
-	// judgedRounds is the first round with a memory check, because earlier rounds fill caches.
-	judgedRounds = 12
+	// minCheckedRounds is the number of rounds from which the growth of memory is checked.
+	minCheckedRounds = 12
 	// spareGoroutines is the permitted increase over the first round, for idle connections.
 	spareGoroutines = 10
 	// heapGrowth is the permitted growth of the heap between early and late rounds.
 	heapGrowth = 1.1
-	// spareHeap is always permitted.
+	// spareHeap is the growth in bytes that is permitted in addition.
 	spareHeap = 2 << 20
 )
 
@@ -36,12 +36,12 @@ const (
 func TestSoak(t *testing.T) {
 	install(t, "environments", "releases")
 	s := newFixture(t)
-	o := s.run()
+	o := s.startOperator()
 	until := time.Now().Add(*duration)
 	var heaps []float64
 	goroutines := 0
 	for round := 1; round <= 2 || time.Now().Before(until); round++ {
-		if !t.Run("round "+strconv.Itoa(round), func(t *testing.T) { s.forSubtest(t).round(round) }) {
+		if !t.Run("round "+strconv.Itoa(round), func(t *testing.T) { s.forSubtest(t).runRound(round) }) {
 			return
 		}
 		if round == 1 {
@@ -59,7 +59,7 @@ func TestSoak(t *testing.T) {
 			heaps[len(heaps)-1]/(1<<20), runtime.NumGoroutine())
 	}
 	o.stop()
-	if len(heaps) >= judgedRounds {
+	if len(heaps) >= minCheckedRounds {
 		quarter := len(heaps) / 4
 		early, late := median(heaps[quarter:2*quarter]), median(heaps[len(heaps)-quarter:])
 		t.Logf("%d rounds; %.1f MiB live early, %.1f MiB late", len(heaps), early/(1<<20), late/(1<<20))
@@ -74,26 +74,26 @@ func (s *fixture) forSubtest(t testing.TB) *fixture {
 	return &fixture{TB: t, Client: s.Client, namespace: s.namespace}
 }
 
-// round runs one round and cleans up. It deletes all types except environments.
-func (s *fixture) round(round int) {
+// runRound runs one round and cleans up. It deletes all types except environments.
+func (s *fixture) runRound(runRound int) {
 	s.Helper()
 	install(s, "workloads")
 	names := make([]string, soakWorkloads)
 	for i := range names {
-		names[i] = fmt.Sprintf("w-%d-%d", round, i)
-		s.create(s.workload(names[i], "here"))
+		names[i] = fmt.Sprintf("w-%d-%d", runRound, i)
+		s.create(s.newWorkload(names[i], "here"))
 	}
 	install(s, "routes")
 	harness.InstallCRDs(s, harness.NewCRD("demo.crdcache.dev", "TCPRoute"))
 	for _, name := range names[:soakWorkloads/2] {
-		s.create(s.route("Route", name, name+".example.com", name),
-			s.route("TCPRoute", name, "tcp.example.com", name))
+		s.create(s.newRoute("Route", name, name+".example.com", name),
+			s.newRoute("TCPRoute", name, "tcp.example.com", name))
 	}
-	if round%3 == 0 {
+	if runRound%3 == 0 {
 		harness.RestartAPIServer(s)
 	}
-	region := "region-" + strconv.Itoa(round)
-	s.environment("here", region)
+	region := "region-" + strconv.Itoa(runRound)
+	s.applyEnvironment("here", region)
 	for i, name := range names {
 		routed := metav1.ConditionTrue
 		if i >= soakWorkloads/2 {

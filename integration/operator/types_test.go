@@ -14,19 +14,19 @@ import (
 func TestRouteTypes(t *testing.T) {
 	install(t, "workloads", "environments", "releases")
 	s := newFixture(t)
-	s.environment("here", "north")
-	s.run()
-	s.create(s.workload("web", "here"))
+	s.applyEnvironment("here", "north")
+	s.startOperator()
+	s.create(s.newWorkload("web", "here"))
 	s.awaitCondition("web", "Routed", metav1.ConditionFalse)
 	for range 2 {
 		t.Run("routes", func(t *testing.T) {
 			install(t, "routes")
-			route := s.route("Route", "web", "www.example.com", "web")
+			route := s.newRoute("Route", "web", "www.example.com", "web")
 			s.create(route)
 			s.awaitHosts("web", "www.example.com")
 			t.Run("of another kind", func(t *testing.T) {
 				harness.InstallCRDs(t, harness.NewCRD("demo.crdcache.dev", "TCPRoute"))
-				s.create(s.route("TCPRoute", "web", "tcp.example.com", "web"))
+				s.create(s.newRoute("TCPRoute", "web", "tcp.example.com", "web"))
 				s.awaitHosts("web", "tcp.example.com, www.example.com")
 			})
 			s.awaitHosts("web", "www.example.com")
@@ -38,10 +38,10 @@ func TestRouteTypes(t *testing.T) {
 // TestMissingAtStart starts the operator before its types are installed.
 func TestMissingAtStart(t *testing.T) {
 	s := newFixture(t)
-	s.run()
+	s.startOperator()
 	install(t, "workloads", "environments", "releases")
-	s.environment("here", "north")
-	s.create(s.workload("web", "here"))
+	s.applyEnvironment("here", "north")
+	s.create(s.newWorkload("web", "here"))
 	s.awaitCondition("web", "Ready", metav1.ConditionTrue)
 }
 

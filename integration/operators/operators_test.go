@@ -41,7 +41,7 @@ func TestSuggestionsValidate(t *testing.T) {
 			module := harness.ModuleFolder(t, o.module)
 			kinds := map[string]bool{}
 			for _, folder := range o.folders {
-				for _, kind := range suggested(t, crdcache, filepath.Join(module, folder)) {
+				for _, kind := range suggestAndValidate(t, crdcache, filepath.Join(module, folder)) {
 					kinds[kind] = true
 				}
 			}
@@ -52,10 +52,10 @@ func TestSuggestionsValidate(t *testing.T) {
 	}
 }
 
-var resource = regexp.MustCompile(`(?m)match: \{group: [^,]+, version: [^,]+, resource: ([^}]+)\}`)
+var resourcePattern = regexp.MustCompile(`(?m)match: \{group: [^,]+, version: [^,]+, resource: ([^}]+)\}`)
 
-// suggested validates the suggested config for the definitions in a folder, and returns its types.
-func suggested(t *testing.T, crdcache, folder string) (types []string) {
+// suggestAndValidate validates the suggested config for the definitions in a folder, and returns its types.
+func suggestAndValidate(t *testing.T, crdcache, folder string) (types []string) {
 	t.Helper()
 	run := func(args ...string) []byte {
 		t.Helper()
@@ -73,7 +73,7 @@ func suggested(t *testing.T, crdcache, folder string) (types []string) {
 		t.Fatal(err)
 	}
 	run("validate", file)
-	for _, m := range resource.FindAllSubmatch(config, -1) {
+	for _, m := range resourcePattern.FindAllSubmatch(config, -1) {
 		types = append(types, string(m[1]))
 	}
 	return types

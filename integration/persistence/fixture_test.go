@@ -65,7 +65,7 @@ func (p *fixture) client(number int) dynamic.ResourceInterface {
 	return p.clients[number%len(p.clients)]
 }
 
-func (p *fixture) thing(number, round int) *unstructured.Unstructured {
+func (p *fixture) newThing(number, round int) *unstructured.Unstructured {
 	gvr, name := p.types[number%len(p.types)], nameOf(number)
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": gvr.GroupVersion().String(), "kind": fmt.Sprintf("Thing%d",
@@ -108,7 +108,7 @@ func (p *fixture) create(count, round int) {
 		p.next++
 	}
 	p.inParallel(numbers, func(number int) error {
-		_, err := p.client(number).Create(p.Context(), p.thing(number, round), metav1.CreateOptions{})
+		_, err := p.client(number).Create(p.Context(), p.newThing(number, round), metav1.CreateOptions{})
 		return err
 	})
 	p.existing = append(p.existing, numbers...)

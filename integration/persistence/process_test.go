@@ -21,26 +21,27 @@ import (
 	"github.com/crdcache/crdcache/storage/disk"
 )
 
-// process has the informers of a simulated process that follows the types.
+// process has the informers of a simulated process, and the recorders of their events.
 type process struct {
 	informers []*dynamicinformer.Informer
 	recorders []*eventRecorder
 }
 
-// count returns the number of cached objects.
-func (r *process) count() (n int) {
+// countObjects returns the number of cached objects.
+func (r *process) countObjects() (n int) {
 	for _, i := range r.informers {
 		n += len(i.GetStore().ListKeys())
 	}
 	return n
 }
 
-// outcome has the results of a process.
+// outcome has the numbers of full lists and of resumed informers of a process.
 type outcome struct{ lists, resumed int }
 
-// run runs a process: it waits until the types are synced, compares the caches and the handlers' events with
-// the server, and ends. It returns the number of full lists, and the number of informers that resumed.
-func (p *fixture) run(name string, whileSynced func(*process)) outcome {
+// runProcess runs a process: it waits until the types are synced, compares the caches and the handlers'
+// events with the server, and ends. It returns the number of full lists, and the number of informers that
+// resumed.
+func (p *fixture) runProcess(name string, whileSynced func(*process)) outcome {
 	p.Helper()
 	config := rest.CopyConfig(harness.Config(p.T))
 	config.QPS = -1

@@ -26,7 +26,8 @@ func TestWatchChanges(t *testing.T) {
 	type stream struct{ real, ours watch.Interface }
 	var streams []stream
 	for _, options := range selectors {
-		streams = append(streams, stream{follow(t, p.apiServer, options), follow(t, p.crdcache, options)})
+		streams = append(streams, stream{startWatch(t, p.apiServer, options),
+			startWatch(t, p.crdcache, options)})
 	}
 
 	client := dynamicFor(t, p.apiServer).Resource(environments)
@@ -64,7 +65,7 @@ func TestWatchChanges(t *testing.T) {
 
 	for i, s := range streams {
 		t.Run(fmt.Sprintf("%+v", selectors[i]), func(t *testing.T) {
-			want, got := until(t, s.real), until(t, s.ours)
+			want, got := readUntilDeleted(t, s.real), readUntilDeleted(t, s.ours)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("events (-API server +crdcache):\n%s", diff)
 			}
@@ -84,8 +85,8 @@ func dynamicFor(t *testing.T, config *rest.Config) dynamic.Interface {
 	return client
 }
 
-// follow starts a watch at the current version.
-func follow(t *testing.T, config *rest.Config, options metav1.ListOptions) watch.Interface {
+// startWatch starts a watch at the current version.
+func startWatch(t *testing.T, config *rest.Config, options metav1.ListOptions) watch.Interface {
 	t.Helper()
 	client := dynamicFor(t, config).Resource(environments)
 	list, err := client.List(t.Context(), metav1.ListOptions{Limit: 1})
@@ -101,8 +102,8 @@ func follow(t *testing.T, config *rest.Config, options metav1.ListOptions) watch
 	return w
 }
 
-// until returns the events, without their versions, up to the last deletion in the selection.
-func until(t *testing.T, w watch.Interface) []any {
+// readUntilDeleted returns the events, without their versions, up to the last deletion in the selection.
+func readUntilDeleted(t *testing.T, w watch.Interface) []any {
 	t.Helper()
 	var all []any
 	for {

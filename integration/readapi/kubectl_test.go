@@ -63,7 +63,7 @@ func TestKubectl(t *testing.T) { runKubectl(t, newPair(t), kubectlCommands) }
 // TestKubectlWithACache runs further commands on a cache of the real API server, including ones that an
 // in-memory cluster cannot answer.
 func TestKubectlWithACache(t *testing.T) {
-	runKubectl(t, newCache(t), []string{
+	runKubectl(t, newCachePair(t), []string{
 		"get wl,env,routes -A -o name", "get ns", "get ns -o json",
 		"api-resources --api-group=demo.crdcache.dev",
 		"get wl -n edge -w --request-timeout=2s", "get ns edge -w -o name --request-timeout=2s",

@@ -12,10 +12,10 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// newCache is newPair with a cache of the real API server instead of an in-memory cluster.
-func newCache(t *testing.T) *serverPair {
+// newCachePair is newPair with a cache of the real API server instead of an in-memory cluster.
+func newCachePair(t *testing.T) *serverPair {
 	t.Helper()
-	fill(t)
+	loadManifests(t)
 	config := harness.Config(t)
 	gvrs := []schema.GroupVersionResource{crd.GVR, {Version: "v1", Resource: "namespaces"}}
 	for _, plural := range plurals {

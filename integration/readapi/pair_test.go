@@ -29,8 +29,9 @@ type serverPair struct {
 	storage             *apiserver.Storage
 }
 
-// fill loads the manifests in testdata into the real API server. Its version must match the one of readapi.
-func fill(t *testing.T) {
+// loadManifests loads the manifests in testdata into the real API server. Its version must match the one of
+// readapi.
+func loadManifests(t *testing.T) {
 	t.Helper()
 	harness.Require(t, harness.WatchList, harness.SelectableFields, harness.ErrorWording)
 	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
@@ -40,7 +41,7 @@ func fill(t *testing.T) {
 // newPair loads the project's manifests into both servers.
 func newPair(t *testing.T) *serverPair {
 	t.Helper()
-	fill(t)
+	loadManifests(t)
 	p := &serverPair{apiServer: harness.Config(t), storage: apiserver.NewStorage(apiserver.StorageOptions{})}
 	err := p.storage.SetType(readapi.Type{
 		Names:    crd.Names{Plural: "namespaces", Kind: "Namespace", ShortNames: []string{"ns"}},
@@ -49,10 +50,10 @@ func newPair(t *testing.T) *serverPair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.copy(t, crd.GVR)
-	p.copy(t, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	p.copyObjects(t, crd.GVR)
+	p.copyObjects(t, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for _, plural := range plurals {
-		p.copy(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
+		p.copyObjects(t, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
 	}
 	server := httptest.NewServer(readapi.NewHandler(p.storage, readapi.HandlerOptions{}))
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
@@ -60,8 +61,8 @@ func newPair(t *testing.T) *serverPair {
 	return p
 }
 
-// copy copies all objects of a type to the readapi server.
-func (p *serverPair) copy(t *testing.T, gvr schema.GroupVersionResource) {
+// copyObjects copies all objects of a type to the readapi server.
+func (p *serverPair) copyObjects(t *testing.T, gvr schema.GroupVersionResource) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(p.apiServer)
 	if err != nil {

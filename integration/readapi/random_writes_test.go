@@ -36,7 +36,7 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	group, namespace := harness.Group(t), harness.Namespace(t)
 	kinds := newKinds(group, namespace)
 	definitions := []*unstructured.Unstructured{
-		definitionOf(group, "Gizmo", "Namespaced", true), definitionOf(group, "Gadget", "Cluster", false),
+		newDefinition(group, "Gizmo", "Namespaced", true), newDefinition(group, "Gadget", "Cluster", false),
 	}
 	harness.InstallCRDs(t, definitions...)
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
@@ -51,7 +51,7 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	real, ours := newTestedServer(t, harness.Config(t)), newTestedServer(t, cluster.Config())
 	watches := map[string][2]*events{}
 	for _, k := range kinds {
-		watches[k.kind] = [2]*events{real.follow(t, k), ours.follow(t, k)}
+		watches[k.kind] = [2]*events{real.startWatch(t, k), ours.startWatch(t, k)}
 	}
 	var before []string
 	for i := range steps {
@@ -73,7 +73,7 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	}
 	for _, k := range kinds {
 		for _, s := range []*testedServer{real, ours} {
-			s.finish(t, k)
+			s.createLast(t, k)
 		}
 		if diff := cmp.Diff(watches[k.kind][0].readAll(t), watches[k.kind][1].readAll(t)); diff != "" {
 			t.Errorf("events of %s (-real +ours):\n%s", k.kind, diff)
@@ -106,8 +106,8 @@ func newKinds(group, namespace string) []kind {
 	}
 }
 
-// finish creates the object that ends the events of a type.
-func (s *testedServer) finish(t *testing.T, k kind) {
+// createLast creates the object that ends the events of a type.
+func (s *testedServer) createLast(t *testing.T, k kind) {
 	t.Helper()
 	last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
 		"metadata": map[string]any{"name": "last"}, "spec": map[string]any{"leaseDurationSeconds": 1}}
@@ -133,8 +133,8 @@ var customContents = []map[string]any{
 		"known": map[string]any{"z": 1}}}},
 }
 
-// definitionOf returns a definition with many features of schemas.
-func definitionOf(group, kind, scope string, status bool) *unstructured.Unstructured {
+// newDefinition returns a definition with many features of schemas.
+func newDefinition(group, kind, scope string, status bool) *unstructured.Unstructured {
 	text := func(d any) map[string]any {
 		m := map[string]any{"type": "string"}
 		if d != nil {
@@ -175,10 +175,10 @@ type events struct {
 	lines  *bufio.Reader
 }
 
-// follow starts a watch at the current version.
-func (s *testedServer) follow(t *testing.T, k kind) *events {
+// startWatch starts a watch at the current version.
+func (s *testedServer) startWatch(t *testing.T, k kind) *events {
 	t.Helper()
-	a, err := s.list(t.Context(), k)
+	a, err := s.listVersion(t.Context(), k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,8 +195,8 @@ func (s *testedServer) follow(t *testing.T, k kind) *events {
 	return &events{s, bufio.NewReader(response.Body)}
 }
 
-// list returns the resource version of a list.
-func (s *testedServer) list(ctx context.Context, k kind) (string, error) {
+// listVersion returns the resource version of a list.
+func (s *testedServer) listVersion(ctx context.Context, k kind) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+k.collection, nil)
 	if err != nil {
 		return "", err
@@ -228,7 +228,8 @@ func (e *events) readAll(t *testing.T) []any {
 		object := event["object"].(map[string]any)
 		metadata, _ := object["metadata"].(map[string]any)
 		uid := fmt.Sprint(metadata["uid"])
-		if event["type"] == "MODIFIED" && last[uid] != nil && e.server.same(last[uid], object) {
+		if event["type"] == "MODIFIED" && last[uid] != nil &&
+			e.server.differsOnlyInManagedFields(last[uid], object) {
 			continue
 		}
 		last[uid] = object

@@ -16,7 +16,7 @@ import (
 func TestRefusals(t *testing.T) {
 	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	group, namespace := harness.Group(t), harness.Namespace(t)
-	gizmo := definitionOf(group, "Gizmo", "Namespaced", true)
+	gizmo := newDefinition(group, "Gizmo", "Namespaced", true)
 	harness.InstallCRDs(t, gizmo)
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {

@@ -26,8 +26,8 @@ type testedServer struct {
 	// states has the past states of each object, by path.
 	states map[string][]map[string]any
 	// tokens replaces UIDs and resource versions by the order of their appearance.
-	tokens map[string]string
-	uids   int
+	tokens     map[string]string
+	tokenCount int
 }
 
 func newTestedServer(t *testing.T, config *rest.Config) *testedServer {
@@ -127,15 +127,16 @@ func (s *testedServer) send(ctx context.Context, r request) (answer, error) {
 func (s *testedServer) recordState(content map[string]any) {
 	metadata, _ := content["metadata"].(map[string]any)
 	key := fmt.Sprint(content["kind"], "/", metadata["name"])
-	if states := s.states[key]; len(states) > 0 && s.same(states[len(states)-1], content) {
+	if states := s.states[key]; len(states) > 0 &&
+		s.differsOnlyInManagedFields(states[len(states)-1], content) {
 		s.states[key] = states[:len(states)-1]
 	}
 	s.states[key] = append(s.states[key], content)
 }
 
-// same reports whether two states differ only in managedFields. A real server counts that as a change, so
-// both get the same token for their versions.
-func (s *testedServer) same(before, after map[string]any) bool {
+// differsOnlyInManagedFields reports whether two states differ only in managedFields. A real server counts
+// that as a change, so both get the same token for their versions.
+func (s *testedServer) differsOnlyInManagedFields(before, after map[string]any) bool {
 	was, is := before["metadata"].(map[string]any), after["metadata"].(map[string]any)
 	old, _ := was["resourceVersion"].(string)
 	version, _ := is["resourceVersion"].(string)
@@ -151,8 +152,8 @@ func (s *testedServer) same(before, after map[string]any) bool {
 	return true
 }
 
-// state returns an earlier state of an object, or nil. The caller may change it.
-func (s *testedServer) state(kind, name string, age int) map[string]any {
+// earlierState returns an earlier state of an object, or nil. The caller may change it.
+func (s *testedServer) earlierState(kind, name string, age int) map[string]any {
 	states := s.states[kind+"/"+name]
 	if len(states) == 0 {
 		return nil
@@ -236,8 +237,8 @@ func (s *testedServer) token(kind, text string) string {
 	}
 	key := kind + " " + text
 	if s.tokens[key] == "" {
-		s.uids++
-		s.tokens[key] = fmt.Sprintf("%s-%d", kind, s.uids)
+		s.tokenCount++
+		s.tokens[key] = fmt.Sprintf("%s-%d", kind, s.tokenCount)
 	}
 	return s.tokens[key]
 }

@@ -200,7 +200,7 @@ func newUpdate(r *rand.Rand, k kind, name string) step {
 		what += ", " + c.name
 	}
 	return step{what, func(s *testedServer) request {
-		object := s.state(k.kind, name, back)
+		object := s.earlierState(k.kind, name, back)
 		if object == nil {
 			object = map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
 				"metadata": map[string]any{"name": name}}
@@ -296,7 +296,7 @@ func newDelete(r *rand.Rand, k kind, name string) step {
 		if strings.HasSuffix(choice, "uid") || strings.HasSuffix(choice, "version") {
 			wanted := map[string]any{}
 			meta := map[string]any{"uid": "none", "resourceVersion": "1"}
-			if state := s.state(k.kind, name, 0); state != nil && !strings.HasPrefix(choice, "bad") {
+			if state := s.earlierState(k.kind, name, 0); state != nil && !strings.HasPrefix(choice, "bad") {
 				meta = state["metadata"].(map[string]any)
 			}
 			if strings.HasSuffix(choice, "uid") {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// listen receives the replicas' reports until the test ends.
-func (s *fixture) listen() {
+// startReceiver receives the replicas' reports until the test ends.
+func (s *fixture) startReceiver() {
 	s.Helper()
 	server := rpc.NewServer()
 	if err := server.RegisterName("Receiver", &reportReceiver{s}); err != nil {
@@ -59,8 +59,8 @@ func (t *reportReceiver) Left(r Report, _ *struct{}) error {
 		return nil // another replica holds it
 	}
 	delete(s.mu.holders, r.Shard)
-	if _, known := s.mu.leaving[r.Shard]; !known {
-		s.mu.leaving[r.Shard] = ownershipEnd{s.mu.replicas[r.Replica], time.Now(), graceful}
+	if _, known := s.mu.endedOwnerships[r.Shard]; !known {
+		s.mu.endedOwnerships[r.Shard] = ownershipEnd{s.mu.replicas[r.Replica], time.Now(), graceful}
 	}
 	return nil
 }
@@ -93,8 +93,8 @@ func (t *reportReceiver) Begin(r Report, _ *struct{}) error {
 		!pausedOrGone {
 		s.Errorf("%s reconciles %s while %s does", r.Replica, r.Object, other.by.name)
 	}
-	if d, ok := s.mu.leaving[r.Shard]; ok && d.from != by {
-		delete(s.mu.leaving, r.Shard)
+	if d, ok := s.mu.endedOwnerships[r.Shard]; ok && d.from != by {
+		delete(s.mu.endedOwnerships, r.Shard)
 		s.mu.handOvers[d.endManner] = append(s.mu.handOvers[d.endManner], time.Since(d.at))
 	}
 	s.mu.busy[r.UID] = reconciliation{by, r.Token}

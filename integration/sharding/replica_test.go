@@ -14,8 +14,8 @@ import (
 type replica struct {
 	name    string
 	process *os.Process
-	// closeStdin stops the process with SIGTERM, as a kubelet does, and waits until it has exited.
-	closeStdin func()
+	// terminate sends SIGTERM, as a kubelet does, and waits until the process has exited.
+	terminate func()
 
 	// fixture.mu guards the following fields. gone means killed. paused means suspended; the replica may not
 	// know yet that its ownership has ended.
@@ -24,8 +24,8 @@ type replica struct {
 	stale int
 }
 
-// start starts a replica that reaches the API server at host.
-func (s *fixture) start(name, host string) *replica {
+// startReplica starts a replica that reaches the API server at host.
+func (s *fixture) startReplica(name, host string) *replica {
 	s.Helper()
 	options, err := json.Marshal(childOptions{
 		Name: name, Namespace: s.namespace, Kubeconfig: harness.Kubeconfig(s), Host: host,
@@ -53,7 +53,7 @@ func (s *fixture) start(name, host string) *replica {
 		s.Fatal(err)
 	}
 	r.process = command.Process
-	r.closeStdin = sync.OnceFunc(func() {
+	r.terminate = sync.OnceFunc(func() {
 		_ = r.process.Signal(syscall.SIGCONT) // a failed test may have left it suspended
 		_ = r.process.Signal(syscall.SIGTERM)
 		err := command.Wait()
@@ -64,7 +64,7 @@ func (s *fixture) start(name, host string) *replica {
 		}
 	})
 	s.Cleanup(func() {
-		r.closeStdin()
+		r.terminate()
 		_ = stdin.Close()
 	})
 	return r

@@ -39,8 +39,9 @@ type fixture struct {
 		// greatest fencing token with which each shard was acquired.
 		holders map[int]*replica
 		tokens  map[int]int64
-		// leaving has the ended ownership of each shard until another replica reconciles an object of it.
-		leaving map[int]ownershipEnd
+		// endedOwnerships has the ended ownership of each shard until another replica reconciles an object of
+		// it.
+		endedOwnerships map[int]ownershipEnd
 		// handOvers has the times from the end of an ownership to that reconcile.
 		handOvers map[endManner][]time.Duration
 	}
@@ -76,11 +77,11 @@ func newFixture(t testing.TB) *fixture {
 	}
 	s := &fixture{TB: t, Client: admin, namespace: harness.Namespace(t)}
 	s.mu.written, s.mu.reconciled = make([]string, *objects), make([]string, *objects)
-	s.mu.replicas, s.mu.busy, s.mu.leaving, s.mu.handOvers = map[string]*replica{},
+	s.mu.replicas, s.mu.busy, s.mu.endedOwnerships, s.mu.handOvers = map[string]*replica{},
 		map[types.UID]reconciliation{},
 		map[int]ownershipEnd{}, map[endManner][]time.Duration{}
 	s.mu.holders, s.mu.tokens = map[int]*replica{}, map[int]int64{}
-	s.listen()
+	s.startReceiver()
 	return s
 }
 
@@ -88,12 +89,12 @@ func newFixture(t testing.TB) *fixture {
 func (s *fixture) endOwnershipLocked(r *replica, manner endManner) {
 	for k, holder := range s.mu.holders {
 		if holder == r {
-			s.mu.leaving[k] = ownershipEnd{r, time.Now(), manner}
+			s.mu.endedOwnerships[k] = ownershipEnd{r, time.Now(), manner}
 		}
 	}
 }
 
-func (s *fixture) create() {
+func (s *fixture) createObjects() {
 	s.Helper()
 	var group sync.WaitGroup
 	numbers := make(chan int)
@@ -208,14 +209,14 @@ func (s *fixture) awaitShares(replicas ...*replica) {
 // replica is fenced: it must not start work in shards that others have acquired.
 func TestScale(t *testing.T) {
 	s := newFixture(t)
-	s.create()
+	s.createObjects()
 	host := harness.Config(t).Host
 	server, err := url.Parse(host)
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := harness.StartFaultProxy(t, server.Host)
-	first := s.start("first", host)
+	proxy := harness.StartFaultProxy(t, server.Host)
+	first := s.startReplica("first", host)
 	s.awaitReconciled()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -224,8 +225,8 @@ func TestScale(t *testing.T) {
 		defer close(updated)
 		s.update(ctx)
 	}()
-	second, third, fourth := s.start("second", host), s.start("third", host), s.start("fourth",
-		"https://"+link.Address())
+	second, third := s.startReplica("second", host), s.startReplica("third", host)
+	fourth := s.startReplica("fourth", "https://"+proxy.Address())
 	s.awaitShares(first, second, third, fourth)
 
 	s.signal(second, syscall.SIGKILL, killed)
@@ -233,7 +234,7 @@ func TestScale(t *testing.T) {
 	s.mu.Lock()
 	s.endOwnershipLocked(fourth, cutOff)
 	s.mu.Unlock()
-	restore := link.Cut(t)
+	restore := proxy.Cut(t)
 	s.awaitShares(first)
 
 	restore()
@@ -241,7 +242,7 @@ func TestScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.awaitShares(first, third, fourth)
-	first.closeStdin()
+	first.terminate()
 	s.awaitShares(third, fourth)
 	cancel()
 	<-updated

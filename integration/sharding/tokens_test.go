@@ -23,7 +23,7 @@ func TestTokens(t *testing.T) {
 	}
 	leases := client.CoordinationV1().Leases(namespace)
 	tokens := map[int]int64{}
-	hold := func() {
+	acquireAll := func() {
 		t.Helper()
 		member, err := shard.New(shard.Options{Config: harness.Config(t), Namespace: namespace, Name: group,
 			Shards: shards})
@@ -54,7 +54,7 @@ func TestTokens(t *testing.T) {
 			tokens[k] = token
 		}
 	}
-	hold()
+	acquireAll()
 	for _, patch := range []string{`{"spec":{"leaseTransitions":0}}`,
 		`{"metadata":{"annotations":null},"spec":null}`} {
 		list, err := leases.List(t.Context(), metav1.ListOptions{})
@@ -68,10 +68,10 @@ func TestTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		hold()
+		acquireAll()
 	}
 	if err := leases.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	hold()
+	acquireAll()
 }

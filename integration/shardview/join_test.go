@@ -103,7 +103,7 @@ func TestRangesComeOneByOne(t *testing.T) {
 			config := harness.Config(t)
 			config.Host, config.QPS = "https://"+host, -1
 			config.Wrap(open.wrap)
-			r := s.replicaOf(config)
+			r := s.newReplicaFrom(config)
 			for _, i := range r.informers {
 				if _, err := i.AddEventHandler((&eventChecker{t, map[types.UID]int{}}).
 					handler()); err != nil {
@@ -148,7 +148,7 @@ func (s *fixture) update(ctx context.Context, value string) {
 		patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%s-%d"}}}`, value, n)
 		for _, gvr := range []schema.GroupVersionResource{configMaps, s.customResources} {
 			_, err := s.admin.Resource(gvr).Namespace(s.namespace).Patch(context.WithoutCancel(ctx),
-				fmt.Sprint("x", n%objects), types.MergePatchType, patch, metav1.PatchOptions{})
+				fmt.Sprint("x", n%objectCount), types.MergePatchType, patch, metav1.PatchOptions{})
 			if err != nil {
 				s.Error(err)
 				return

@@ -22,9 +22,9 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 )
 
-// objects is the number of objects of each type. The probability that a quarter of the hash space is empty is
-// 10^-24.
-const objects = 200
+// objectCount is the number of objects of each type. The probability that a quarter of the hash space is
+// empty is 10^-24.
+const objectCount = 200
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
@@ -57,7 +57,7 @@ func newFixture(t *testing.T) *fixture {
 	if s.admin, err = dynamic.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	for k := range objects {
+	for k := range objectCount {
 		s.create(fmt.Sprint("x", k))
 	}
 	return s
@@ -76,7 +76,7 @@ func (s *fixture) create(name string) {
 	}
 }
 
-// replica follows both types.
+// replica has informers of both types that cache the objects of its shard.
 type replica struct {
 	*fixture
 	shard     *dynamicinformer.Shard
@@ -87,19 +87,19 @@ type replica struct {
 	leftShard, deleted map[types.UID]bool
 }
 
-func (s *fixture) replica(host string, watchList bool, ranges ...sharding.Range) *replica {
+func (s *fixture) newReplica(host string, watchList bool, ranges ...sharding.Range) *replica {
 	s.Helper()
 	config := harness.Config(s.T)
 	config.Host, config.QPS = "https://"+host, -1
 	if !watchList {
-		link := conformance.NewFaults(nil)
-		link.RefuseWatchList()
-		config.Wrap(link.Wrap)
+		faults := conformance.NewFaults(nil)
+		faults.RefuseWatchList()
+		config.Wrap(faults.Wrap)
 	}
-	return s.replicaOf(config, ranges...)
+	return s.newReplicaFrom(config, ranges...)
 }
 
-func (s *fixture) replicaOf(config *rest.Config, ranges ...sharding.Range) *replica {
+func (s *fixture) newReplicaFrom(config *rest.Config, ranges ...sharding.Range) *replica {
 	s.Helper()
 	r := &replica{
 		fixture: s, shard: dynamicinformer.NewShard(sharding.ByUID, ranges...),
@@ -208,8 +208,8 @@ func TestShards(t *testing.T) {
 				}
 				s := *s
 				s.T = t
-				one, two := s.replica(host, watchList, quarters[0], quarters[1]), s.replica(host, watchList,
-					quarters[2], quarters[3])
+				one := s.newReplica(host, watchList, quarters[0], quarters[1])
+				two := s.newReplica(host, watchList, quarters[2], quarters[3])
 				one.awaitAgreement("at first")
 				two.awaitAgreement("at first")
 				ofMaps, ofBoats := sharding.FilterClient, sharding.FilterClient
@@ -269,10 +269,10 @@ func TestOneServerFilters(t *testing.T) {
 	balancer := harness.StartFaultProxy(t, s.filteringServer)
 	config := harness.Config(t)
 	config.Host, config.QPS = "https://"+balancer.Address(), -1
-	link := conformance.NewFaults(nil)
-	link.RefuseWatchList()
-	config.Wrap(link.Wrap)
-	r := s.replicaOf(config, sharding.Split(4)[1])
+	faults := conformance.NewFaults(nil)
+	faults.RefuseWatchList()
+	config.Wrap(faults.Wrap)
+	r := s.newReplicaFrom(config, sharding.Split(4)[1])
 	r.awaitAgreement("with")
 	r.checkFilter("with", configMaps, sharding.FilterServer, false)
 	for _, step := range []struct {
@@ -281,7 +281,7 @@ func TestOneServerFilters(t *testing.T) {
 	}{{s.plainServer, sharding.FilterClient}, {s.filteringServer, sharding.FilterServer}} {
 		balancer.Redirect(t, step.host)
 		harness.Eventually(t, func(context.Context) error {
-			link.ExpireWatches() // the informers list again
+			faults.ExpireWatches() // the informers list again
 			if got := r.informers[configMaps].Status().Shard.Filter; got != step.want {
 				return fmt.Errorf("status.Filter is %q, want %q", got, step.want)
 			}

@@ -33,7 +33,7 @@ func (w *fixture) awaitAgreement() {
 	timeUntil := func(compare func(context.Context, *kind) error) chan time.Duration {
 		done := make(chan time.Duration, 1)
 		go func() { // ended by patience
-			for _, k := range w.shared() {
+			for _, k := range w.sharedKinds() {
 				w.eventually(func(ctx context.Context) error { return compare(ctx, k) })
 			}
 			done <- time.Since(start)
@@ -83,8 +83,8 @@ func (w *fixture) eventually(check func(context.Context) error) {
 	}
 }
 
-// list returns the objects of a type by key. It returns none if the type is missing.
-func (w *fixture) list(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
+// listObjects returns the objects of a type by key. It returns none if the type is missing.
+func (w *fixture) listObjects(ctx context.Context, k *kind) (map[string]*unstructured.Unstructured, error) {
 	all := map[string]*unstructured.Unstructured{}
 	if !k.installed.Load() {
 		return all, nil
@@ -102,7 +102,7 @@ func (w *fixture) list(ctx context.Context, k *kind) (map[string]*unstructured.U
 // compareInformer compares the status and the cache of an informer with the server, and its index with its
 // objects.
 func (w *fixture) compareInformer(ctx context.Context, k *kind) error {
-	server, err := w.list(ctx, k)
+	server, err := w.listObjects(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (w *fixture) compareInformer(ctx context.Context, k *kind) error {
 
 // compareCache compares the cache under test with the server, as compareClientGo does for client-go's.
 func (w *fixture) compareCache(ctx context.Context, k *kind) error {
-	server, err := w.list(ctx, k)
+	server, err := w.listObjects(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func (w *fixture) compareCache(ctx context.Context, k *kind) error {
 }
 
 func (w *fixture) compareClientGo(ctx context.Context, k *kind) error {
-	server, err := w.list(ctx, k)
+	server, err := w.listObjects(ctx, k)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func compareObjects(name string, server map[string]*unstructured.Unstructured, s
 
 // compareHandler compares the objects according to a handler's events with the server's list.
 func (w *fixture) compareHandler(ctx context.Context, h *handler) error {
-	server, err := w.list(ctx, h.kind)
+	server, err := w.listObjects(ctx, h.kind)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type fault struct {
 	begin func(w *fixture) (end func())
 }
 
-func faults() []fault {
+func allFaults() []fault {
 	all := []fault{
 		{"connections cut", func(w *fixture) func() { return w.proxy.Cut(w) }},
 		{"connections broken at once", func(w *fixture) func() { w.proxy.Cut(w)(); return nil }},
@@ -68,7 +68,7 @@ func faults() []fault {
 			return nil
 		}},
 		{"API server frozen", func(w *fixture) func() { return freezeAPIServer(w) }},
-		{"this process frozen", func(w *fixture) func() { w.freeze(); return nil }},
+		{"this process frozen", func(w *fixture) func() { w.freezeProcess(); return nil }},
 		{"memory short", func(*fixture) func() {
 			var stats runtime.MemStats
 			runtime.ReadMemStats(&stats)
@@ -107,36 +107,36 @@ func (w *fixture) setClock(ahead time.Duration) func() {
 	return func() { set(0) }
 }
 
-// freeze suspends this process for the duration of a fault.
-func (w *fixture) freeze() {
+// freezeProcess suspends this process for the duration of a fault.
+func (w *fixture) freezeProcess() {
 	w.Helper()
 	script := `kill -STOP "$1"; sleep "$2"; kill -CONT "$1"`
 	command := exec.Command("sh", "-c", script, "freeze", strconv.Itoa(os.Getpid()),
-		strconv.Itoa(w.seconds()))
+		strconv.Itoa(w.randomSeconds()))
 	if out, err := command.CombinedOutput(); err != nil {
 		w.Errorf("stopping this process: %v: %s", err, out)
 	}
 }
 
-// seconds returns the duration of a fault: usually short, sometimes the maximum.
-func (w *fixture) seconds() int {
+// randomSeconds returns the duration of a fault: usually short, sometimes the maximum.
+func (w *fixture) randomSeconds() int {
 	return 1 + w.random.IntN(1+w.random.IntN(options.limit))
 }
 
 // injectFaults runs faults one after the other, and other disruptions.
 func (w *fixture) injectFaults() {
 	w.Helper()
-	all := faults()
+	all := allFaults()
 	for until := time.Now().Add(options.round); time.Now().Before(until); {
 		f := all[w.random.IntN(len(all))]
 		w.actions[f.name]++
 		w.Logf("%s %s", time.Now().Format(time.TimeOnly), f.name)
 		end := f.begin(w)
 		if end != nil {
-			w.churnInformers(time.Duration(w.seconds()) * time.Second)
+			w.churnInformers(time.Duration(w.randomSeconds()) * time.Second)
 			end()
 		}
-		w.churnInformers(time.Duration(w.seconds()) * time.Second / 2)
+		w.churnInformers(time.Duration(w.randomSeconds()) * time.Second / 2)
 	}
 }
 
@@ -157,7 +157,7 @@ func (w *fixture) churnInformers(duration time.Duration) {
 			w.reindex(k)
 		case n < 9:
 			w.actions["informers acquired and released"]++
-			w.visit(k)
+			w.acquireTemporary(k)
 		default:
 			w.actions["factories made and shut down"]++
 			w.startAndShutDown(k)

@@ -40,10 +40,10 @@ type fixture struct {
 	clientGoWitnesses []*handler
 	// clientGoInconsistencies counts the inconsistent events of these handlers.
 	clientGoInconsistencies int
-	// crdcacheRequests and theirs count the requests for the types that both libraries follow.
+	// Both count the requests for the types that both libraries follow.
 	crdcacheRequests, clientGoRequests *requests
-	// visits are the handles of temporary informers.
-	visits []*dynamicinformer.Handle
+	// temporaryHandles are the handles of temporary informers.
+	temporaryHandles []*dynamicinformer.Handle
 	// changes are the running changes of definitions.
 	changes sync.WaitGroup
 	written writeCounts
@@ -115,9 +115,9 @@ func (w *fixture) follow() {
 	w.Helper()
 	config := w.config()
 	w.types = harness.RunTracker(w, config).Types()
-	config, w.crdcacheRequests = countRequests(config, w.shared())
-	w.factory = w.newFactory(dynamicinformer.Options{Config: config, Types: w.types, Resources: w.storages(),
-		Linger: time.Second})
+	config, w.crdcacheRequests = countRequests(config, w.sharedKinds())
+	w.factory = w.newFactory(dynamicinformer.Options{Config: config, Types: w.types,
+		Resources: w.storagesByType(), Linger: time.Second})
 	var err error
 	for _, k := range w.kinds {
 		if k.informer, err = w.factory.ForResource(k.gvr); err != nil {
@@ -159,8 +159,8 @@ func (w *fixture) newFactory(options dynamicinformer.Options) *dynamicinformer.F
 	return factory
 }
 
-// storages assigns different storage modes to the types.
-func (w *fixture) storages() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
+// storagesByType assigns different storage modes to the types.
+func (w *fixture) storagesByType() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
 		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
@@ -192,21 +192,21 @@ spec:
 	return indexers.Compile(resource)
 }
 
-// shared returns the types that client-go's informers follow as well.
-func (w *fixture) shared() []*kind {
+// sharedKinds returns the types that client-go's informers follow as well.
+func (w *fixture) sharedKinds() []*kind {
 	return w.kinds[options.recreated : options.recreated+options.stock]
 }
 
 func (w *fixture) followWithClientGo() {
 	w.Helper()
-	config, counted := countRequests(w.config(), w.shared())
+	config, counted := countRequests(w.config(), w.sharedKinds())
 	w.clientGoRequests = counted
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		w.Fatal(err)
 	}
 	factory := stock.NewDynamicSharedInformerFactory(client, 0)
-	for _, k := range w.shared() {
+	for _, k := range w.sharedKinds() {
 		informer := factory.ForResource(k.gvr).Informer()
 		h := &handler{kind: k, Witness: harness.NewWitness("client-go's of "+k.name, nil)}
 		if h.handle, err = informer.AddEventHandler(h.Witness); err != nil {

@@ -16,7 +16,8 @@ import (
 // because it includes one-time costs.
 const minMeasurements = 12
 
-// measurement has the resources of the idle process. stacks counts the goroutines.
+// measurement has the heap, the goroutines and the open files of the idle process. stacks counts the
+// goroutines with each stack.
 type measurement struct {
 	At                time.Duration
 	Heap              float64

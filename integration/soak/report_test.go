@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// section returns the results of a run for docs/reliability.md.
-func (w *fixture) section(seed uint64, duration time.Duration) string {
+// reportSection returns the results of a run for docs/reliability.md.
+func (w *fixture) reportSection(seed uint64, duration time.Duration) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `%s, %s, %d processors, seed %d; %d types (%d are created and deleted), %d objects, %d updates a second, %d handlers;
 %d rounds of %s of faults, each up to %d s. The server accepted %d writes; %d failed or got no answer.
@@ -42,8 +42,8 @@ func (w *fixture) writeComparison(text *strings.Builder) {
 	allMedian, allLongest := of(func(o agreementTimes) time.Duration { return o.All })
 	oursMedian, oursLongest := of(func(o agreementTimes) time.Duration { return o.Ours })
 	theirsMedian, theirsLongest := of(func(o agreementTimes) time.Duration { return o.Theirs })
-	ourEvents, ourRepeats := counts(w.witnesses)
-	theirEvents, theirRepeats := counts(w.clientGoWitnesses)
+	ourEvents, ourRepeats := countEvents(w.witnesses)
+	theirEvents, theirRepeats := countEvents(w.clientGoWitnesses)
 	fmt.Fprintf(text, `| | crdcache | client-go |
 |---|--:|--:|
 | types | %d | %d |
@@ -60,8 +60,8 @@ func (w *fixture) writeComparison(text *strings.Builder) {
 		ourEvents, ourRepeats, theirEvents, theirRepeats, w.clientGoInconsistencies)
 }
 
-// counts returns the numbers of all events and of repeated versions.
-func counts(handlers []*handler) (events, repeats int) {
+// countEvents returns the numbers of all events and of repeated versions.
+func countEvents(handlers []*handler) (events, repeats int) {
 	for _, h := range handlers {
 		c := h.Counts()
 		events, repeats = events+c.Events, repeats+c.Repeats

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// requests counts the requests for full objects in all namespaces, without the requests of visitors.
+// requests counts the requests for full objects in all namespaces. Temporary informers send other requests.
 type requests struct {
 	resources map[string]bool
 
@@ -21,8 +21,8 @@ type requests struct {
 // requestCounts counts lists, watch-lists and watches, whether or not they were answered.
 type requestCounts struct{ Lists, WatchLists, Watches int }
 
-// initial counts the requests for all objects.
-func (a requestCounts) initial() int { return a.Lists + a.WatchLists }
+// countInitial counts the requests for all objects.
+func (a requestCounts) countInitial() int { return a.Lists + a.WatchLists }
 
 func countRequests(config *rest.Config, types []*kind) (*rest.Config, *requests) {
 	r := &requests{resources: map[string]bool{}}
@@ -47,9 +47,9 @@ type counter struct {
 
 func (c counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	path := request.URL.Path
-	visitors := strings.Contains(path, "/namespaces/") || strings.Contains(request.Header.Get("Accept"),
+	temporary := strings.Contains(path, "/namespaces/") || strings.Contains(request.Header.Get("Accept"),
 		"PartialObjectMetadata")
-	if request.Method == http.MethodGet && !visitors &&
+	if request.Method == http.MethodGet && !temporary &&
 		c.requests.resources[path[strings.LastIndex(path, "/")+1:]] {
 		query := request.URL.Query()
 		c.requests.mu.Lock()

@@ -23,7 +23,7 @@ func TestSoak(t *testing.T) {
 	began := time.Now()
 	first, theirs := w.crdcacheRequests.sent(), w.clientGoRequests.sent()
 	for round := uint64(1); round == 1 || time.Since(began) < options.duration; round++ {
-		stop := w.write(seed + round)
+		stop := w.startWriting(seed + round)
 		w.injectFaults()
 		stop()
 		w.awaitAgreement()
@@ -44,15 +44,15 @@ func TestSoak(t *testing.T) {
 			w.measurements[len(w.measurements)-1].stacks)
 	}
 	// Faults must not cause a storm of lists. Some more lists than client-go's are permitted.
-	ours := w.crdcacheRequests.sent().initial() - first.initial()
-	stock := w.clientGoRequests.sent().initial() - theirs.initial()
+	ours := w.crdcacheRequests.sent().countInitial() - first.countInitial()
+	stock := w.clientGoRequests.sent().countInitial() - theirs.countInitial()
 	if ours > 2*stock+5*options.stock {
 		t.Errorf("%d lists were sent for %d types, want at most %d; client-go sent %d", ours, options.stock,
 			2*stock+5*options.stock, stock)
 	}
 	if options.document != "" && !t.Failed() {
 		if err := harness.WriteSection(options.document, "Soak",
-			w.section(seed, time.Since(began))); err != nil {
+			w.reportSection(seed, time.Since(began))); err != nil {
 			t.Error(err)
 		}
 	}

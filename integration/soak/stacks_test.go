@@ -22,8 +22,8 @@ func goroutineStacks(t testing.TB) map[string]int {
 }
 
 var (
-	stack   = regexp.MustCompile(`(?ms)^(\d+) @[^\n]*\n(.*)`)
-	address = regexp.MustCompile(`0x[0-9a-f]+\s*`)
+	stackPattern   = regexp.MustCompile(`(?ms)^(\d+) @[^\n]*\n(.*)`)
+	addressPattern = regexp.MustCompile(`0x[0-9a-f]+\s*`)
 )
 
 // internedStacks interns the stacks of all measurements, which would otherwise count as growth of the heap.
@@ -41,12 +41,12 @@ func intern(stack string) string {
 func countStacks(profile string) map[string]int {
 	counts := map[string]int{}
 	for entry := range strings.SplitSeq(profile, "\n\n") {
-		found := stack.FindStringSubmatch(entry)
+		found := stackPattern.FindStringSubmatch(entry)
 		if found == nil || strings.Contains(entry, "Shopify/toxiproxy") {
 			continue
 		}
 		if n, err := strconv.Atoi(found[1]); err == nil { // the expression matches digits
-			counts[intern(address.ReplaceAllString(found[2], ""))] += n
+			counts[intern(addressPattern.ReplaceAllString(found[2], ""))] += n
 		}
 	}
 	return counts

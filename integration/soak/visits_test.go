@@ -10,9 +10,9 @@ import (
 // maxTemporaryHandles limits the temporary informers.
 const maxTemporaryHandles = 5
 
-// visit acquires a temporary informer of a type with other options, and releases the oldest temporary
-// informer.
-func (w *fixture) visit(k *kind) {
+// acquireTemporary acquires a temporary informer of a type with other options, and releases the oldest
+// temporary informer.
+func (w *fixture) acquireTemporary(k *kind) {
 	w.Helper()
 	variants := []dynamicinformer.ResourceOptions{
 		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
@@ -24,19 +24,19 @@ func (w *fixture) visit(k *kind) {
 		w.Error(err)
 		return
 	}
-	w.visits = append(w.visits, handle)
-	if len(w.visits) > maxTemporaryHandles {
-		w.visits[0].Release()
-		w.visits = w.visits[1:]
+	w.temporaryHandles = append(w.temporaryHandles, handle)
+	if len(w.temporaryHandles) > maxTemporaryHandles {
+		w.temporaryHandles[0].Release()
+		w.temporaryHandles = w.temporaryHandles[1:]
 	}
 }
 
 // releaseTemporaryInformers releases all temporary informers.
 func (w *fixture) releaseTemporaryInformers() {
-	for _, handle := range w.visits {
+	for _, handle := range w.temporaryHandles {
 		handle.Release()
 	}
-	w.visits = nil
+	w.temporaryHandles = nil
 }
 
 // startAndShutDown starts a factory and shuts it down, synced or not.

@@ -27,9 +27,9 @@ const (
 // writeCounts counts accepted writes, and failed or unanswered ones.
 type writeCounts struct{ done, failed atomic.Int64 }
 
-// write writes at the configured rate until stop is called. The value of an object increases with each
+// startWriting writes at the configured rate until stop is called. The value of an object increases with each
 // attempt, so two versions never have the same content.
-func (w *fixture) write(seed uint64) (stop func()) {
+func (w *fixture) startWriting(seed uint64) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	var group sync.WaitGroup
 	for i := range writers {

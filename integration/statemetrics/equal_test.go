@@ -42,8 +42,8 @@ func run(t testing.TB, program string, args ...string) string {
 	return string(out)
 }
 
-// importer returns the program crdcache.
-func importer(t testing.TB) string {
+// buildCrdcache returns the program crdcache.
+func buildCrdcache(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "crdcache")
 	run(t, "go", "build", "-C", "../..", "-o", program, "./cmd/crdcache")
@@ -68,11 +68,11 @@ func convert(t testing.TB, program, config string) *indexers.Config {
 // series are values by name and labels.
 type series map[string]float64
 
-// theirs returns the series of kube-state-metrics.
-func theirs(t testing.TB, config string, objects []*unstructured.Unstructured) series {
+// kubeStateMetricsSeries returns the series of kube-state-metrics.
+func kubeStateMetricsSeries(t testing.TB, config string, objects []*unstructured.Unstructured) series {
 	t.Helper()
 	var text bytes.Buffer
-	for _, store := range stores(t, config) {
+	for _, store := range newStores(t, config) {
 		for _, o := range objects {
 			if o.GroupVersionKind() == store.kind {
 				if err := store.Add(o); err != nil {
@@ -114,7 +114,7 @@ type store struct {
 	kind schema.GroupVersionKind
 }
 
-func stores(t testing.TB, config string) (out []store) {
+func newStores(t testing.TB, config string) (out []store) {
 	t.Helper()
 	var parsed customresourcestate.Metrics
 	if err := yaml.Unmarshal([]byte(config), &parsed); err != nil {
@@ -136,8 +136,8 @@ func stores(t testing.TB, config string) (out []store) {
 	return out
 }
 
-// ours returns the series of crdcache for a converted config.
-func ours(t testing.TB, config *indexers.Config, objects []*unstructured.Unstructured) series {
+// crdcacheSeries returns the series of crdcache for a converted config.
+func crdcacheSeries(t testing.TB, config *indexers.Config, objects []*unstructured.Unstructured) series {
 	t.Helper()
 	var sources []indexers.MetricSource
 	for _, r := range config.Resources {
@@ -275,9 +275,9 @@ spec:
     - {name: common, help: h, commonLabels: {site: paris, more: "1"}, each: {type: gauge, gauge: {path: [spec, replicas]}}}
 `
 
-// examples returns the example config of kube-state-metrics, and the configs and the object of its
+// readExamples returns the example config of kube-state-metrics, and the configs and the object of its
 // documentation.
-func examples(t *testing.T) (configs map[string]string, objects []*unstructured.Unstructured) {
+func readExamples(t *testing.T) (configs map[string]string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	module := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kube-state-metrics/v2"))
 	read := func(file string) string {
@@ -314,7 +314,7 @@ func examples(t *testing.T) (configs map[string]string, objects []*unstructured.
 // TestEqualSeries compares the series of kube-state-metrics with those of the converted config, for its own
 // examples and for a config with all of its features.
 func TestEqualSeries(t *testing.T) {
-	configs, objects := examples(t)
+	configs, objects := readExamples(t)
 	objects = append(objects, decode(t, `
 apiVersion: autoscaling.k8s.io/v1
 kind: VerticalPodAutoscaler
@@ -326,12 +326,12 @@ kind: Foo
 metadata: {name: conditions, namespace: default, uid: c}
 status: {conditions: [{type: Ready, status: "True"}, {type: Old, status: "False"}]}
 `)...)
-	program := importer(t)
+	program := buildCrdcache(t)
 	total := 0
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		t.Run(name, func(t *testing.T) {
-			want := theirs(t, configs[name], objects)
-			got := ours(t, convert(t, program, configs[name]), objects)
+			want := kubeStateMetricsSeries(t, configs[name], objects)
+			got := crdcacheSeries(t, convert(t, program, configs[name]), objects)
 			total += len(want)
 			if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 				t.Errorf("series (-kube-state-metrics +crdcache):\n%s", diff)

@@ -101,7 +101,7 @@ var exporters = map[string]func(t *testing.T, server *rest.Config, config string
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := stores(t, config)[0]
+		s := newStores(t, config)[0]
 		gvr := s.kind.GroupVersion().WithResource("certificates")
 		lists := &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
@@ -228,7 +228,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	configs := map[string]string{"kube-state-metrics": certificateConfig,
-		"crdcache": run(t, importer(t), "import", "kube-state-metrics", file)}
+		"crdcache": run(t, buildCrdcache(t), "import", "kube-state-metrics", file)}
 	var usages []usage
 	for name, config := range configs {
 		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestExporter$", "-test.v")

@@ -62,7 +62,7 @@ var (
 	agePattern = regexp.MustCompile(`"(\d+[ydhms])+"`)
 	// currentVersionPattern matches the server's current version. A real server also counts other writes.
 	currentVersionPattern = regexp.MustCompile(`current: \d+`)
-	// addresses match the server addresses in discovery.
+	// addresses matches the server addresses in discovery.
 	addresses = regexp.MustCompile(`"serverAddress":"[^"]*"`)
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Types of the questions. testdata declares group; base is its path.
+// Group is the API group of testdata, and groupPath its path.
 const (
 	Group     = "demo.crdcache.dev"
 	groupPath = "/apis/" + Group + "/v1/"

@@ -18,7 +18,7 @@ const Available = true
 var clockGettime uintptr
 
 var (
-	// kernels is the original value of clockGettime.
+	// kernels is the original value of clockGettime, the kernel's function.
 	kernels uintptr
 	// offset is the difference to the machine's clock in seconds.
 	offset int64

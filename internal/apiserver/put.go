@@ -86,7 +86,7 @@ func (s *Storage) putObject(content map[string]any, options putOptions) (*object
 	return after, outcome, err
 }
 
-// replace is putObject for a client. If content is nil, it deletes the object.
+// replace is like putObject, for a write of a client. If content is nil, it deletes the object.
 func (s *Storage) replace(gr schema.GroupResource, key string, before *object,
 	content map[string]any) (*object, error) {
 	now := s.options.Now()

@@ -116,7 +116,7 @@ func (r *request) decode(body []byte) (*unstructured.Unstructured, error) {
 	return u.Unstructured, r.checkTarget(u.Unstructured)
 }
 
-// decodeTyped is decodeBody that also decodes the body into the Go type of its kind.
+// decodeTyped decodes a body like decodeBody, and also into the Go type of its kind.
 func (r *request) decodeTyped(body []byte) (decodedObject, error) {
 	u, err := r.decodeBody(body)
 	if decodable := r.writer.options.Decodable; err == nil && decodable != nil &&

@@ -37,7 +37,7 @@ func callOf[A any](f func(A), arg A) []func() {
 	return []func(){func() { f(arg) }}
 }
 
-// callOf2 is callOf for functions with two parameters.
+// callOf2 is like callOf, for functions with two parameters.
 func callOf2[A, B any](f func(A, B), arg A, other B) []func() {
 	if f == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// backoff is an exponential backoff. The pauses double from first to last. jitter is the random fraction of a
-// pause, so that types and programs do not retry at the same time.
+// backoff is an exponential backoff. The pauses double from first to longest. jitter is the random fraction
+// of a pause, so that types and programs do not retry at the same time.
 type backoff struct {
 	first, longest time.Duration
 	jitter         float64
@@ -20,7 +20,7 @@ func (p backoff) pauseAfter(earlier int, random float64) time.Duration {
 	if earlier < 16 {
 		d = min(p.first<<earlier, p.longest)
 	}
-	// Leave room for the random part below last.
+	// Leave room for the random part below longest.
 	d = min(d, time.Duration(float64(p.longest)/(1+p.jitter)))
 	return d + time.Duration(float64(d)*p.jitter*random)
 }

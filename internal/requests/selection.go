@@ -107,7 +107,7 @@ func (r Ranges) Has(key sharding.Key, object any) bool {
 	return err != nil || r.Contains(key.Hash(o))
 }
 
-// admitUnpacked is admitHash for an object that has not been packed.
+// admitUnpacked is admitHash of the hash of an object that has not been packed.
 func (s *Selection) admitUnpacked(namespace, uid []byte) bool {
 	value := uid
 	if s.Key == sharding.ByNamespace {
@@ -116,7 +116,7 @@ func (s *Selection) admitUnpacked(namespace, uid []byte) bool {
 	return s.admitHash(sharding.Hash(value))
 }
 
-// admitsObject is admitHash for an object.
+// admitsObject is admitHash of the hash of an object. It returns true for an object without metadata.
 func (s *Selection) admitsObject(object runtime.Object) bool {
 	o, err := meta.Accessor(object)
 	return err != nil || s.admitHash(s.Key.Hash(o))

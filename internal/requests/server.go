@@ -118,7 +118,7 @@ func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, r
 	return false
 }
 
-// probe is mayRead with a slot of the limiter. It ends at the time limit of the slot, so that a missing
+// probe calls mayRead with a slot of the limiter. It ends at the time limit of the slot, so that a missing
 // response does not prevent the next probe.
 func (s *Server) probe(ctx context.Context, resource resource,
 	tweak func(*metav1.ListOptions)) (retryAfter time.Duration, err error) {

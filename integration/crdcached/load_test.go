@@ -51,7 +51,7 @@ func TestLoad(t *testing.T) {
 	servers := []measuredServer{
 		{"kube-apiserver", cluster, harness.APIServerPID(t)}, {"crdcached", s.As(cluster), s.PID()},
 	}
-	l.addRow("memory with the objects in it, before anybody reads", "MiB",
+	l.addRow("memory with the objects in it, before any read", "MiB",
 		float64(memoryOf(t, servers[0].pid)>>20), float64(memoryOf(t, servers[1].pid)>>20))
 	for _, version := range []string{"", "0"} {
 		for _, compressed := range []bool{false, true} {

@@ -133,9 +133,10 @@ func (w *fixture) startTracker() typesource.Source {
 }
 
 // followUntilCleanup is follow for a factory that the test's cleanup shuts down.
-func (w *fixture) followUntilCleanup(name string, link *conformance.Faults, options dynamicinformer.Options) {
+func (w *fixture) followUntilCleanup(name string, faults *conformance.Faults,
+	options dynamicinformer.Options) {
 	w.Helper()
-	factory := w.follow(name, link, options)
+	factory := w.follow(name, faults, options)
 	w.factories = append(w.factories, factory)
 	w.Cleanup(func() {
 		for _, s := range w.subscribers {
@@ -148,12 +149,12 @@ func (w *fixture) followUntilCleanup(name string, link *conformance.Faults, opti
 }
 
 // follow starts a factory that follows all types with one subscriber each. The caller shuts it down.
-func (w *fixture) follow(name string, link *conformance.Faults,
+func (w *fixture) follow(name string, faults *conformance.Faults,
 	options dynamicinformer.Options) *dynamicinformer.Factory {
 	w.Helper()
 	g := newIncarnationChecker(name)
 	w.incarnations = append(w.incarnations, g)
-	options.Config, options.Listener = withFaults(link, harness.Config(w)), g.listener()
+	options.Config, options.Listener = withFaults(faults, harness.Config(w)), g.listener()
 	factory, err := dynamicinformer.New(options)
 	if err != nil {
 		w.Fatal(err)
@@ -163,7 +164,7 @@ func (w *fixture) follow(name string, link *conformance.Faults,
 		if err != nil {
 			w.Fatal(err)
 		}
-		f := &follower{Informer: i, kind: k, faults: link, name: k.name + " over " + name, incarnations: g}
+		f := &follower{Informer: i, kind: k, faults: faults, name: k.name + " over " + name, incarnations: g}
 		w.followers = append(w.followers, f)
 		w.subscribeTo(f, false)
 	}
@@ -173,8 +174,8 @@ func (w *fixture) follow(name string, link *conformance.Faults,
 	return factory
 }
 
-func withFaults(link *conformance.Faults, config *rest.Config) *rest.Config {
-	config.Wrap(link.Wrap)
+func withFaults(faults *conformance.Faults, config *rest.Config) *rest.Config {
+	config.Wrap(faults.Wrap)
 	return config
 }
 

@@ -39,7 +39,7 @@ func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 		f.backends[c] = &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
-				// Without the client's header, the transport decompresses responses. The link then finds
+				// Without the client's header, the transport decompresses responses. The faults then find
 				// complete events.
 				r.Out.Header.Del("Accept-Encoding")
 			},

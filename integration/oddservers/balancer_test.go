@@ -43,11 +43,11 @@ func TestLaggingAPIServer(t *testing.T) {
 	etcd := harness.StartFaultProxy(t, harness.EtcdAddress(t))
 	lagging := harness.StartAnotherAPIServer(t, etcd.Address())
 	balancer := harness.StartFaultProxy(t, lagging)
-	link := conformance.NewFaults(nil)
-	link.RefuseWatchList() // a lagging server would accept a watch-list and answer only later
+	faults := conformance.NewFaults(nil)
+	faults.RefuseWatchList() // a lagging server would accept a watch-list and answer only later
 	refused := &tooLargeCounter{}
 	config.Host = "https://" + balancer.Address()
-	config.Wrap(link.Wrap)
+	config.Wrap(faults.Wrap)
 	config.Wrap(refused.wrap)
 	f.startInformer(config)
 	f.changeObjects()
@@ -58,18 +58,18 @@ func TestLaggingAPIServer(t *testing.T) {
 	balancer.Redirect(t, server.Host)
 	f.changeObjects()
 	f.awaitAgreement()
-	watches, lists := link.Requests("watch"), link.Requests("list")
+	watches, lists := faults.Requests("watch"), faults.Requests("list")
 	balancer.Redirect(t, lagging)
 	harness.Eventually(t, func(context.Context) error {
-		if link.Requests("watch") == watches {
+		if faults.Requests("watch") == watches {
 			return fmt.Errorf("no watch at the lagging server")
 		}
 		return nil
 	})
 	f.changeObjects()
 	harness.Eventually(t, func(context.Context) error {
-		link.ExpireWatches() // the watch may not have been accepted yet
-		if link.Requests("list") == lists {
+		faults.ExpireWatches() // the watch may not have been accepted yet
+		if faults.Requests("list") == lists {
 			return fmt.Errorf("no list at the lagging server")
 		}
 		return nil

@@ -80,8 +80,8 @@ func declaredType(s *crd.Schema) *apiservercel.DeclType {
 	return apiservercel.DynType
 }
 
-// maxSize returns the declared maximum size of a value. A size without a maximum does not count in
-// estimates, because the limit of an evaluation bounds it.
+// maxSize returns the declared maximum size of a value. Without a maximum it returns 1, so that the estimate
+// ignores the size. The cost limit of each evaluation still applies.
 func maxSize(declared *int64) int64 {
 	if declared == nil {
 		return 1

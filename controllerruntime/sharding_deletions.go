@@ -40,7 +40,7 @@ func (d *recentDeletions) uid(key types.NamespacedName) (uid types.UID, ok bool)
 	return uid, ok
 }
 
-// remove removes the deletion of the object with that UID.
+// remove removes the entry of a key, unless another UID has been recorded for it since.
 func (d *recentDeletions) remove(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

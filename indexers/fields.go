@@ -12,14 +12,16 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 )
 
-// formHeader is embedded in forms and holds their position in the file.
+// formHeader is embedded in forms, which are structs that are decoded from YAML maps. It holds the nodes of
+// the map, which have the positions for errors.
 type formHeader struct {
 	node *yaml.Node
 	keys map[string]*yaml.Node
-	// excusedFields are missing fields that need no further error: they probably have a wrong name or are
-	// merged, and that was reported.
+	// excusedFields are not reported as missing, because an earlier error explains it: a misspelled or removed
+	// field, an alias, or a merge key.
 	excusedFields map[string]bool
-	// chosenFields is the field that is set for each oneOf rule, or "" if none is or the node is not a map.
+	// chosenFields has an element for each oneOf rule: the first alternative that is set, or "" if none is set
+	// or the node is not a map.
 	chosenFields []string
 }
 

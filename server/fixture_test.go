@@ -24,8 +24,9 @@ import (
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
-// apiServer is an in-memory API server. The token of a user is the user's name; "nobody" and
-// the service accounts of the namespace storefront have no rights. Those of edge have rights in it.
+// apiServer is an in-memory API server. The token of a user is the user's name. "nobody" and the service
+// accounts of the namespace storefront have no rights. The service accounts of the namespace edge have rights
+// in this namespace only.
 type apiServer struct {
 	*httptest.Server
 	cluster *testcluster.Cluster

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// plainText matches texts that all versions of YAML read as strings without quotes, except ambiguousWord. It
-// is stricter than necessary.
+// plainText matches texts that every YAML version reads as strings without quotes, unless ambiguousWord
+// matches them too, or they contain ": " or end with ":". It is stricter than necessary.
 var plainText = regexp.MustCompile(`^[A-Za-z_/][A-Za-z0-9_./:@+-]*( [A-Za-z0-9_./:@+(-][A-Za-z0-9_./:@+(),-]*)*$`)
 
 // ambiguousWord matches words that some YAML parsers read as booleans, numbers or null.

@@ -39,7 +39,7 @@ func TestStates(t *testing.T) {
 	})
 	if data := awaitEvent(t, matchedChanges, "changes", anyText); !strings.Contains(data, `"op":"degraded"`) ||
 		strings.Contains(data, "configmaps") {
-		t.Errorf("matching changes are %s, want a degraded type without configmaps", data)
+		t.Errorf("the changes that match services are %s, want services to be degraded and no change of configmaps", data)
 	}
 	data := awaitEvent(t, configMapChanges, "changes",
 		func(data string) bool { return strings.Contains(data, `"op":"synced"`) })

@@ -37,8 +37,8 @@ func TestRealServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The page does not show when its stream of changes has started, so objects change until a change
-	// appears.
+	// The page does not indicate that it receives changes, so the test patches the object until the page
+	// shows a change.
 	for replicas := 10; !strings.Contains(b.text(".changes"), ".spec.replicas"); replicas++ {
 		patch(fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas), "night-shift", "")
 		if b.ctx.Err() != nil {

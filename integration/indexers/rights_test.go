@@ -17,8 +17,8 @@ import (
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // TestPatternWithRightsInNamespaces runs an informer as a user who can read widgets only in some
-// namespaces. It includes matching namespaces as they are created and deleted. It switches to a cluster-wide
-// watch when that right is granted, and remains the same informer.
+// namespaces. The informer starts to read a matching namespace when it is created, and stops when it is
+// deleted. It switches to a cluster-wide watch when that right is granted, and remains the same informer.
 func TestPatternWithRightsInNamespaces(t *testing.T) {
 	group, base := harness.Group(t), harness.Namespace(t)
 	harness.InstallCRDs(t, harness.NewCRD(group, "Widget"))
@@ -43,7 +43,7 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	s.removeNamespace(base + "-b")
 	s.awaitQuery(b, "widgets", "color=red", base+"-a/x", base+"-c/x")
 	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
-		t.Errorf("Status() = %+v, want Synced", current)
+		t.Errorf("Status() = %+v, want Synced in incarnation 1", current)
 	}
 
 	user.Grant(t, "", readRule(group, "widgets"))

@@ -44,7 +44,7 @@ spec:
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `
 
-// certificate returns an object of the size that cert-manager's have, with the fields of their managers.
+// certificate returns an object with the size of a cert-manager Certificate, including managedFields.
 func certificate(n int) *unstructured.Unstructured {
 	var managed []any
 	for _, manager := range []string{"cert-manager-certificates-trigger", "cert-manager-certificates-issuing", "argocd-controller"} {

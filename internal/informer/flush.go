@@ -66,7 +66,8 @@ func (p flushMark) wait(ctx context.Context) error {
 	return nil
 }
 
-// isPending reports whether the handler, which was not removed, has not processed its notifications.
+// isPending reports whether the handler still has notifications of the flush to process. It returns false for
+// a removed handler.
 func (p flushMark) isPending() bool {
 	removed := false
 	select {

@@ -40,7 +40,7 @@ type Selection interface {
 
 func (p *Partition) prefix() string { return prefixOf(p.Namespace) }
 
-// selects reports whether the Selection, if any, has an object of the namespace.
+// selects reports whether an object of the namespace is selected. Without a Selection, every object is.
 func (p *Partition) selects(object any) bool { return p.Selection == nil || p.Selection.Has(object) }
 
 // prefixOf returns the common prefix of the keys of a namespace.

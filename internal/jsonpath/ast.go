@@ -63,7 +63,7 @@ func (s Slice) bounds(n int) (first, stop, step int) {
 		}
 		return v
 	}
-	// a larger step leaves the list as well
+	// n+1 already leaves the list, and cannot overflow when it is added to an index
 	step = min(max(s.Step, -n-1), n+1)
 	if step > 0 {
 		first, stop = 0, n

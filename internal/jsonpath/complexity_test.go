@@ -11,8 +11,9 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// maxVisits is the maximum number of visited values per byte of the document and of the expression. It is
-// twice maxUnionOverlap, because a step counts both collecting and visiting.
+// maxVisits, multiplied by the bytes of the document and of the expression, is the maximum number of visited
+// values. It is twice maxUnionOverlap, because some steps count a value when they collect it and again when
+// they visit it.
 const maxVisits = 32
 
 // checkVisits fails the test if an expression visits more values of a document than allowed.

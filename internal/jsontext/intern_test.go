@@ -30,8 +30,8 @@ func collidingText(e *internedString) string {
 	}
 }
 
-// TestEvictedStrings checks that an evicted string is not predicted and does not reference others, because
-// chains of references could grow without limit.
+// TestEvictedStrings verifies that links to an evicted string are ignored, and that the evicted string links
+// to no other strings. Such links would retain evicted strings without limit.
 func TestEvictedStrings(t *testing.T) {
 	table := &internTable{}
 	first, second, third := shareTwice(t, table, "first"), shareTwice(t, table, "second"), shareTwice(t, table, "third")

@@ -5,7 +5,7 @@ import "strconv"
 // NumberForm is the syntactic form of a number.
 type NumberForm uint8
 
-// The forms are in the order of their parts: a number with an exponent can also have a fraction.
+// The form is the last part that a number has: a number with an exponent can also have a fraction.
 const (
 	Integer NumberForm = iota
 	Fraction

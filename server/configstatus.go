@@ -78,7 +78,7 @@ func (m *mergedObject) newStatus(c *typeCache, applyErr error, previous []metav1
 		if !ok {
 			continue // removed meanwhile
 		}
-		current := cached.Informer.Status() // read before the counts, so that those of a synced type are complete
+		current := cached.Informer.Status() // before the counts, so that those of a synced type are complete
 		stats := cached.Informer.Stats()
 		if m.partlyVisible[gr] {
 			if byNamespace, ok := cached.Informer.Snapshot().Index(toolscache.NamespaceIndex); ok {

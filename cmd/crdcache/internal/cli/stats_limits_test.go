@@ -103,8 +103,8 @@ func TestLimits(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--limit", "-1"}, "--limit is -1: it must be 0"},
-		{[]string{"--limit", "1000000001"}, "up to 1000000000"},
+		{[]string{"--limit", "-1"}, "--limit is -1: give 0"},
+		{[]string{"--limit", "1000000001"}, "at most 1000000000"},
 		{[]string{"--limit", "many"}, `invalid argument "many"`},
 		{[]string{"--limit", "5", "--storage", "none"}, "need stored objects"},
 	} {

@@ -256,7 +256,7 @@ func Matches(index, expression string) Query {
 }
 
 // Within matches objects with an address or an address range inside a prefix such as "10.0.0.0/8". The index
-// must have type ip or cidr.
+// must have type IP or CIDR.
 func Within(index, prefix string) Query { return newSearch(opWithin, index, prefix) }
 
 // Dangling matches objects whose reference of this name has no target. An empty name means any reference.

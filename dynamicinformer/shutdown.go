@@ -120,7 +120,7 @@ func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*informer.Reg
 		drains.Go(func() { // ended by the handlers or ctx
 			err := flush.Wait(ctx)
 			if err != nil && (e.ctx.Err() == nil || context.Cause(e.ctx) == errFactoryShut) {
-				if busy[k] = flush.Unprocessed(); len(busy[k]) > 0 {
+				if busy[k] = flush.BusyHandlers(); len(busy[k]) > 0 {
 					f.eventDrops.Add(1)
 				}
 			}

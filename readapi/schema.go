@@ -30,14 +30,14 @@ func itemSchema(s *crd.Schema) *crd.Schema {
 	return s.Items
 }
 
-func refusesNull(value any, s *crd.Schema) bool { return value == nil && s != nil && !s.Nullable }
+func isInvalidNull(value any, s *crd.Schema) bool { return value == nil && s != nil && !s.Nullable }
 
 // dropNulls removes invalid nulls, except where a default replaces them.
 func dropNulls(value any, s *crd.Schema) {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, element := range v {
-			if field := fieldSchema(s, name); refusesNull(element, field) && field.Default == nil {
+			if field := fieldSchema(s, name); isInvalidNull(element, field) && field.Default == nil {
 				delete(v, name)
 			} else {
 				dropNulls(element, field)
@@ -61,13 +61,13 @@ func fillDefaults(value any, s *crd.Schema) {
 			if field == nil || field.Default == nil {
 				continue
 			}
-			if element, exists := v[name]; !exists || refusesNull(element, field) {
+			if element, exists := v[name]; !exists || isInvalidNull(element, field) {
 				v[name] = runtime.DeepCopyJSONValue(field.Default)
 			}
 		}
 		for name, element := range v {
 			field := fieldSchema(s, name)
-			if s.Properties[name] == nil && refusesNull(element, field) {
+			if s.Properties[name] == nil && isInvalidNull(element, field) {
 				element = runtime.DeepCopyJSONValue(field.Default)
 				v[name] = element
 			}
@@ -75,7 +75,7 @@ func fillDefaults(value any, s *crd.Schema) {
 		}
 	case []any:
 		for i, element := range v {
-			if refusesNull(element, s.Items) {
+			if isInvalidNull(element, s.Items) {
 				element = runtime.DeepCopyJSONValue(s.Items.Default)
 				v[i] = element
 			}

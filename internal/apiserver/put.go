@@ -159,7 +159,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 			return before, Unchanged, nil
 		}
 	} else if stamp {
-		fillOnCreate(u, c.rules, options.now)
+		setMetadataOnCreate(u, c.rules, options.now)
 	}
 	nextVersion := s.mu.version + 1
 	restoredVersion, ok := parseVersion(u.GetResourceVersion())
@@ -210,7 +210,7 @@ func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool
 	}
 	old := &unstructured.Unstructured{Object: content}
 	if stamp {
-		fillOnUpdate(u, old, rules)
+		setMetadataOnUpdate(u, old, rules)
 	}
 	version := u.GetResourceVersion()
 	u.SetResourceVersion(old.GetResourceVersion())
@@ -223,7 +223,7 @@ func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool
 	return err == nil && bytes.Equal(body, stored), err
 }
 
-func fillOnCreate(u *unstructured.Unstructured, rules Rules, now time.Time) {
+func setMetadataOnCreate(u *unstructured.Unstructured, rules Rules, now time.Time) {
 	if u.GetUID() == "" {
 		u.SetUID(uuid.NewUUID())
 	}
@@ -235,7 +235,7 @@ func fillOnCreate(u *unstructured.Unstructured, rules Rules, now time.Time) {
 	}
 }
 
-func fillOnUpdate(u, old *unstructured.Unstructured, rules Rules) {
+func setMetadataOnUpdate(u, old *unstructured.Unstructured, rules Rules) {
 	if u.GetUID() == "" {
 		u.SetUID(old.GetUID())
 	}

@@ -112,7 +112,7 @@ func (b *Aggregator) Add(listener Listener) (*ListenerHandle, error) {
 		l.queue.Push(stateChanged(&l.listener, Status{GVR: m.status.GVR}, *m.status)...)
 	}
 	for _, c := range b.conditionsLocked() {
-		l.queue.Push(callOf2(l.listener.ConditionChanged, Condition{Type: c.Type}, c)...)
+		l.queue.Push(bindCall2(l.listener.ConditionChanged, Condition{Type: c.Type}, c)...)
 	}
 	b.mu.listeners = append(b.mu.listeners, l)
 	return l, nil
@@ -202,7 +202,7 @@ func (m *member) requestEnded(verb requests.Verb, reason status.Reason, err erro
 		if reason != status.ReasonNone {
 			f := RequestFailure{GVR: m.status.GVR, Options: m.status.Options, Verb: verb.String(),
 				Reason: reason, Err: err, Time: b.now()}
-			b.notifyLocked(func(l *Listener) []func() { return callOf(l.RequestFailed, f) })
+			b.notifyLocked(func(l *Listener) []func() { return bindCall(l.RequestFailed, f) })
 		}
 		if reason != status.ReasonUnreachable && !b.mu.serverReached {
 			b.mu.serverReached = true
@@ -214,7 +214,7 @@ func (m *member) requestEnded(verb requests.Verb, reason status.Reason, err erro
 // relisted is called after a relist.
 func (m *member) relisted(s Status, reason status.RelistReason) {
 	m.update(func(b *Aggregator) {
-		b.notifyLocked(func(l *Listener) []func() { return callOf2(l.Relisted, IncarnationOf(s), reason) })
+		b.notifyLocked(func(l *Listener) []func() { return bindCall2(l.Relisted, IncarnationOf(s), reason) })
 	})
 }
 

@@ -45,7 +45,7 @@ func (b *Aggregator) updateConditionsLocked() {
 		}
 		b.mu.conditions[now.Type] = now
 		if before.Status != now.Status {
-			b.notifyLocked(func(l *Listener) []func() { return callOf2(l.ConditionChanged, before, now) })
+			b.notifyLocked(func(l *Listener) []func() { return bindCall2(l.ConditionChanged, before, now) })
 		}
 	}
 }

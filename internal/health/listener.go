@@ -29,16 +29,16 @@ func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
 // Depth returns the number of pending events, including the one being handled.
 func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
 
-// callOf returns the call of a listener's function, or nil if the function is nil.
-func callOf[A any](f func(A), arg A) []func() {
+// bindCall returns the call of a listener's function, or nil if the function is nil.
+func bindCall[A any](f func(A), arg A) []func() {
 	if f == nil {
 		return nil
 	}
 	return []func(){func() { f(arg) }}
 }
 
-// callOf2 is like callOf, for functions with two parameters.
-func callOf2[A, B any](f func(A, B), arg A, other B) []func() {
+// bindCall2 is like bindCall, for functions with two parameters.
+func bindCall2[A, B any](f func(A, B), arg A, other B) []func() {
 	if f == nil {
 		return nil
 	}
@@ -46,16 +46,16 @@ func callOf2[A, B any](f func(A, B), arg A, other B) []func() {
 }
 
 func stateChanged(l *Listener, before, after Status) []func() {
-	calls := callOf2(l.StateChanged, before, after)
+	calls := bindCall2(l.StateChanged, before, after)
 	ended, reason, started, synced := IncarnationsBetween(before, after)
 	if ended {
-		calls = append(calls, callOf2(l.IncarnationEnded, IncarnationOf(before), reason)...)
+		calls = append(calls, bindCall2(l.IncarnationEnded, IncarnationOf(before), reason)...)
 	}
 	if started {
-		calls = append(calls, callOf(l.IncarnationStarted, IncarnationOf(after))...)
+		calls = append(calls, bindCall(l.IncarnationStarted, IncarnationOf(after))...)
 	}
 	if synced {
-		calls = append(calls, callOf(l.IncarnationSynced, IncarnationOf(after))...)
+		calls = append(calls, bindCall(l.IncarnationSynced, IncarnationOf(after))...)
 	}
 	return calls
 }

@@ -41,9 +41,9 @@ func (f Flush) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Unprocessed returns the handlers that have not processed their notifications. They include handlers of a
+// BusyHandlers returns the handlers that have not processed their notifications. They include handlers of a
 // stopped informer that discarded notifications, but not removed handlers.
-func (f Flush) Unprocessed() []*Registration {
+func (f Flush) BusyHandlers() []*Registration {
 	var busy []*Registration
 	for _, p := range f {
 		if p.isPending() {

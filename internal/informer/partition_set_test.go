@@ -137,8 +137,8 @@ func TestChangingPartitions(t *testing.T) {
 	})
 }
 
-// TestChangingPartitionsWithoutAny verifies that an informer without partitions has synced.
-func TestChangingPartitionsWithoutAny(t *testing.T) {
+// TestNoPartitions verifies that an informer without partitions has synced.
+func TestNoPartitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChangingPartitions(t, Options{})
 		c.setPartitions()

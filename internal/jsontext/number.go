@@ -12,8 +12,8 @@ const (
 	Exponent
 )
 
-// safeDigits is a number of decimal digits that always fits an int64.
-const safeDigits = 18
+// maxInt64SafeDigits is a number of decimal digits that always fits an int64.
+const maxInt64SafeDigits = 18
 
 // ScanNumber reads the number at i. After a leading zero, only a point or an exponent can follow. For an
 // invalid number, form is the part that lacks digits.
@@ -71,7 +71,7 @@ func ParseInteger(number []byte) (int64, bool) {
 	if len(digits) == 0 {
 		return 0, false
 	}
-	if len(digits) > safeDigits {
+	if len(digits) > maxInt64SafeDigits {
 		n, err := strconv.ParseInt(string(number), 10, 64)
 		return n, err == nil
 	}

@@ -283,7 +283,7 @@ func TestSweepsInHistories(t *testing.T) {
 				if !found {
 					continue
 				}
-				u := decodeWith(random, s.format, item)
+				u := decodeRandomly(random, s.format, item)
 				if name := u["metadata"].(map[string]any)["name"]; name != fmt.Sprintf("certificate-%d", n) {
 					t.Errorf("object %d has the name %v", n, name)
 					return
@@ -327,8 +327,8 @@ func TestSweepsInHistories(t *testing.T) {
 	expectExactSizes(t, s.Snapshot())
 }
 
-// decodeWith reads an object in one of several ways.
-func decodeWith(random *rand.Rand, format Format, item Item) map[string]any {
+// decodeRandomly reads an object in one of several ways.
+func decodeRandomly(random *rand.Rand, format Format, item Item) map[string]any {
 	o := item.(*packed.Object)
 	switch random.IntN(3) {
 	case 0:

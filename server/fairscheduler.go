@@ -85,6 +85,9 @@ func (f *fairScheduler) startWaitingLocked() {
 			if user.running < f.slotsPerUser && (next == nil || user.running < next.running) {
 				next = user
 			}
+			if user.running == 0 {
+				break // the minimum
+			}
 		}
 		if next == nil {
 			return

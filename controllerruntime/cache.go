@@ -36,6 +36,8 @@ type Cache struct {
 	indexSuffix string
 	// types is nil if the factory has another source of types.
 	types *typeSource
+	// reportFailures adds the listener of the factory that calls watch error handlers, once.
+	reportFailures func() error
 	// started is closed by Start.
 	started chan struct{}
 	// ctx is cancelled by Close.
@@ -101,6 +103,7 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 		started: make(chan struct{}), settingsSemaphore: make(chan struct{}, 1),
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
+	c.reportFailures = sync.OnceValue(c.listenToFailures)
 	c.mu.resources, c.mu.beingCreated = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
 	if c.factory != nil {
 		c.indexSuffix = fmt.Sprintf(" (cache %d)", sharedCaches.Add(1))
@@ -110,7 +113,7 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 		}
 	}
 	if options.DefaultWatchErrorHandler != nil {
-		if err := c.reportFailures(options.DefaultWatchErrorHandler); err != nil {
+		if err := c.reportFailures(); err != nil {
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
@@ -123,26 +126,40 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 	return c, nil
 }
 
-// reportFailures calls the handler for every failed list or watch of the cache's informers, with a reflector
-// that has only a name and a type.
-func (c *Cache) reportFailures(handler toolscache.WatchErrorHandlerWithContext) error {
-	handle, err := c.factory.AddListener(status.Listener{RequestFailed: func(f status.RequestFailure) {
-		if !c.ownsInformer(f.GVR, f.Options) {
-			return
-		}
-		reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil,
-			toolscache.ReflectorOptions{Name: "crdcache", TypeDescription: f.GVR.String()})
-		handler(c.ctx, reflector, f.Err)
-	}})
+// listenToFailures reports every failed list and watch of the cache's informers to the watch error handlers.
+func (c *Cache) listenToFailures() error {
+	handle, err := c.factory.AddListener(status.Listener{RequestFailed: c.reportFailure})
 	if err == nil {
 		context.AfterFunc(c.ctx, handle.Close)
 	}
 	return err
 }
 
-// ownsInformer reports whether an informer of the factory belongs to the cache. It waits for resources that
-// are being created, because the creation of their informers may fail.
-func (c *Cache) ownsInformer(gvr schema.GroupVersionResource, options string) bool {
+// reportFailure calls the watch error handlers of the informers that share a failed request, with a reflector
+// that has only a name and a type.
+func (c *Cache) reportFailure(f status.RequestFailure) {
+	var reflector *toolscache.Reflector
+	isDefaultCalled := false
+	for _, r := range c.ownersOf(f.GVR, f.Options) {
+		handler := c.settings.options.DefaultWatchErrorHandler
+		if own := r.informer.watchErrorHandler.Load(); own != nil {
+			handler = *own
+		} else if isDefaultCalled || handler == nil {
+			continue
+		} else {
+			isDefaultCalled = true
+		}
+		if reflector == nil {
+			reflector = toolscache.NewReflectorWithOptions(&toolscache.ListWatch{}, nil, nil,
+				toolscache.ReflectorOptions{Name: "crdcache", TypeDescription: f.GVR.String()})
+		}
+		handler(c.ctx, reflector, f.Err)
+	}
+}
+
+// ownersOf returns the resources that use an informer of the factory. It waits for resources that are being
+// created, because the creation of their informers may fail.
+func (c *Cache) ownersOf(gvr schema.GroupVersionResource, options string) (owners []*resource) {
 	c.mu.RLock()
 	pending := slices.Collect(maps.Values(c.mu.beingCreated))
 	c.mu.RUnlock()
@@ -152,13 +169,14 @@ func (c *Cache) ownsInformer(gvr schema.GroupVersionResource, options string) bo
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for _, r := range c.mu.resources {
-		for _, v := range r.allInformers() {
-			if s := v.informer().Status(); s.GVR == gvr && s.Options == options {
-				return true
-			}
+		if slices.ContainsFunc(r.allInformers(), func(v *scopedInformer) bool {
+			s := v.informer().Status()
+			return s.GVR == gvr && s.Options == options
+		}) {
+			owners = append(owners, r)
 		}
 	}
-	return false
+	return owners
 }
 
 // sharedCaches counts the caches that use the factory of a caller.

@@ -91,7 +91,7 @@ func (r *resource) lookups(scoped *scopedInformer, content *dynamicinformer.Snap
 		}
 		index, ok := content.Index(name)
 		if !ok {
-			return nil, errNoIndex(required.Field)
+			return nil, noIndexError(fieldIndexName(required.Field))
 		}
 		if field := scoped.droppedFields[name]; field != "" {
 			return nil, fmt.Errorf("index %q reads %s, which the cache does not store: add the field to Keep, "+

@@ -19,12 +19,19 @@ type indexes struct {
 	suffix string
 	// configured has the indexes and other settings from the config; it never changes.
 	configured configuration
-	// informerNames maps names passed to AddIndexers to the names of the indexes in the informers. The map is
-	// replaced, not changed.
-	informerNames atomic.Pointer[map[string]string]
+	// added has the indexes of IndexField and AddIndexers by name. The map is replaced, not changed.
+	added atomic.Pointer[map[string]addedIndex]
 
 	// currentFunctions has the functions added so far, or is nil; guarded by resource.changeMu.
 	currentFunctions *indexFunctions
+}
+
+// addedIndex is an index of IndexField or AddIndexers.
+type addedIndex struct {
+	name string // in the informers
+	keys toolscache.IndexFunc
+	// isField is true for an index of IndexField. Its values in the informers have no namespace.
+	isField bool
 }
 
 type configuredIndex struct {
@@ -35,14 +42,12 @@ type configuredIndex struct {
 func fieldIndexName(field string) string { return "field:" + field }
 
 func (i *indexes) find(field, value string) (name, key string, err error) {
-	if names := i.informerNames.Load(); names != nil {
-		if name, ok := (*names)[fieldIndexName(field)]; ok {
-			return name, value, nil
-		}
+	if added, ok := i.allAdded()[fieldIndexName(field)]; ok {
+		return added.name, value, nil
 	}
 	configured, ok := i.configured.indexes[field]
 	if !ok {
-		return "", "", errNoIndex(field)
+		return "", "", noIndexError(fieldIndexName(field))
 	}
 	parts := []string{value}
 	if configured.index.Composite() {
@@ -52,24 +57,24 @@ func (i *indexes) find(field, value string) (name, key string, err error) {
 	return configured.name, key, err
 }
 
-// errNoIndex returns the same error text as client-go.
-func errNoIndex(field string) error {
-	//lint:ignore ST1005 the text is client-go's
-	return fmt.Errorf("Index with name %s does not exist", fieldIndexName(field))
+// allAdded returns the indexes of IndexField and AddIndexers by name. The caller must not change the map.
+func (i *indexes) allAdded() map[string]addedIndex {
+	if added := i.added.Load(); added != nil {
+		return *added
+	}
+	return nil
 }
 
 // indexSuffixes distinguish the functions of forms that share an informer.
 var indexSuffixes = map[form]string{typedForm: "", unstructuredForm: " (unstructured)",
 	metadataForm: " (metadata)"}
 
-func (r *resource) addIndexers(added toolscache.Indexers) error {
+func (r *resource) addIndexers(added toolscache.Indexers, areFields bool) error {
 	r.changeMu.Lock()
 	defer r.changeMu.Unlock()
 	x := &r.indexes
-	names := map[string]string{}
-	if before := x.informerNames.Load(); before != nil {
-		names = maps.Clone(*before)
-	}
+	all := map[string]addedIndex{}
+	maps.Copy(all, x.allAdded())
 	functions := &indexFunctions{converter: r.converter}
 	var replaced []string
 	if x.currentFunctions != nil {
@@ -78,12 +83,12 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 			x.currentFunctions.names
 	}
 	for _, name := range slices.Sorted(maps.Keys(added)) {
-		if names[name] != "" {
+		if _, exists := all[name]; exists || name == toolscache.NamespaceIndex {
 			return fmt.Errorf("indexer conflict: %s", name)
 		}
-		names[name] = name + x.suffix
-		functions.names, functions.functions = append(functions.names,
-			names[name]), append(functions.functions, added[name])
+		all[name] = addedIndex{name + x.suffix, added[name], areFields}
+		functions.names = append(functions.names, all[name].name)
+		functions.functions = append(functions.functions, added[name])
 	}
 	informers := r.allInformers()
 	for k, v := range informers {
@@ -99,7 +104,7 @@ func (r *resource) addIndexers(added toolscache.Indexers) error {
 		}
 	}
 	x.currentFunctions = functions
-	x.informerNames.Store(&names)
+	x.added.Store(&all)
 	return nil
 }
 

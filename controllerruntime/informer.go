@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,11 +21,16 @@ import (
 )
 
 // Informer is the informer that GetInformer returns for a type and one form of its objects: a struct,
-// unstructured or only metadata. Its handlers receive shared, read-only objects of that form. It is safe for
-// concurrent use.
+// unstructured or only metadata. Its handlers and its store have shared, read-only objects of that form. It
+// is safe for concurrent use.
+//
+// It is also a toolscache.SharedIndexInformer with a read-only store (TestInformerEqualsStock). With several
+// namespaces the store has the objects of all of them; the stock cache has no SharedIndexInformer then.
 type Informer struct {
 	syncedChecker
 	resource *resource
+	// watchErrorHandler replaces the handler of cache.Options, unless it is nil.
+	watchErrorHandler atomic.Pointer[toolscache.WatchErrorHandlerWithContext]
 
 	mu struct {
 		sync.Mutex
@@ -33,7 +39,10 @@ type Informer struct {
 	}
 }
 
-var _ cache.Informer = (*Informer)(nil)
+var (
+	_ cache.Informer                 = (*Informer)(nil)
+	_ toolscache.SharedIndexInformer = (*Informer)(nil)
+)
 
 // GetInformer returns the informer of the type and form of an object, and creates it if necessary. Once the
 // cache has been started, it waits until the informer has synced, unless BlockUntilSynced(false) is given.
@@ -109,11 +118,13 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 	if err != nil {
 		return err
 	}
-	return r.addIndexers(toolscache.Indexers{fieldIndexName(field): indexField(extract)})
+	return r.addIndexers(toolscache.Indexers{fieldIndexName(field): indexField(extract)}, true)
 }
 
 // AddIndexers adds index functions, which receive objects of the informer's form.
-func (i *Informer) AddIndexers(added toolscache.Indexers) error { return i.resource.addIndexers(added) }
+func (i *Informer) AddIndexers(added toolscache.Indexers) error {
+	return i.resource.addIndexers(added, false)
+}
 
 // AddEventHandler adds a handler with the resync period of the type; see AddEventHandlerWithOptions.
 func (i *Informer) AddEventHandler(

@@ -32,6 +32,7 @@ type resourceKey struct {
 // resource is a type in one of the forms in which its objects are read. The forms of a type share informers
 // with equal options.
 type resource struct {
+	cache      *Cache
 	key        resourceKey
 	gvr        schema.GroupVersionResource
 	namespaced bool
@@ -178,7 +179,7 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
 	converter *converter) (*resource, error) {
 	r := &resource{
-		key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+		cache: c, key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
 		converter: converter, cacheEnded: c.ended,
 		rejectMissing: c.options.RejectMissingTypes,
 	}

@@ -173,7 +173,16 @@ func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, setti
 			}
 		}
 	}
-	return c.commitIncoming(ctx, gvk, settings, resources)
+	release, err := c.reserveForms(gvk, resources)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return c.commitIncoming(ctx, resources, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.settings.byKind[gvk] = settings
+	})
 }
 
 // prepareIncoming acquires the informers that will replace those of a resource. It keeps informers whose
@@ -240,9 +249,9 @@ func awaitAccepted(ctx context.Context, informer *dynamicinformer.Informer) erro
 	return nil
 }
 
-// commitIncoming makes the incoming informers the current ones, and moves all handlers to them.
-func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind, settings *typeSettings,
-	resources []*resource) error {
+// commitIncoming makes the incoming informers the current ones, and moves all handlers to them. It calls
+// committed when it no longer fails.
+func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, committed func()) error {
 	moves := make([]*dynamicinformer.HandlerMove, len(resources))
 	handlers := make([][]*registration, len(resources))
 	for k, r := range resources {
@@ -259,16 +268,9 @@ func (c *Cache) commitIncoming(ctx context.Context, gvk schema.GroupVersionKind,
 			moves[k].Handlers = append(moves[k].Handlers, h.registrationsOf())
 		}
 	}
-	release, err := c.reserveForms(gvk, resources)
-	if err != nil {
-		return err
-	}
-	defer release()
 	replaced := make([]*informerSet, len(resources))
-	err = dynamicinformer.MoveHandlers(ctx, func() {
-		c.mu.Lock()
-		c.settings.byKind[gvk] = settings
-		c.mu.Unlock()
+	err := dynamicinformer.MoveHandlers(ctx, func() {
+		committed()
 		for k, r := range resources {
 			replaced[k] = r.current.Swap(r.incoming.Swap(nil))
 			close(replaced[k].replaced)

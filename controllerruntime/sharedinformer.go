@@ -1,0 +1,93 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/crdcache/crdcache/internal/naming"
+)
+
+// GetStore returns the objects of the informer: see GetIndexer.
+func (i *Informer) GetStore() toolscache.Store { return i.GetIndexer() }
+
+// GetIndexer returns the objects of the informer with its indexes, which have the names and the values of
+// controller-runtime's cache. It always reads the current content, also after SetTypeSettings. Reduced
+// objects are marked and never read from the API server: see IsReduced. Its methods fail for an object that
+// does not fit the form; List and ListKeys cannot fail, and List leaves it out and reports it.
+func (i *Informer) GetIndexer() toolscache.Indexer { return indexer{i.resource} }
+
+// GetController returns i.
+func (i *Informer) GetController() toolscache.Controller { return i }
+
+// Run does nothing, because the cache runs its informers.
+func (i *Informer) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
+
+// RunWithContext does nothing, because the cache runs its informers.
+func (i *Informer) RunWithContext(ctx context.Context) {
+	klog.FromContext(ctx).Info("The cache runs its informers, ignoring a call of Run", "type", i.resource.key.gvk)
+}
+
+// LastSyncResourceVersion returns the resource version up to which the store is complete: with several
+// namespaces the least one, or "" if a namespace has none.
+func (i *Informer) LastSyncResourceVersion() (least string) {
+	for k, informer := range i.resource.current.Load().informers() {
+		version := informer.LastSyncResourceVersion()
+		if k == 0 || version == "" || naming.IsOlder(version, least) {
+			least = version
+		}
+		if least == "" {
+			break
+		}
+	}
+	return least
+}
+
+// SetWatchErrorHandler is SetWatchErrorHandlerWithContext with a handler that takes no context.
+func (i *Informer) SetWatchErrorHandler(handler toolscache.WatchErrorHandler) error {
+	return i.SetWatchErrorHandlerWithContext(
+		func(_ context.Context, r *toolscache.Reflector, err error) { handler(r, err) })
+}
+
+// SetWatchErrorHandlerWithContext sets the handler for failed lists and watches of this informer in place of
+// cache.Options.DefaultWatchErrorHandler. It fails after the start of the cache.
+func (i *Informer) SetWatchErrorHandlerWithContext(handler toolscache.WatchErrorHandlerWithContext) error {
+	if i.resource.cache.hasStarted() {
+		return errInformerStarted
+	}
+	i.watchErrorHandler.Store(&handler)
+	return i.resource.cache.reportFailures()
+}
+
+// SetTransform sets the transform of this informer in place of the one of cache.Options. It fails after the
+// start of the cache; SetTypeSettings does not.
+func (i *Informer) SetTransform(transform toolscache.TransformFunc) error {
+	r, c := i.resource, i.resource.cache
+	if c.hasStarted() {
+		return errInformerStarted
+	}
+	c.settingsSemaphore <- struct{}{}
+	defer func() { <-c.settingsSemaphore }()
+	defer r.discardIncoming()
+	if err := c.prepareIncoming(r, r.current.Load().settings.withTransform(transform)); err != nil {
+		return err
+	}
+	return c.commitIncoming(context.Background(), []*resource{r}, func() {})
+}
+
+// errInformerStarted has the same text as the error of client-go.
+var errInformerStarted = errors.New("informer has already started")
+
+func (t *typeSettings) withTransform(transform toolscache.TransformFunc) *typeSettings {
+	changed := *t
+	changed.allNamespaces.Transform, changed.namespaces = transform, map[string]cache.Config{}
+	for namespace, config := range t.namespaces {
+		config.Transform = transform
+		changed.namespaces[namespace] = config
+	}
+	return &changed
+}

@@ -2,14 +2,20 @@ package controllerruntime
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 const removesFields = "the object has only the fields that the cache keeps, and the server would remove the " +
@@ -36,8 +42,8 @@ func (c *cacheClient) reducedError(verb string, object any, problem string) erro
 }
 
 // checkPatch returns a *ReducedError for two kinds of patches of a reduced object: a patch that contains the
-// object itself, and a patch that replaces a value from which the cache drops a part. Other values are safe,
-// because a merge patch contains only the changes.
+// object itself, and a patch that may replace a value from which the cache drops a part. Other values are
+// safe, because a merge patch contains only the changes.
 func (c *cacheClient) checkPatch(object client.Object, patch client.Patch) error {
 	if !IsReduced(object) {
 		return nil
@@ -57,47 +63,84 @@ func (c *cacheClient) checkPatch(object client.Object, patch client.Patch) error
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, patchesAnnotations := metadata["annotations"]
 	set, _ := annotations.(map[string]any)
-	switch replaced := c.replacedValue(object, "", content); {
-	case set[ReducedAnnotation] != nil || metadata["selfLink"] == ReducedAnnotation: // null if replaced
+	mark, patchesMark := set[ReducedAnnotation] // null if the annotations are replaced
+	if mark != nil || metadata["selfLink"] == ReducedAnnotation {
 		return c.reducedError("patch", object, removesFields)
-	case patchesAnnotations && annotations == nil && c.drops(object, ".metadata.annotations.."):
-		replaced = ".metadata.annotations"
-		fallthrough
-	case replaced != "":
-		return c.reducedError("patch", object, fmt.Sprintf("the patch replaces %s, of which the cache drops "+
-			"values, and the server would remove them: keep it, or read the object again with GetLive or from "+
-			"the API server", replaced))
 	}
-	return nil
+	replaced := ""
+	if patchesAnnotations && (annotations == nil || patchesMark) && c.drops(object, ".metadata.annotations..") {
+		replaced = ".metadata.annotations"
+	} else {
+		value, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return err
+		}
+		replaced = c.replacedValue(object, patchedValue{fields: content, value: value, goType: c.goTypeOf(object)})
+	}
+	if replaced == "" {
+		return nil
+	}
+	return c.reducedError("patch", object, fmt.Sprintf("the patch may replace %s, of which the cache drops values "+
+		"that the patch does not name: keep it, or read the object again with GetLive or from the API server",
+		replaced))
 }
 
-// replacedValue returns the path of a value that a patch replaces and from which the cache drops values;
-// empty if there is none. A merge patch can replace a list, and a strategic merge patch also a map.
-func (c *cacheClient) replacedValue(object client.Object, path string, fields map[string]any) string {
-	if (fields["$patch"] == "replace" || fields["$retainKeys"] != nil) && c.drops(object, path+"..") {
-		return path
+// patchedValue is a map of an object that a patch changes.
+type patchedValue struct {
+	path   string
+	fields map[string]any // of the patch
+	value  map[string]any // after the patch, as far as the client knows; nil if unknown
+	goType reflect.Type   // nil if unknown
+}
+
+// replacedValue returns the path of a value that a patch may replace and from which the cache drops values;
+// empty if there is none. A merge patch can replace a list, and a strategic merge patch also a map. Of a map
+// that the caller has replaced, a patch only removes the keys that the cache has.
+func (c *cacheClient) replacedValue(object client.Object, v patchedValue) string {
+	if (v.fields["$patch"] == "replace" || v.fields["$retainKeys"] != nil || v.looksReplaced()) &&
+		c.drops(object, v.path+"..") {
+		return v.path
 	}
-	for key, value := range fields {
-		childPath := fmt.Sprintf("%s[%q]", path, key)
+	for key, value := range v.fields {
+		child := patchedValue{path: fmt.Sprintf("%s[%q]", v.path, key), goType: fieldType(v.goType, key)}
+		child.value, _ = v.value[key].(map[string]any)
 		elements, isList := value.([]any)
 		switch {
 		case strings.HasPrefix(key, "$"): // a directive of a strategic merge patch
 			continue
-		case isList && !merges(fields, key) && c.drops(object, childPath+".."):
-			return childPath
+		case isList && !merges(v.fields, key) && c.drops(object, child.path+".."):
+			return child.path
 		case isList:
-			childPath += "[*]"
+			child.path, child.goType = child.path+"[*]", fieldType(child.goType, "")
 		default:
 			elements = []any{value}
 		}
 		for _, element := range elements {
-			element, _ := element.(map[string]any)
-			if replaced := c.replacedValue(object, childPath, element); replaced != "" {
+			child.fields, _ = element.(map[string]any)
+			if replaced := c.replacedValue(object, child); replaced != "" {
 				return replaced
 			}
 		}
 	}
 	return ""
+}
+
+// looksReplaced reports whether a patch removes keys of a map that is not a struct, and leaves no key
+// unchanged. A patch for a removed key, and one for another map, are then equal.
+func (v patchedValue) looksReplaced() bool {
+	if v.goType != nil && v.goType.Kind() == reflect.Struct {
+		return false
+	}
+	removes := false
+	for _, value := range v.fields {
+		removes = removes || value == nil
+	}
+	for key := range v.value {
+		if _, changed := v.fields[key]; !changed {
+			return false
+		}
+	}
+	return removes
 }
 
 // merges reports whether a strategic merge patch merges a list instead of replacing it. Such a patch has the
@@ -126,4 +169,74 @@ func (c *cacheClient) drops(object client.Object, path string) bool {
 		// With other fields, the settings have changed since the object was read.
 		return v.informer().KeptFields() != keptFields || v.drops(path)
 	})
+}
+
+// goTypeOf returns the Go type of an object, also of an unstructured one; nil if there is none.
+func (c *cacheClient) goTypeOf(object client.Object) reflect.Type {
+	gvk, err := apiutil.GVKForObject(object, c.Scheme())
+	if err != nil {
+		return nil
+	}
+	typed, err := c.Scheme().New(gvk)
+	if err != nil || formOf(typed) == unstructuredForm {
+		return nil
+	}
+	return reflect.TypeOf(typed).Elem()
+}
+
+// fieldType returns the Go type of a field with a name in JSON, or of the elements of a map or list. It returns
+// nil if the type is unknown, or a type that decides itself about its JSON.
+func fieldType(t reflect.Type, name string) reflect.Type {
+	if t == nil {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Map, reflect.Slice, reflect.Array:
+		return withoutPointer(t.Elem())
+	case reflect.Struct:
+		for field := range t.Fields() {
+			tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if tag == name && tag != "" {
+				return withoutPointer(field.Type)
+			}
+			if tag == "" && field.Anonymous {
+				if found := fieldType(withoutPointer(field.Type), name); found != nil {
+					return found
+				}
+			}
+		}
+	}
+	return nil
+}
+
+var marshaler = reflect.TypeFor[json.Marshaler]()
+
+func withoutPointer(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler) {
+		return nil
+	}
+	return t
+}
+
+// warnOfExtraction warns once for each kind that is applied although its cached objects lack managedFields.
+func (c *cacheClient) warnOfExtraction(ctx context.Context, applied any) {
+	gvk, err := kindOf(c.Client, applied)
+	if err != nil {
+		return // the write reports it
+	}
+	for _, key := range formsOf(gvk) {
+		r, _ := c.cache.lookup(key)
+		if r == nil || !slices.ContainsFunc(r.current.Load().informers(),
+			func(i *dynamicinformer.Informer) bool { return i.Drops(".metadata.managedFields") }) {
+			continue
+		}
+		if _, warned := c.warned.LoadOrStore(gvk, true); !warned {
+			klog.FromContext(ctx).Info("Warning: the cache drops managedFields, so that an apply configuration "+
+				"extracted from its objects is empty, and applying it removes fields: extract from an object that "+
+				"was read from the API server", "kind", gvk)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,8 +21,10 @@ import (
 // NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless the
 // reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, which only the API
 // server rejects otherwise: see ReducedAnnotation. It also rejects a merge patch of a reduced object that
-// replaces a value of which the cache drops a part: a list, all annotations, or a map with $retainKeys. It
-// does not check JSON patches.
+// may replace a value of which the cache drops a part: a list, all annotations, a map with $retainKeys, or a
+// map of which the patch removes keys and no key stays unchanged (TestReplacedMaps). Replacing a struct is a
+// change of the fields that the cache has. It does not check JSON patches. It warns once for a kind that is
+// applied although its cached objects lack managedFields, from which apply configurations are extracted.
 //
 // With client.CacheOptions.EnableReadYourWritesConsistency, which controller-runtime has since 0.25, reads
 // from the cache wait until it shows all writes of the client that began before the read
@@ -65,7 +68,7 @@ func newCacheClient(config *rest.Config, options client.Options, c *Cache, consi
 	if err != nil {
 		return nil, err
 	}
-	return &cacheClient{upstream, c, written}, nil
+	return &cacheClient{Client: upstream, cache: c, writeLog: written}, nil
 }
 
 // isTrue reports whether a struct has a field with this name that is true, or points to true. Options have
@@ -110,6 +113,7 @@ type cacheClient struct {
 	client.Client
 	cache    *Cache
 	writeLog *writeLog // nil if reads do not wait for writes
+	warned   sync.Map  // the kinds of which warnOfExtraction has warned
 }
 
 var _ client.Client = (*cacheClient)(nil)
@@ -177,21 +181,16 @@ type appliedObject interface {
 // targetOf returns the kind and the key of an object or apply configuration. As in the cache, the key of an
 // object without a namespace has none: the client ignores a namespace that the caller has set.
 func targetOf(c client.Client, object any) (schema.GroupKind, types.NamespacedName, error) {
-	var gvk schema.GroupVersionKind
 	var key types.NamespacedName
+	gvk, err := kindOf(c, object)
+	if err != nil {
+		return schema.GroupKind{}, key, err
+	}
 	switch o := object.(type) {
 	case client.Object:
-		var err error
-		if gvk, err = apiutil.GVKForObject(o, c.Scheme()); err != nil {
-			return schema.GroupKind{}, key, err
-		}
 		key = client.ObjectKeyFromObject(o)
 	case appliedObject:
-		gvk = schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), ""))
 		key = types.NamespacedName{Namespace: ptr.Deref(o.GetNamespace(), ""), Name: ptr.Deref(o.GetName(), "")}
-	default:
-		return schema.GroupKind{}, key,
-			fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
 	}
 	if key.Namespace != "" {
 		namespaced, err := apiutil.IsGVKNamespaced(gvk, c.RESTMapper())
@@ -203,6 +202,18 @@ func targetOf(c client.Client, object any) (schema.GroupKind, types.NamespacedNa
 		}
 	}
 	return gvk.GroupKind(), key, nil
+}
+
+// kindOf returns the kind of an object or apply configuration.
+func kindOf(c client.Client, object any) (schema.GroupVersionKind, error) {
+	switch o := object.(type) {
+	case client.Object:
+		return apiutil.GVKForObject(o, c.Scheme())
+	case appliedObject:
+		return schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), "")), nil
+	}
+	return schema.GroupVersionKind{},
+		fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
 }
 
 // versionOf returns the resource version of an object or apply configuration; empty if it has none.
@@ -262,6 +273,7 @@ func (c *cacheClient) Apply(ctx context.Context, object runtime.ApplyConfigurati
 	if err := c.check("apply", object); err != nil {
 		return err
 	}
+	c.warnOfExtraction(ctx, object)
 	return c.write(object, (&client.ApplyOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Apply(ctx, object, opts...) })
 }
@@ -325,6 +337,7 @@ func (s *cacheSubresource) Apply(ctx context.Context, object runtime.ApplyConfig
 	if err := s.client.check("apply", object); err != nil {
 		return err
 	}
+	s.client.warnOfExtraction(ctx, object)
 	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
 	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
 		func() error { return s.SubResourceClient.Apply(ctx, object, opts...) })

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,6 +22,9 @@ import (
 // do not contain it. Servers accept an update of the status of a custom resource, and an update with replaced
 // annotations: use NewClient, which rejects all of these (TestReplacedAnnotations). The value has the fields
 // that the cache keeps.
+//
+// Functions that extract an apply configuration from a reduced object fail (TestExtractFails). Nothing
+// recognizes fields that a program has copied into a new object: build such an object from a whole one.
 const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
 
 // IsReduced reports whether an object from a Cache lacks fields. It also recognizes an object of which the
@@ -111,7 +115,7 @@ func (c *Cache) getReduced(ctx context.Context, r *resource, scoped *scopedInfor
 	return r.converter.writeCopy(out, live)
 }
 
-// mark marks an object as reduced. It does not change maps that the object shares.
+// mark marks an object as reduced. It does not change maps and lists that the object shares.
 func mark(object client.Object, keptFields string) {
 	object.SetSelfLink(ReducedAnnotation)
 	annotations := maps.Clone(object.GetAnnotations())
@@ -120,7 +124,16 @@ func mark(object client.Object, keptFields string) {
 	}
 	annotations[ReducedAnnotation] = keptFields
 	object.SetAnnotations(annotations)
+	object.SetManagedFields(append(slices.Clip(object.GetManagedFields()), notExtracted))
 }
+
+// notExtracted makes the extraction of an apply configuration fail, because its fields are not a map. An
+// extracted configuration would lack the dropped fields, and applying it would remove them from the server.
+var notExtracted = metav1.ManagedFieldsEntry{Manager: "crdcache", Operation: metav1.ManagedFieldsOperationApply,
+	FieldsV1: &metav1.FieldsV1{Raw: []byte(strconv.Quote(extractsPart))}}
+
+const extractsPart = "the object has only the fields that the cache keeps, and applying what is extracted from " +
+	"it would remove the others: read it again with GetLive or from the API server"
 
 // markedCopy returns a marked copy of a shared object, which shares everything else with it.
 func markedCopy(shared client.Object, keptFields string) client.Object {

@@ -6,12 +6,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -32,8 +39,8 @@ func liveObject(t *testing.T, server *apitest.Server) *unstructured.Unstructured
 }
 
 // TestReplacedAnnotations verifies that an object is still reduced after its caller has replaced its
-// annotations, with which the mark for the server is lost. A patch replaces the annotations that the cache
-// has, but not all of them.
+// annotations, with which the mark for the server is lost. A patch would replace only the annotations that
+// the cache has.
 func TestReplacedAnnotations(t *testing.T) {
 	server, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle, ReducedGet: GetReduced})
 	guarded := clientsOf(t, server, c)["guarded"]
@@ -57,16 +64,153 @@ func TestReplacedAnnotations(t *testing.T) {
 					t.Errorf("Patch() with the object = %v, want a ReducedError", err)
 				}
 				err := guarded.Patch(t.Context(), object, client.MergeFrom(before))
-				if errors.As(err, &reduced) != (replaced == nil) || err != nil && replaced != nil {
-					t.Errorf("Patch() = %v, want a ReducedError: %v", err, replaced == nil)
+				if !errors.As(err, &reduced) {
+					t.Errorf("Patch() = %v, want a ReducedError", err)
 				}
 				live := liveObject(t, server)
-				if got := contentOf(t, live); got != wholeA || replaced != nil &&
-					fmt.Sprint(live.GetAnnotations()) != fmt.Sprint(replaced) {
-					t.Errorf("the server has %s and annotations %v, want %s and %v", got,
-						live.GetAnnotations(), wholeA, replaced)
+				if got := contentOf(t, live); got != wholeA || len(live.GetAnnotations()) > 0 {
+					t.Errorf("the server has %s and annotations %v, want %s and none", got,
+						live.GetAnnotations(), wholeA)
 				}
 			})
+		}
+	}
+}
+
+// TestReplacedMaps verifies that a patch that replaces a map of which the cache drops keys is rejected. A patch
+// that changes a key, adds one, or changes fields of a struct is not.
+func TestReplacedMaps(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long", "second", "B"))
+	w := object(widgetKind, "web", "w")
+	w.Object["spec"] = map[string]any{"shown": "a", "hidden": "b", "nested": map[string]any{"shown": "a", "b": "c"}}
+	server.Create(t, widgets, w)
+	c := newCache(t, server, cache.Options{}, Options{ReducedGet: GetReduced, Keep: dynamicinformer.Keep{
+		Paths: []string{".data.title", ".data.second", ".spec.shown", ".spec.nested.shown"}}})
+	start(t, c)
+	guarded := clientsOf(t, server, c)["guarded"]
+	examples := emptyForms()
+	delete(examples, "metadata")
+	examples["widget"] = object(widgetKind, "", "")
+	for form, example := range examples {
+		name, field, key := "a", "data", "title"
+		if form == "widget" {
+			name, field, key = "w", "spec", "shown"
+		}
+		for change, test := range map[string]struct {
+			change  func(fields map[string]any) // of the map
+			rejects bool
+		}{
+			"replace": {func(m map[string]any) { clear(m); m["new"] = "n" }, true},
+			// Without the field, as Go encodes an empty map, the server removes the whole map.
+			"empty":  {func(m map[string]any) { clear(m) }, form != "typed"},
+			"others": {func(m map[string]any) { clear(m); m[key] = "other" }, true},
+			"set":    {func(m map[string]any) { m[key] = "changed" }, false},
+			"add":    {func(m map[string]any) { m["new"] = "n" }, false},
+			"remove": {func(m map[string]any) { delete(m, key) }, false},
+			"nested": {func(m map[string]any) {
+				if form == "widget" {
+					m["nested"] = map[string]any{"c": "d"}
+				}
+			}, form == "widget"},
+		} {
+			for _, strategic := range []bool{false, true} {
+				if strategic && form != "typed" {
+					continue // it needs a Go type
+				}
+				awaitVersion(t, server, c)
+				before := example.DeepCopyObject().(client.Object)
+				if err := guarded.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: name}, before); err != nil {
+					t.Fatal(err)
+				}
+				fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
+					before.DeepCopyObject())
+				if err != nil {
+					t.Fatal(err)
+				}
+				test.change(fields[field].(map[string]any))
+				after := before.DeepCopyObject().(client.Object)
+				if u, ok := after.(*unstructured.Unstructured); ok {
+					u.Object = fields
+				} else if after = (&corev1.ConfigMap{}); runtime.DefaultUnstructuredConverter.FromUnstructured(fields,
+					after) != nil {
+					t.Fatal("the fields do not fit")
+				}
+				patch := client.MergeFrom(before)
+				if strategic {
+					patch = client.StrategicMergeFrom(before)
+				}
+				err = guarded.Patch(t.Context(), after, patch, client.DryRunAll)
+				var reduced *ReducedError
+				if errors.As(err, &reduced) != test.rejects || err != nil && !test.rejects && !strategic {
+					t.Errorf("%s %s, strategic %v: Patch() = %v, want a ReducedError: %v", form, change, strategic, err,
+						test.rejects)
+				}
+			}
+		}
+	}
+}
+
+// TestExtractFails verifies that an apply configuration cannot be extracted from a reduced object, whether or
+// not the cache keeps managedFields, and that the client warns once if they are stripped.
+func TestExtractFails(t *testing.T) {
+	for name, keep := range map[string]dynamicinformer.Keep{"dropped": keepsTitle,
+		"kept": {Paths: []string{".data.title", ".metadata.managedFields"}}} {
+		server := newServer(t)
+		applied := configMap("web", "a", "title", "A", "text", "long")
+		applied.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "owner", Operation: "Apply",
+			APIVersion: "v1", FieldsType: "FieldsV1",
+			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{"f:title":{},"f:text":{}}}`)}}})
+		server.Create(t, configMaps, applied)
+		c := newCache(t, server, cache.Options{}, Options{Keep: keep, ReducedGet: GetReduced})
+		start(t, c)
+		guarded := clientsOf(t, server, c)["guarded"]
+		got := &corev1.ConfigMap{}
+		if err := guarded.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got); err != nil {
+			t.Fatal(err)
+		}
+		for _, owner := range []string{"owner", "another"} {
+			_, err := corev1ac.ExtractConfigMap(got, owner)
+			if err == nil || !strings.Contains(err.Error(), "GetLive") {
+				t.Errorf("%s: ExtractConfigMap(%s) = %v, want an error with the reason", name, owner, err)
+			}
+		}
+		listed := &corev1.ConfigMapList{}
+		if err := guarded.List(t.Context(), listed); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := corev1ac.ExtractConfigMap(&listed.Items[0], "owner"); err == nil {
+			t.Errorf("%s: ExtractConfigMap() of a listed object returned no error", name)
+		}
+		live := liveObject(t, server)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, got); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := corev1ac.ExtractConfigMap(got, "owner"); err != nil || all.Data["text"] != "long" {
+			t.Errorf("%s: ExtractConfigMap() of the object of the server = %v, %v", name, all, err)
+		}
+	}
+	server := newServer(t)
+	var lines atomic.Int32
+	logger := funcr.New(func(_, line string) {
+		if strings.Contains(line, "managedFields") {
+			lines.Add(1)
+		}
+	}, funcr.Options{})
+	for _, transform := range []toolscache.TransformFunc{nil, cache.TransformStripManagedFields()} {
+		c := newCache(t, server, cache.Options{DefaultTransform: transform}, Options{})
+		start(t, c)
+		guarded := clientsOf(t, server, c)["guarded"]
+		if err := guarded.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			// This server does not serve it.
+			_ = guarded.Apply(klog.NewContext(t.Context(), logger), corev1ac.ConfigMap("b", "web"),
+				client.FieldOwner("owner"))
+		}
+		if n := lines.Load(); (n == 1) != (transform != nil) {
+			t.Errorf("stripped %v: %d warnings, want 1 if managedFields are stripped", transform != nil, n)
 		}
 	}
 }

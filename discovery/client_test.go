@@ -44,30 +44,6 @@ func TestRequestsOfAName(t *testing.T) {
 	}
 }
 
-func TestMissRefreshesOnce(t *testing.T) {
-	server := newAPIServer(t, sampleGroups()...)
-	client := server.client(t, Options{})
-	if _, err := client.Catalog(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	server.takeRequests()
-	added := group{Name: "new.example.com", Versions: []groupVersion{{Name: "v1", Resources: []documentResource{
-		{Name: "widgets", Kind: "Widget", Verbs: readWrite},
-	}}}}
-	server.changeGroups(func(groups *[]group, _ map[string]int) { *groups = append(*groups, added) })
-	got, err := client.Resolve(t.Context(), "widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"widgets.v1.new.example.com"}, resourceTexts(got.Resources)); diff != "" {
-		t.Errorf("resources (-want +got):\n%s", diff)
-	}
-	// The server responds that the core document is not modified.
-	if diff := cmp.Diff([]string{"/api 304", "/apis 200"}, server.takeRequests()); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
-}
-
 func TestOneGroupFails(t *testing.T) {
 	for _, form := range []string{"aggregated", "legacy"} {
 		t.Run(form, func(t *testing.T) {
@@ -100,22 +76,6 @@ func TestOneGroupFails(t *testing.T) {
 				t.Errorf("resources (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestBothFormsAgree(t *testing.T) {
-	server := newAPIServer(t, sampleGroups()...)
-	aggregated, err := server.client(t, Options{}).Catalog(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server.mu.legacy = true
-	legacy, err := server.client(t, Options{}).Catalog(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(aggregated.Resources(), legacy.Resources()); diff != "" {
-		t.Errorf("resources (-aggregated +legacy):\n%s", diff)
 	}
 }
 

@@ -59,22 +59,6 @@ func TestBurstOfMisses(t *testing.T) {
 	})
 }
 
-func TestFailedRounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broken := errors.New("broken")
-		r := &fetchRecorder{err: broken}
-		s := &documentCache{interval: time.Second, fetch: r.fetch}
-		for range 3 {
-			if _, err := s.fetchedSince(t.Context(), time.Now()); !errors.Is(err, broken) {
-				t.Errorf("fetchedSince() = %v, want the request's error", err)
-			}
-		}
-		if elapsed := r.starts[2].Sub(r.starts[0]); elapsed != 2*time.Second {
-			t.Errorf("three failed rounds took %v, want 2s", elapsed)
-		}
-	})
-}
-
 func TestLastWaiterCancelsTheRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &fetchRecorder{fetchTime: time.Hour}

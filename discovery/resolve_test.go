@@ -2,11 +2,9 @@ package discovery
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func resourceTexts(resources []Resource) []string {
@@ -99,71 +97,6 @@ func TestResolve(t *testing.T) {
 				t.Errorf("%s: alternatives (-want +got):\n%s", tt.reason, diff)
 			}
 		})
-	}
-}
-
-func TestResolveEveryResourceByItsString(t *testing.T) {
-	c := newCatalog(sampleGroups())
-	for _, want := range c.Resources() {
-		got, err := c.Resolve(want.String())
-		if err != nil {
-			t.Errorf("Resolve(%s): %v", want, err)
-			continue
-		}
-		if diff := cmp.Diff([]Resource{want}, got.Resources); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", want, diff)
-		}
-	}
-}
-
-func TestWildcardOfEverything(t *testing.T) {
-	c := newCatalog(sampleGroups())
-	for _, name := range []string{"*", "*.*", "*.*.*"} {
-		got, err := c.Resolve(name)
-		if err != nil {
-			t.Fatalf("Resolve(%s): %v", name, err)
-		}
-		types := map[schema.GroupResource]bool{}
-		for _, r := range c.Resources() {
-			types[r.GVR.GroupResource()] = true
-		}
-		skippedTypes := slices.DeleteFunc(slices.Clone(got.Skipped),
-			func(s Skip) bool { return s.Reason == SkipSubresource })
-		if len(got.Resources)+len(skippedTypes) != len(types) {
-			t.Errorf("%s: %d resources and %d skipped of %d types", name, len(got.Resources),
-				len(skippedTypes), len(types))
-		}
-	}
-}
-
-func TestSkipped(t *testing.T) {
-	groups := sampleGroups()
-	groups[3].Versions[0].Stale, groups[3].Versions[0].Failure = true, "stale"
-	c := newCatalog(groups)
-	everything, err := c.Resolve("*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []Skip{
-		{schema.GroupVersionResource{Version: "v1", Resource: "bindings"}, SkipNoList},
-		{schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "reports"},
-			SkipNoWatch},
-		{schema.GroupVersionResource{Version: "v1", Resource: "pods/log"}, SkipSubresource},
-		{schema.GroupVersionResource{Version: "v1", Resource: "pods/status"}, SkipSubresource},
-		{schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1",
-			Resource: "certificates/status"}, SkipSubresource},
-	}
-	if diff := cmp.Diff(want, everything.Skipped); diff != "" {
-		t.Errorf("skipped (-want +got):\n%s", diff)
-	}
-	stale := schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"}
-	if !slices.ContainsFunc(everything.Resources,
-		func(r Resource) bool { return r.GVR == stale && r.Stale }) {
-		t.Error("the wildcard does not match a known type of a stale group version")
-	}
-	if len(everything.FailedGroupVersions) != 1 || !errors.Is(everything.FailedGroupVersions[0].Err,
-		ErrStale) {
-		t.Errorf("FailedGroupVersions = %v, want storage.k8s.io/v1 as stale", everything.FailedGroupVersions)
 	}
 }
 

@@ -204,29 +204,6 @@ func TestForResourceHolds(t *testing.T) {
 	})
 }
 
-// TestAcquireAfterStartEnded verifies that an informer that is acquired after the context of Start ended
-// waits for the next Start.
-func TestAcquireAfterStartEnded(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		f := newVirtualFactory(t, server, Options{})
-		ctx, cancel := context.WithCancel(context.Background())
-		if err := f.Start(ctx); err != nil {
-			t.Fatal(err)
-		}
-		old := acquire(t, f, widgets)
-		expectState(t, "started", old.Informer(), status.Synced)
-		cancel()
-		expectState(t, "the context of Start has ended", old.Informer(), status.Stopped)
-		h := acquire(t, f, widgets)
-		if h.Informer() == old.Informer() {
-			t.Error("Acquire returned a stopped informer")
-		}
-		expectState(t, "not started", h.Informer(), status.Pending)
-		start(t, f)
-		expectState(t, "started again", h.Informer(), status.Synced)
-	})
-}
-
 // TestAcquireUnknownType verifies that the informer of a missing type is pending, and syncs when the type is
 // created.
 func TestAcquireUnknownType(t *testing.T) {
@@ -321,30 +298,6 @@ func TestClosuresDiffer(t *testing.T) {
 	}
 }
 
-// TestAcquireAddsIndexers verifies that Acquire adds missing indexes to an existing informer.
-func TestAcquireAddsIndexers(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widget("web", "a"))
-		f := newVirtualFactory(t, server, Options{})
-		start(t, f)
-		constant := func(value string) cache.Indexers {
-			return cache.Indexers{value: func(any) ([]string, error) { return []string{"x"}, nil }}
-		}
-		first := acquire(t, f, widgets, ResourceOptions{Indexers: constant("one")})
-		second := acquire(t, f, widgets, ResourceOptions{Indexers: constant("two")})
-		acquire(t, f, widgets, ResourceOptions{Indexers: constant("two")})
-		synctest.Wait()
-		if first.Informer() != second.Informer() {
-			t.Error("requests with different indexers got different informers")
-		}
-		for _, name := range []string{"one", "two"} {
-			if keys, err := first.Informer().GetIndexer().IndexKeys(name, "x"); err != nil || len(keys) != 1 {
-				t.Errorf("index %s has the keys %v, %v, want 1", name, keys, err)
-			}
-		}
-	})
-}
-
 func TestAcquireFails(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	for name, tt := range map[string]struct {
@@ -379,32 +332,6 @@ func TestAcquireFails(t *testing.T) {
 	if _, err := f.Acquire(widgets); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after Shutdown, Acquire() = %v, want ErrShutdown", err)
 	}
-}
-
-// TestShutdownWaitsForEndingInformers verifies that Shutdown names a released informer while its handler is
-// running.
-func TestShutdownWaitsForEndingInformers(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widget("web", "a"))
-		f := newVirtualFactory(t, server, Options{Linger: -1})
-		h := acquire(t, f, widgets)
-		entered, release := make(chan struct{}), make(chan struct{})
-		if _, err := h.Informer().AddEventHandler(
-			cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }}); err != nil {
-			t.Fatal(err)
-		}
-		start(t, f)
-		<-entered
-		h.Release()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		var running *status.ShutdownError
-		if err := f.Shutdown(ctx); !errors.As(err, &running) || len(running.Running) != 1 ||
-			running.Running[0] != widgets {
-			t.Errorf("Shutdown() = %v, want a status.ShutdownError that names widgets", err)
-		}
-		close(release)
-	})
 }
 
 // TestAcquireReleaseChurn verifies that a thousand cycles of Acquire and Release leave neither goroutines nor

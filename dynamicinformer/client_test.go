@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -248,23 +247,5 @@ func TestFactoryUsesTheClient(t *testing.T) {
 		if diff := cmp.Diff(any(&list.Items[i]), got); err != nil || diff != "" {
 			t.Errorf("%v (-stock +cached)\n%s", err, diff)
 		}
-	}
-}
-
-// TestClientSpeaksWatchList checks that a reflector uses watch-lists with the client.
-func TestClientSpeaksWatchList(t *testing.T) {
-	client, err := dynamicinformer.NewClient(&rest.Config{Host: "http://127.0.0.1"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		WatchFuncWithContext: func(context.Context,
-			metav1.ListOptions) (watch.Interface, error) {
-			return nil, nil
-		},
-	}, client)
-	if u, ok := lw.(interface{ IsWatchListSemanticsUnSupported() bool }); ok &&
-		u.IsWatchListSemanticsUnSupported() {
-		t.Error("the ListWatch of the client does not support watch-lists")
 	}
 }

@@ -108,22 +108,6 @@ func (x callbackIndex) Names() []string {
 	return x.indexNames.Names()
 }
 
-// TestMakingAnInformerHoldsNoLock verifies that user code that runs while an informer is created can call the
-// factory.
-func TestMakingAnInformerHoldsNoLock(t *testing.T) {
-	calls := 0
-	var f *Factory
-	f = newFactory(t, newServer(t), Options{Defaults: ResourceOptions{Indexes: callbackIndex{"x", func() {
-		if f != nil { // Names is also called while the factory is created
-			calls++
-			f.Status()
-		}
-	}}}})
-	if mustInformer(t, f, widgets); calls == 0 {
-		t.Error("ForResource did not call Names")
-	}
-}
-
 // newEndingInformer returns a factory and a handle of a running informer with one index. While another caller
 // requests the informer, the context of Start ends and the informer stops.
 func newEndingInformer(t *testing.T, server *apitest.Server, index string) (*Factory, *Handle) {
@@ -385,19 +369,5 @@ func TestSelectorsThatMatchNothing(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestShutdownStopsTypesOnce verifies that repeated calls of Shutdown stop the type source once.
-func TestShutdownStopsTypesOnce(t *testing.T) {
-	types := &scriptedSource{}
-	f := newFactory(t, newServer(t), Options{Types: types})
-	for range 2 {
-		if err := f.Shutdown(longContext(t)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if types.stops != 1 {
-		t.Errorf("the type source was stopped %d times, want 1", types.stops)
 	}
 }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
@@ -49,35 +47,6 @@ func TestForResource(t *testing.T) {
 	}
 }
 
-func TestStart(t *testing.T) {
-	server := newServer(t)
-	f := newFactory(t, server, Options{})
-	startSynced(t, f)
-	i := mustInformer(t, f, gadgets)
-	if s := i.Status(); s.State != status.Pending {
-		t.Errorf("an informer that is not started has the status %+v, want Pending", s)
-	}
-	for range 2 {
-		if err := f.Start(longContext(t)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := f.WaitForSync(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{widgetsPath, gadgetsPath} {
-		lists := 0
-		for _, r := range server.Requests() {
-			if strings.HasPrefix(r, "watch-list "+path+"?") {
-				lists++
-			}
-		}
-		if lists != 1 {
-			t.Errorf("%s was listed %d times, want once", path, lists)
-		}
-	}
-}
-
 func TestStartContext(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	i := mustInformer(t, f, widgets)
@@ -102,30 +71,6 @@ func TestStartContext(t *testing.T) {
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
 	if s := i.Status(); s.State != status.Stopped {
 		t.Errorf("the informer that was stopped has the status %+v, want Stopped", s)
-	}
-}
-
-func TestStatusOrder(t *testing.T) {
-	f := newFactory(t, newServer(t), Options{})
-	want := []schema.GroupVersionResource{
-		{Version: "v1", Resource: "configmaps"},
-		{Version: "v1", Resource: "pods"},
-		{Group: "a.io", Version: "v1", Resource: "x"},
-		{Group: "a.io", Version: "v2", Resource: "x"},
-		{Group: "b.io", Version: "v1", Resource: "a"},
-	}
-	if all := f.Status(); all == nil || len(all) != 0 {
-		t.Errorf("Status() of an empty factory = %#v, want an empty slice", all)
-	}
-	for _, gvr := range slices.Backward(want) {
-		mustInformer(t, f, gvr)
-	}
-	var got []schema.GroupVersionResource
-	for _, s := range f.Status() {
-		got = append(got, s.GVR)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the order of the statuses (-want +got):\n%s", diff)
 	}
 }
 
@@ -161,42 +106,6 @@ func TestRequests(t *testing.T) {
 			u.Query().Get("labelSelector") != "pick=me" {
 			t.Errorf("the informer requested %s, want the namespace and the selector", uri)
 		}
-	}
-}
-
-// TestRequestsToOldServer verifies that lists and watches have the selector and namespace, also without
-// watch-lists.
-func TestRequestsToOldServer(t *testing.T) {
-	server := newServer(t)
-	server.AddFaults(fault("/apis/example.com/v1/namespaces/web/widgets", "watch-list", 422))
-	f := newFactory(t, server, Options{Defaults: ResourceOptions{
-		Namespaces:    InNamespaces("web"),
-		LabelSelector: labels.SelectorFromSet(labels.Set{"pick": "me"}),
-	}})
-	i := startSynced(t, f)
-	// The watch is open once an event arrives.
-	added := make(chan string, 1)
-	if _, err := i.AddEventHandler(
-		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { added <- "" }}); err != nil {
-		t.Fatal(err)
-	}
-	chosen := widget("web", "odd")
-	chosen.SetLabels(map[string]string{"pick": "me"})
-	server.Create(t, widgets, chosen)
-	<-added
-	verbs := map[string]bool{}
-	for _, r := range server.Requests() {
-		verb, uri, _ := strings.Cut(r, " ")
-		if verb == "list" || verb == "watch" {
-			verbs[verb] = true
-			if !strings.Contains(uri, "/namespaces/web/widgets?") ||
-				!strings.Contains(uri, "labelSelector=pick%3Dme") {
-				t.Errorf("the informer requested %s, want the namespace and the selector", r)
-			}
-		}
-	}
-	if !verbs["list"] || !verbs["watch"] {
-		t.Errorf("the requests are %v, want a list and a watch", server.Requests())
 	}
 }
 

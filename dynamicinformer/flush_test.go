@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -164,43 +162,6 @@ func TestFlushAfterTheEnd(t *testing.T) {
 		i.core.Stop()
 		must(t, i.Flush(t.Context()))
 	})
-}
-
-// TestStatsCountEvents verifies that an event counts once, for any number of handlers.
-func TestStatsCountEvents(t *testing.T) {
-	for _, handlers := range []int{0, 2} {
-		onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-			server.Create(t, widgets, widget("web", "a"), widget("web", "b"), widget("db", "c"))
-			f := newVirtualFactory(t, server,
-				Options{Defaults: ResourceOptions{Namespaces: InNamespaces("web")}})
-			i := mustInformer(t, f, widgets)
-			for range handlers {
-				_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{})
-				must(t, err)
-			}
-			start(t, f)
-			expect := func(when string, want status.EventStats) {
-				t.Helper()
-				synctest.Wait()
-				stats := i.Stats()
-				if diff := cmp.Diff(want, stats.Events); diff != "" || stats.Options != i.Status().Options ||
-					stats.Options == "" {
-					t.Errorf("%s, with %d handlers (-want +got):\n%s\nview %q", when, handlers,
-						diff, stats.Options)
-				}
-			}
-			expect("at first", status.EventStats{Adds: 2})
-			server.Create(t, widgets, widget("web", "d"))
-			client := server.Client(t).Resource(widgets).Namespace("web")
-			a, err := client.Get(t.Context(), "a", metav1.GetOptions{})
-			must(t, err)
-			a.SetLabels(map[string]string{"color": "red"})
-			_, err = client.Update(t.Context(), a, metav1.UpdateOptions{})
-			must(t, err)
-			must(t, client.Delete(t.Context(), "b", metav1.DeleteOptions{}))
-			expect("after events", status.EventStats{Adds: 3, Updates: 1, Deletes: 1})
-		})
-	}
 }
 
 // TestShutdownDoesNotCallOnGone verifies that a subscriber gets no OnGone while Shutdown waits for the

@@ -224,18 +224,6 @@ func TestFollowKeepsIncarnation(t *testing.T) {
 	}
 }
 
-func TestFollowVersionWithdrawn(t *testing.T) {
-	s := newScriptedFactory(t, Options{})
-	s.create("a")
-	s.types.set(nil)
-	s.expect("add a")
-	s.types.set(func(t *typesource.Type) { t.Versions = []string{"v2"} })
-	s.expect("gone default/a")
-	s.await(status.Pending, status.ReasonVersionNotServed)
-	s.types.set(nil)
-	s.expect("add a")
-}
-
 func TestFollowScopeConflict(t *testing.T) {
 	s := newScriptedFactory(t, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("default")}})
 	s.types.set(func(t *typesource.Type) { t.Namespaced = false })
@@ -275,23 +263,5 @@ func TestFollowSlowHandlerSeesIncarnationsInOrder(t *testing.T) {
 	<-done
 	if diff := cmp.Diff([]string{"add", "gone", "add", "gone", "add"}, slow); diff != "" {
 		t.Errorf("the slow handler's events (-want +got):\n%s", diff)
-	}
-}
-
-func TestFollowShutdownStopsSubscription(t *testing.T) {
-	s := newScriptedFactory(t, Options{})
-	s.types.set(nil)
-	s.await(status.Synced, status.ReasonNone)
-	if err := s.factory.Shutdown(s.ctx); err != nil {
-		t.Fatal(err)
-	}
-	s.types.mu.Lock()
-	defer s.types.mu.Unlock()
-	if s.types.stops == 0 {
-		t.Error("Shutdown did not end the subscription to the type source")
-	}
-	s.await(status.Stopped, status.ReasonNone)
-	if !s.informer.IsStopped() {
-		t.Error("Shutdown did not stop the informer")
 	}
 }

@@ -31,6 +31,9 @@ func measureUsage() resourceUsage {
 // TestClustersJoinAndLeave replaces 200 clusters of two types all the time. Every other one gets a new
 // kubeconfig before it leaves. Goroutines, files and memory must not grow.
 func TestClustersJoinAndLeave(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const clusters, workers, servers = 200, 4, 4
 	var addresses []string // two for each server
 	for range servers {

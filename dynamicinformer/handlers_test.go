@@ -4,51 +4,13 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
-
-func TestHandlers(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
-		f := newVirtualFactory(t, server, Options{})
-		i := mustInformer(t, f, widgets)
-		if all := i.Handlers(); all == nil || len(all) != 0 {
-			t.Errorf("Handlers() of an informer without handlers = %#v, want an empty slice", all)
-		}
-		release := make(chan struct{})
-		for _, handler := range []cache.ResourceEventHandler{
-			Named("slow", cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }}),
-			cache.ResourceEventHandlerDetailedFuncs{},
-			MetadataOnly(Named("keys", cache.ResourceEventHandlerFuncs{})),
-		} {
-			if _, err := i.AddEventHandler(handler); err != nil {
-				t.Fatal(err)
-			}
-		}
-		start(t, f)
-		time.Sleep(time.Minute)
-		quick := status.Handler{Name: "cache.ResourceEventHandlerDetailedFuncs", Synced: true}
-		slow := status.Handler{Name: "slow", Depth: 2, Lag: time.Minute,
-			DecodesBecause: "it is not wrapped in MetadataOnly"}
-		keys := status.Handler{Name: "keys", Synced: true}
-		if diff := cmp.Diff([]status.Handler{slow, quick, keys}, i.Handlers()); diff != "" {
-			t.Errorf("while one is busy (-want +got):\n%s", diff)
-		}
-		close(release)
-		synctest.Wait()
-		slow.Depth, slow.Lag, slow.Synced = 0, 0, true
-		if diff := cmp.Diff([]status.Handler{slow, quick, keys}, i.Handlers()); diff != "" {
-			t.Errorf("in the end (-want +got):\n%s", diff)
-		}
-	})
-}
 
 // TestNamedHandlersAreUnwrapped verifies that naming a handler changes neither its arguments nor the objects
 // that are decoded for it.

@@ -129,25 +129,3 @@ func TestRunWithStopChannel(t *testing.T) {
 		t.Error("ForResource returned a stopped informer")
 	}
 }
-
-// TestRunOnce verifies that an informer that the factory has started, or will never start, cannot be run
-// separately.
-func TestRunOnce(t *testing.T) {
-	f := newFactory(t, newServer(t), Options{})
-	i := startSynced(t, f)
-	before := i.Status()
-	i.RunWithContext(t.Context())
-	after := i.Status()
-	after.LastContact = before.LastContact // ignored, because the watch may have opened just now
-	if after != before {
-		t.Errorf("the second run changed the status\nfrom %+v\nto   %+v", before, after)
-	}
-	idle := mustInformer(t, f, gadgets)
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	idle.RunWithContext(t.Context())
-	if s := idle.Status(); s.State != status.Stopped {
-		t.Errorf("a run after Shutdown left the status %+v, want Stopped", s)
-	}
-}

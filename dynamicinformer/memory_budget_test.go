@@ -102,6 +102,9 @@ func largeWidget(n int) string {
 // TestMemoryBudgetHoldsWhileListing verifies that the live heap stays in the budget just before the list is
 // complete and, with a transform, while the list is stored.
 func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	transform := func(p *heapPeak) cache.TransformFunc {
 		calls := 0
 		return func(obj any) (any, error) {

@@ -49,6 +49,9 @@ func heap() int64 {
 // TestKeysOwnTheirMemory retains keys and metadata that reads returned, and deletes the objects. The
 // memory of the objects must be freed.
 func TestKeysOwnTheirMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	reads := map[string]func(t *testing.T, i *Informer) any{
 		"ListKeys": func(_ *testing.T, i *Informer) any { return i.GetIndexer().ListKeys() },
 		"IndexKeys": func(t *testing.T, i *Informer) any {

@@ -102,35 +102,6 @@ func TestMetricsCount(t *testing.T) {
 	})
 }
 
-// TestMetricsCountThrottling verifies that each 429 is counted once, with and without Retry-After.
-func TestMetricsCountThrottling(t *testing.T) {
-	for _, retryAfter := range []string{"", "20"} {
-		t.Run("Retry-After "+retryAfter, func(t *testing.T) {
-			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-				server.AddFaults(apitest.Fault{Path: widgetsPath, Status: 429, RetryAfter: retryAfter})
-				f := newVirtualFactory(t, server, Options{})
-				i := mustInformer(t, f, widgets)
-				start(t, f)
-				synctest.Wait()
-				refused := int64(len(server.Requests()))
-				server.Repair()
-				observe(t, i, "repaired", 5*time.Minute, briefStatus{State: status.Synced})
-				var counted int64
-				for kind, n := range singleTypeMetrics(t, f).Failures {
-					if kind.Reason != status.ReasonThrottled {
-						t.Errorf("%d failures of the kind %+v, want only throttling", n, kind)
-					}
-					counted += n
-				}
-				if counted != refused {
-					t.Errorf("%d failures are counted, want the server's %d rejected requests", counted,
-						refused)
-				}
-			})
-		})
-	}
-}
-
 // TestCountersOutliveInformers verifies that the counters never decrease while a type is released and
 // acquired again.
 func TestCountersOutliveInformers(t *testing.T) {
@@ -166,26 +137,6 @@ func TestCountersOutliveInformers(t *testing.T) {
 		if m := singleTypeMetrics(t, f); m.Adds != rounds+1 || m.Lists != rounds+1 || m.Objects != 1 ||
 			len(m.Status) != 1 {
 			t.Errorf("after %d rounds: %+v, want one add and list per round", rounds, m)
-		}
-	})
-}
-
-// TestCountersOutliveRestarts verifies that counters continue if the factory is started again after the
-// context of Start has ended.
-func TestCountersOutliveRestarts(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widget("web", "a"))
-		f := newVirtualFactory(t, server, Options{})
-		for round := range int64(3) {
-			i := mustInformer(t, f, widgets)
-			cancel := startFactory(t, f)
-			observe(t, i, "started", time.Minute, briefStatus{State: status.Synced})
-			cancel()
-			<-i.Stopped()
-			synctest.Wait()
-			if m := singleTypeMetrics(t, f); m.Adds != round+1 || m.Status[0].State != status.Stopped {
-				t.Errorf("round %d: %+v, want one add per round and Stopped", round, m)
-			}
 		}
 	})
 }

@@ -24,6 +24,9 @@ import (
 // TestNoneConformance runs the conformance scenarios that need no stored objects. A handler rebuilds the
 // objects from the events.
 func TestNoneConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 	conformance.Run(t, server.Config(), conformance.Subject{Name: "none", WithoutObjects: true,
 		New: conformance.Mirrored(func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {

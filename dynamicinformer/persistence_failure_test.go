@@ -87,27 +87,6 @@ func TestLateLoad(t *testing.T) {
 	}
 }
 
-// TestPersistenceRecovers verifies that failed saves are retried.
-func TestPersistenceRecovers(t *testing.T) {
-	server, s := newServer(t), newMemoryBackend()
-	s.failure = errors.New("the disk is full")
-	server.Create(t, widgets, widget("a", "one"))
-	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
-	i := startSynced(t, f)
-	await(t, func() bool { return i.Persistence().Failures > 1 })
-	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || status.Saves > 0 ||
-		status.Checkpoint != (persistence.Checkpoint{}) {
-		t.Errorf("Persistence() = %+v, want the backend's error and no checkpoint", status)
-	}
-	s.mu.Lock()
-	s.failure = nil
-	s.mu.Unlock()
-	await(t, func() bool {
-		status := i.Persistence()
-		return status.Err == nil && status.Saves > 0 && status.Checkpoint.Objects == 1
-	})
-}
-
 // TestPersistenceStatusAfterAList verifies that if a list instead of a watch confirms the restored content,
 // the content is delivered and not saved again.
 func TestPersistenceStatusAfterAList(t *testing.T) {

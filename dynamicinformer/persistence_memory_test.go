@@ -9,24 +9,6 @@ import (
 	"github.com/crdcache/crdcache/storage/s2"
 )
 
-// TestSavesDoNotCountAsReads verifies that a save does not count as a read. Otherwise adaptive storage would
-// treat every changed object as in use.
-func TestSavesDoNotCountAsReads(t *testing.T) {
-	server, s := newServer(t), newMemoryBackend()
-	count := manyWidgets(t, server)
-	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond,
-		Defaults: ResourceOptions{Storage: adaptive}})
-	i := startSynced(t, f)
-	must(t, i.Compress(t.Context()))
-	server.Create(t, widgets, widgetWithColor("web", "later", "red"))
-	await(t, func() bool { return i.Persistence().Checkpoint.Objects == count+1 })
-	for key, item := range i.core.Snapshot().All {
-		if item.(*packed.Object).Usage().Read {
-			t.Fatalf("saving marked %s as read", key)
-		}
-	}
-}
-
 // TestSavedContentIsNotRetained verifies that saved content is not retained in memory after the cache is
 // dropped.
 func TestSavedContentIsNotRetained(t *testing.T) {
@@ -47,6 +29,9 @@ func TestSavedContentIsNotRetained(t *testing.T) {
 // TestReplacedBlocksAreFreed verifies that objects do not retain their block after most of it has been
 // replaced.
 func TestReplacedBlocksAreFreed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for name, storage := range map[string]Storage{
 		"compressed": {Mode: StorageCompressed, Compression: s2.New(s2.Options{})}, "adaptive": adaptive,
 	} {

@@ -146,30 +146,6 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// TestWrittenNamespaces verifies that objects that a user wrote to the cache are not persisted until the
-// namespace is listed again.
-func TestWrittenNamespaces(t *testing.T) { onFakeClock(t, writtenNamespaces) }
-
-func writtenNamespaces(t *testing.T, server *apitest.Server) {
-	s := newMemoryBackend()
-	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
-	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
-	i := startSynced(t, f)
-	if err := i.GetStore().Add(widget("a", "mine")); err != nil {
-		t.Fatal(err)
-	}
-	server.Create(t, widgets, widget("a", "three"))
-	await(t, func() bool { return len(i.GetStore().ListKeys()) == 4 })
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	if at := i.Persistence().Checkpoint; at.Objects != 0 {
-		t.Errorf("the checkpoint is %+v, want no objects", at)
-	}
-	r := resume(t, server, s, twoNamespaces)
-	r.check(t, "add one true", "add three true", "add two true")
-}
-
 // TestRefusedNamespace verifies that a namespace is listed after its history has expired; the others are not.
 func TestRefusedNamespace(t *testing.T) { onFakeClock(t, refusedNamespace) }
 

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // TestPruneComesFirst verifies that neither the cache nor a transform sees pruned fields, with any client and
@@ -59,21 +58,6 @@ func TestPruneComesFirst(t *testing.T) {
 				})
 			}
 		}
-	}
-}
-
-// TestStripManagedFieldsIsPruning verifies that StripManagedFields decodes no objects.
-func TestStripManagedFieldsIsPruning(t *testing.T) {
-	form, transform, err := ResourceOptions{Transform: StripManagedFields,
-		Prune: Prune{Annotations: []string{"a"}}}.storeFormat(widgets.GroupResource(), &store.Dictionaries{})
-	if err != nil || transform != nil {
-		t.Fatalf("storeFormat() returned a transform, or the error %v", err)
-	}
-	o, err := form.Packer().Pack(
-		[]byte(`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"a":"b"},"managedFields":[{}],"name":"n"}}`))
-	must(t, err)
-	if text, _ := o.JSON(); text != `{"apiVersion":"v1","kind":"A","metadata":{"annotations":{},"name":"n"}}` {
-		t.Errorf("the stored JSON is %s, want no managed fields", text)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -321,55 +320,6 @@ func TestWaitForShard(t *testing.T) {
 			t.Errorf("WaitForShard() of a stopped informer = %v, want ErrStopped", err)
 		}
 	}, 0, 1)
-}
-
-// TestShardHandlersWithoutOnLeftShard checks that handlers without OnLeftShard receive no event for objects
-// that leave the shard.
-func TestShardHandlersWithoutOnLeftShard(t *testing.T) {
-	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
-		plain, named := record(t, s.informer), &events{}
-		handler := Named("n", MetadataOnly(WithLeftShard(cache.ResourceEventHandlerFuncs{}, func(obj any) {
-			named.record("departed",
-				&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
-					"namespace": obj.(metav1.Object).GetNamespace(), "name": obj.(metav1.Object).GetName(),
-				}}})
-		})))
-		if _, err := s.informer.AddEventHandler(handler); err != nil {
-			t.Fatal(err)
-		}
-		expectEvents(t, "initial objects", plain, "add ns/x0", "add ns/x1")
-		s.setQuarters(1)
-		expectEvents(t, "0 leaves", plain)
-		expectEvents(t, "0 leaves, to who is wrapped", named, "departed ns/x0")
-		s.setQuarters(0, 1)
-		expectEvents(t, "range 0 is added again", plain, "add ns/x0")
-	}, 0, 1)
-}
-
-// TestWaitForShardBeforeStart verifies that WaitForShard includes ranges that were set after the informer was
-// created and before it started.
-func TestWaitForShardBeforeStart(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widgetInQuarter("x0", 0))
-		shard := NewShard(sharding.ByUID)
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
-		i := mustInformer(t, f, widgets)
-		shard.SetRanges(fourShards[0])
-		for _, ranges := range [][]sharding.Range{nil, {fourShards[0]}} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if err := i.WaitForShard(ctx, ranges...); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("WaitForShard(%v) before Start = %v, want DeadlineExceeded", ranges, err)
-			}
-			cancel()
-		}
-		start(t, f)
-		if err := i.WaitForShard(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if got := keysOf(i); !slices.Equal(got, []string{"ns/x0"}) {
-			t.Errorf("the cache has the keys %q, want ns/x0", got)
-		}
-	})
 }
 
 // TestShardOfNothing verifies that if nothing needs to be listed, all ranges count as listed.

@@ -19,25 +19,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-func TestShutdownAgain(t *testing.T) {
-	f := newFactory(t, newServer(t), Options{})
-	i := startSynced(t, f)
-	mustInformer(t, f, gadgets)
-	for range 2 {
-		if err := f.Shutdown(longContext(t)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := f.Shutdown(ended); err != nil {
-		t.Errorf("the second Shutdown() = %v, want nil", err)
-	}
-	if s := i.Status(); s.State != status.Stopped || !i.IsStopped() {
-		t.Errorf("Status() = %+v, want Stopped", s)
-	}
-}
-
 func TestShutdownNamesRunningInformers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, widget("web", "a"))
@@ -85,46 +66,6 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	close(release)
 	if err := f.Shutdown(longContext(t)); err != nil {
 		t.Errorf("Shutdown() after the handler has returned = %v", err)
-	}
-}
-
-// TestShutdownWhileFailing verifies that Shutdown ends requests and pauses between them.
-func TestShutdownWhileFailing(t *testing.T) {
-	tests := map[string]struct {
-		faults []apitest.Fault
-		down   bool
-	}{
-		"connection refused": {down: true},
-		"no answer":          {faults: []apitest.Fault{unansweredRequests(widgetsPath)}},
-		"throttled":          {faults: []apitest.Fault{fault(widgetsPath, "", 429)}},
-		"throttled with a pause": {faults: []apitest.Fault{{Path: widgetsPath, Status: 429,
-			RetryAfter: "60"}}},
-		"internal error":         {faults: []apitest.Fault{fault(widgetsPath, "", 500)}},
-		"forbidden":              {faults: []apitest.Fault{fault(widgetsPath, "", 403)}},
-		"watch fails, list does": {faults: []apitest.Fault{fault(widgetsPath, "watch-list", 429)}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := newServer(t)
-			server.AddFaults(tt.faults...)
-			f := newFactory(t, server, Options{})
-			i := mustInformer(t, f, widgets)
-			if tt.down {
-				server.Close()
-			}
-			if err := f.Start(longContext(t)); err != nil {
-				t.Fatal(err)
-			}
-			if tt.down {
-				waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonUnreachable })
-			} else {
-				server.AwaitRequest(t, widgetsPath)
-			}
-			if err := f.Shutdown(longContext(t)); err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // newStoredInformer returns an informer that does not run. It has the objects, and an index "a" with all of
@@ -71,35 +70,6 @@ func TestSnapshotJSON(t *testing.T) {
 				t.Errorf("%d objects were decoded, want 0", stats.Misses)
 			}
 		})
-	}
-}
-
-// TestSnapshotStored verifies that stored objects can be read without decoding.
-func TestSnapshotStored(t *testing.T) {
-	x := widgetWithColor("web", "x", "red")
-	i := newStoredInformer(t, Storage{}, x)
-	s := i.Snapshot()
-	for key, object := range s.AllStored() {
-		o, ok := object.(PackedObject)
-		if !ok || key != "web/x" {
-			t.Fatalf("%s is a %T, want a PackedObject for web/x", key, object)
-		}
-		if !labels.SelectorFromSet(labels.Set{"color": "red"}).Matches(o.Labels()) || o.Decoded() != nil {
-			t.Errorf("Labels() has other labels, or decoded the object")
-		}
-		if stats := i.Stats(); stats.Misses != 0 {
-			t.Errorf("%d objects were decoded, want 0", stats.Misses)
-		}
-		if diff := cmp.Diff(x, o.Unstructured()); diff != "" || o.Decoded() == nil {
-			t.Errorf("decoded (-want +got):\n%s", diff)
-		}
-	}
-	object, ok := newStoredInformer(t, Storage{Mode: StorageObject}, x).Snapshot().Stored("web/x")
-	if u, decoded := object.(*unstructured.Unstructured); !ok || !decoded || u.GetName() != "x" {
-		t.Errorf("Stored() of a decoded object = %T, want *unstructured.Unstructured", object)
-	}
-	if object, ok := s.Stored("web/z"); ok || object != nil {
-		t.Errorf("Stored() of a missing object = %v, want false", object)
 	}
 }
 

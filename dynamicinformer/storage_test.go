@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -203,26 +202,6 @@ func pollFor(t testing.TB, condition string, done func() bool) {
 	}
 }
 
-// TestMetadataMode verifies that only metadata is stored.
-func TestMetadataMode(t *testing.T) {
-	for with, options := range clients {
-		t.Run(with, func(t *testing.T) {
-			server := newServer(t)
-			server.Create(t, widgets, widgetWithColor("web", "a", "red"))
-			i := started(t, options(t, server), ResourceOptions{Storage: Storage{Mode: StorageMetadata}})
-			obj, err := i.Lister().ByNamespace("web").Get("a")
-			must(t, err)
-			u := obj.(*unstructured.Unstructured)
-			if u.Object["spec"] != nil || u.GetKind() != "PartialObjectMetadata" ||
-				u.GetAPIVersion() != "meta.k8s.io/v1" ||
-				u.GetLabels()["color"] != "red" || u.GetAnnotations()["example.com/note"] != "kept" ||
-				u.GetUID() == "" {
-				t.Errorf("the stored metadata is %v, want labels, annotations and UID", u.Object)
-			}
-		})
-	}
-}
-
 // TestReadersCannotCorrupt changes objects that the cache has returned, which the contract forbids. The
 // stored JSON must not change.
 func TestReadersCannotCorrupt(t *testing.T) {
@@ -309,20 +288,6 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	if _, err := i.AddEventHandler(MetadataOnly(nil)); err == nil {
 		t.Error("AddEventHandler() of a nil handler succeeded, want an error")
 	}
-}
-
-// TestListersDecodeWhatTheyReturn verifies that a lister decodes only the objects that it returns.
-func TestListersDecodeWhatTheyReturn(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("web", "b", "blue"),
-		widgetWithColor("db", "c", "blue"))
-	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
-	list, err := i.Lister().ByNamespace("web").List(labels.SelectorFromSet(labels.Set{"color": "blue"}))
-	must(t, err)
-	if stats := i.Stats(); len(list) != 1 || stats.Misses != 1 {
-		t.Errorf("%d objects were listed and %d decoded, want 1 and 1", len(list), stats.Misses)
-	}
-	runtime.KeepAlive(list)
 }
 
 func TestStats(t *testing.T) {

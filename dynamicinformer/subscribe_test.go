@@ -69,20 +69,6 @@ func TestSubscribeKeepsIncarnationsApart(t *testing.T) {
 	}
 }
 
-// TestSubscribeLate verifies that a late subscriber receives the same events as an early one for existing
-// objects.
-func TestSubscribeLate(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	th.create(widgets, "a")
-	want := []string{"widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1"}
-	for range 2 {
-		th.subscribe(wholeGroup)
-		th.expect(want...)
-	}
-	th.create(widgets, "b")
-	th.expect("widgets v1: add b", "widgets v1: add b")
-}
-
 // TestSubscribeResuming verifies that restored objects are delivered after their confirmation, with the
 // incarnation number of the run that restored them.
 func TestSubscribeResuming(t *testing.T) {
@@ -104,16 +90,6 @@ func TestSubscribeResuming(t *testing.T) {
 	}
 }
 
-// TestSubscribeToEmptyType verifies that a subscriber is notified that a type without objects starts and
-// syncs.
-func TestSubscribeToEmptyType(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	for range 2 { // before and after the informer starts
-		th.subscribe(wholeGroup)
-		th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
-	}
-}
-
 func TestSubscribeChangesVersion(t *testing.T) {
 	th := newSubscriberFixture(t)
 	th.create(widgets, "a")
@@ -124,26 +100,6 @@ func TestSubscribeChangesVersion(t *testing.T) {
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
 	th.expect("widgets v1: lost a", "widgets v1: gone 1 VersionNotServed")
 	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
-}
-
-// TestSubscribeFollowsTakeover verifies that with a version policy, the informer and the objects stay when
-// the version changes.
-func TestSubscribeFollowsTakeover(t *testing.T) {
-	th := newSubscriberFixture(t)
-	th.create(widgets, "a")
-	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v1", "v2"} })
-	s, err := th.factory.Subscribe(wholeGroup, th.subscriber(), ResourceOptions{Versions: PreferredVersion()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
-	th.expect("widgets v1: gone 1 VersionChanged")
-	th.expect("widgets v1: started 2 1", "widgets v2: update a false", "widgets v1: synced 2")
-	if followed := s.Types(); len(followed) != 1 || followed[0].Status.GVR != widgets ||
-		followed[0].Status.Version != "v2" {
-		t.Errorf("Types() = %+v, want widgets with version v2", followed)
-	}
 }
 
 // TestSubscribeDeselectedType verifies that an existing type that is no longer selected is gone without
@@ -323,49 +279,6 @@ func TestSubscribeErrors(t *testing.T) {
 				t.Errorf("Subscribe(%+v) = %v, want %q in the error", tt.selection, err, want)
 			}
 		}
-	}
-}
-
-func TestChooseVersion(t *testing.T) {
-	bucket := typesource.Type{
-		GroupResource: schema.GroupResource{Group: "s3.aws.crossplane.io", Resource: "buckets"},
-		Versions:      []string{"v1", "v1beta1"}, Unwatchable: []string{"v2"},
-	}
-	tests := []struct {
-		name      string
-		selection Selection
-		current   string
-		want      string
-	}{
-		{"everything", Selection{Group: "*", Resource: "*"}, "", "v1"},
-		{"groups below", Selection{Group: "*.crossplane.io", Resource: "*"}, "", "v1"},
-		{"another group", Selection{Group: "crossplane.io", Resource: "*"}, "", ""},
-		{"the core group", Selection{Resource: "*"}, "", ""},
-		{"literal", Selection{Group: "s3.aws.crossplane.io", Version: "v1beta1", Resource: "buckets"},
-			"", "v1beta1"},
-		{"pattern of versions", Selection{Group: "*", Version: "*beta*", Resource: "*"}, "", "v1beta1"},
-		{"a version that cannot be watched", Selection{Group: "*", Version: "v2", Resource: "*"}, "", ""},
-		{"resource", Selection{Group: "*", Resource: "bucket?"}, "", "v1"},
-		{"another resource", Selection{Group: "*", Resource: "bucketpolicies"}, "", ""},
-		{"the current version stays", Selection{Group: "*", Resource: "*"}, "v1beta1", "v1beta1"},
-		{"the current version is not served", Selection{Group: "*", Resource: "*"}, "v0", "v1"},
-		{"the current version does not match", Selection{Group: "*", Version: "v1", Resource: "*"},
-			"v1beta1", "v1"},
-		{"predicate", Selection{Group: "*", Resource: "*", Match: func(typesource.Type) bool { return true }},
-			"", "v1"},
-		{"predicate returns false", Selection{Group: "*", Resource: "*",
-			Match: func(typesource.Type) bool { return false }}, "v1", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, ok := tt.selection.withDefaults().chooseVersion(bucket, tt.current)
-			if got != tt.want || ok != (tt.want != "") {
-				t.Errorf("chooseVersion() = %q, %v; want %q", got, ok, tt.want)
-			}
-		})
-	}
-	if diff := cmp.Diff([]string{"v1", "v1beta1"}, bucket.Versions); diff != "" {
-		t.Errorf("chooseVersion changed the type (-want +got):\n%s", diff)
 	}
 }
 

@@ -124,23 +124,6 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 	}
 }
 
-func TestWaitForSyncOfOthers(t *testing.T) {
-	f := newFactory(t, newServer(t), Options{})
-	if statuses, err := waitForStatuses(t.Context(), f); err != nil || len(statuses) != 0 {
-		t.Errorf("WaitForSync() of an empty factory: %v, %v, want no statuses", statuses, err)
-	}
-	startSynced(t, f)
-	statuses, err := waitForStatuses(longContext(t), f, gadgets, widgets)
-	var missing *NotSyncedError
-	if !errors.As(err, &missing) || len(missing.NotSynced) != 1 {
-		t.Fatalf("WaitForSync() = %#v, want a NotSyncedError with one type", err)
-	}
-	want := "not synced: gadgets.v1.example.com: Pending: ForResource was not called for it"
-	if err.Error() != want || statuses[0].State != status.Synced || statuses[1].GVR != gadgets {
-		t.Errorf("statuses %v and the error %q, want %q", statuses, err, want)
-	}
-}
-
 // TestWaitForSyncAfterShutdown verifies that an informer that will never start is not waited for.
 func TestWaitForSyncAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
@@ -180,13 +163,6 @@ func TestRecovery(t *testing.T) {
 	if s := statuses[0]; s.LastError != nil || s.Reason != status.ReasonNone || s.Message != "" ||
 		s.LastContact.IsZero() {
 		t.Errorf("Status() of the recovered informer = %+v, want no error", s)
-	}
-}
-
-func TestFormatGVR(t *testing.T) {
-	got := formatGVRs([]schema.GroupVersionResource{{Version: "v1", Resource: "pods"}, widgets})
-	if want := "pods.v1, widgets.v1.example.com"; got != want {
-		t.Errorf("formatGVRs() = %q, want %q", got, want)
 	}
 }
 
@@ -273,27 +249,6 @@ func TestListenerOfFactory(t *testing.T) {
 			t.Errorf("%s listener (-want +got):\n%s\nof %q", name, diff, d.all())
 		}
 	}
-}
-
-// TestShutdownWaitsForListeners verifies that Shutdown reports listeners that have not handled all events.
-func TestShutdownWaitsForListeners(t *testing.T) {
-	entered, release := make(chan struct{}), make(chan struct{})
-	f := newFactory(t, newServer(t),
-		Options{Listener: status.Listener{ConditionChanged: func(_, after status.Condition) {
-			if after.Type == status.ConditionReady {
-				close(entered)
-				<-release
-			}
-		}}})
-	<-entered
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var left *status.ShutdownError
-	if err := f.Shutdown(ctx); !errors.As(err, &left) || len(left.Running) != 0 ||
-		!strings.Contains(err.Error(), "a listener") {
-		t.Errorf("Shutdown() = %v, want a status.ShutdownError that names a listener", err)
-	}
-	close(release)
 }
 
 // TestWaitForOneInformer verifies that other informers of the type do not delay the wait, and the informer's

@@ -1,13 +1,10 @@
 package dynamicinformer
 
 import (
-	"context"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/crdcache/crdcache/internal/store"
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestWire checks how the storage options determine requests and packing.
@@ -48,29 +45,4 @@ func TestWire(t *testing.T) {
 			t.Errorf("%s: the packed JSON is %s, want it without managed fields: %v", name, text, tt.pruned)
 		}
 	}
-}
-
-// TestWatchBookmarks verifies that without bookmarks the type is listed, and that the watch requests none.
-func TestWatchBookmarks(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widget("web", "a"))
-		f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{WatchBookmarks: new(false)}})
-		start(t, f)
-		h, err := f.Acquire(widgets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.WaitForSync(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		for _, r := range server.Requests() {
-			if strings.Contains(r, "allowWatchBookmarks") || strings.Contains(r, "sendInitialEvents") {
-				t.Errorf("the informer sent %s, want no bookmarks", r)
-			}
-		}
-		if got := keysOf(h.Informer()); len(got) != 1 {
-			t.Errorf("the cache has the keys %v, want 1", got)
-		}
-	})
 }

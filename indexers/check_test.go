@@ -1,12 +1,8 @@
 package indexers_test
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
@@ -75,41 +71,5 @@ func TestCheckPaths(t *testing.T) {
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("findings of Check for the path %s = %q, want %q", test.path, got, test.want)
 		}
-	}
-}
-
-// TestFindingsAreInOrder verifies that findings are in the order of files and lines.
-func TestFindingsAreInOrder(t *testing.T) {
-	bad := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: %s}\nspec:\n  x: 1\n  resources:\n  - {}\n"
-	_, err := indexers.Parse(
-		indexers.Source{Name: "b.yaml", Data: fmt.Appendf(nil, "# one more line\n"+bad, "one")},
-		indexers.Source{Name: "a.yaml", Data: fmt.Appendf(nil, bad, "two")},
-	)
-	var ce *indexers.ConfigError
-	if !errors.As(err, &ce) {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, d := range ce.Diagnostics {
-		got = append(got, fmt.Sprintf("%s:%d %s", d.File, d.Line, d.Code))
-	}
-	want := []string{
-		"b.yaml:6 E001", "b.yaml:8 E004", "b.yaml:8 E004",
-		"a.yaml:5 E001", "a.yaml:7 E004", "a.yaml:7 E004",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("order of the findings (-want +got):\n%s", diff)
-	}
-}
-
-// TestReportedHasTenKeys verifies that Reported has at most ten keys.
-func TestReportedHasTenKeys(t *testing.T) {
-	f := compile(t, "{name: i, path: .spec.a, missing: Report}")
-	for i := range 25 {
-		keysOf(t, f, m{"metadata": m{"name": fmt.Sprint("x", i)}})
-	}
-	s := f.Stats()[0]
-	if len(s.Reported) != 10 || s.Reported[9] != "x9" || s.SkippedMissing != 25 {
-		t.Errorf("Stats = %+v, want 10 reported keys, up to x9, and 25 missing values", s)
 	}
 }

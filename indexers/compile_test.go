@@ -3,7 +3,6 @@ package indexers_test
 import (
 	"math"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -173,35 +172,6 @@ type panicking struct{}
 
 func (panicking) UnstructuredContent() map[string]any { panic("no") }
 
-// TestMaxValueBytesMeasuresValues verifies that the limit maxValueBytes applies to the text of a value, not
-// to its key.
-func TestMaxValueBytesMeasuresValues(t *testing.T) {
-	for index, want := range map[string]int{
-		"{name: i, path: .spec.n, type: Int, order: Sorted, maxValueBytes: 2}":                                                  1,
-		"{name: i, path: .spec.n, type: Int, order: Sorted, maxValueBytes: 1}":                                                  0,
-		"{name: i, path: .spec.t, type: Time, order: Sorted, maxValueBytes: 19}":                                                0,
-		"{name: i, path: .spec.t, type: Time, order: Sorted, maxValueBytes: 20}":                                                1,
-		"{name: i, path: .spec.s, maxValueBytes: 3}":                                                                            1,
-		"{name: i, path: .spec.s, maxValueBytes: 2}":                                                                            0,
-		"{name: i, key: [{name: s, path: .spec.s}, {name: n, path: .spec.n}], maxValueBytes: 5}":                                1,
-		"{name: i, key: [{name: s, path: .spec.s}, {name: n, path: .spec.n}], maxValueBytes: 4}":                                0,
-		"{name: i, order: Sorted, key: [{name: s, path: .spec.s}, {name: n, path: '.spec.m[*]', type: Int}], maxValueBytes: 5}": 1,
-		"{name: i, order: Sorted, key: [{name: s, path: .spec.s}, {name: n, path: '.spec.m[*]', type: Int}], maxValueBytes: 4}": 0,
-		"{name: i, key: [{name: s, path: .spec.s}, {name: x, path: .spec.x, missing: AsNull}], maxValueBytes: 3}":               1,
-		"{name: i, path: .spec.s, maxValueBytes: 1, regex: {match: '^.'}}":                                                      1,
-		"{name: i, path: .spec.x, maxValueBytes: 3, default: long}":                                                             0,
-	} {
-		f := compile(t, index)
-		if got := keysOf(t, f, spec(m{"n": int64(42), "t": "2026-01-01T00:00:00Z", "s": "a/b",
-			"m": []any{int64(42)}})); len(got) != want {
-			t.Errorf("keys of %s = %q, want %d keys", index, got, want)
-		}
-		if s := f.Stats()[0]; s.SkippedLimit != uint64(1-want) {
-			t.Errorf("Stats of %s = %+v, want SkippedLimit %d", index, s, 1-want)
-		}
-	}
-}
-
 // TestManyValues verifies that the limit applies to distinct values, also of a list so long that a map finds
 // its duplicates.
 func TestManyValues(t *testing.T) {
@@ -227,25 +197,6 @@ func TestStatsInOneLine(t *testing.T) {
 		if got := s.String(); got != want {
 			t.Errorf("Stats.String() = %q, want %q", got, want)
 		}
-	}
-}
-
-func TestConcurrentUse(t *testing.T) {
-	f := compile(t, "{name: i, path: '.spec.a[*]', missing: Report}")
-	fn := f.Indexers()["i"]
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for range 500 {
-				_, _ = fn(spec(m{"a": []any{"x", "y", nil}}))
-				f.Stats()
-			}
-		})
-	}
-	wg.Wait()
-	want := indexers.Stats{Index: "i", Seen: 2000, Matched: 2000, Values: 4000}
-	if diff := cmp.Diff([]indexers.Stats{want}, f.Stats()); diff != "" {
-		t.Errorf("stats after concurrent calls (-want +got):\n%s", diff)
 	}
 }
 

@@ -140,30 +140,3 @@ func TestDiffOfResources(t *testing.T) {
 		}
 	}
 }
-
-// TestSameAndRenamed verifies that Same compares names and definitions, and Renamed changes only the name.
-func TestSameAndRenamed(t *testing.T) {
-	index := func(text string) *indexers.Index { return compile(t, text).Indexes()[0] }
-	a := index("{name: i, path: .spec.a}")
-	for text, want := range map[string]bool{
-		"{name: i, path: spec.a}":                   true,
-		"{name: i, path: .spec.a}":                  true,
-		"{name: j, path: .spec.a}":                  false,
-		"{name: i, path: .spec.b}":                  false,
-		"{name: i, paths: [.spec.a, .spec.b]}":      false,
-		"{name: i, path: .spec.a, missing: AsNull}": false,
-		"{name: i, path: .spec.a, order: Sorted}":   false,
-	} {
-		if got := a.Same(index(text)); got != want {
-			t.Errorf("Same(%s) = %v, want %v", text, got, want)
-		}
-	}
-	renamed := a.Renamed("w/i")
-	if renamed.Name != "w/i" || a.Name != "i" || !renamed.Renamed("i").Same(a) {
-		t.Errorf("Renamed(w/i) is named %q and the original %q, want w/i and i with equal definitions",
-			renamed.Name, a.Name)
-	}
-	if got := keysOf(t, indexers.CompileIndexes(renamed), spec(m{"a": "x"})); len(got) != 1 || got[0] != "x" {
-		t.Errorf("keys of the renamed index = %v, want [x]", got)
-	}
-}

@@ -118,16 +118,6 @@ func compareKeys(t *testing.T, decoded, encoded *indexers.Functions, document []
 	}
 }
 
-// TestKeysAreAppended verifies that KeysJSON appends to the given lists, and each index removes only its own
-// duplicates.
-func TestKeysAreAppended(t *testing.T) {
-	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: '.b[*]'}")
-	keys := f.KeysJSON([]byte(`{"a": "x", "b": ["x", "y", "x"]}`), [][]string{{"x"}})
-	if diff := cmp.Diff([][]string{{"x", "x"}, {"x", "y"}}, keys); diff != "" {
-		t.Errorf("KeysJSON (-want +got):\n%s", diff)
-	}
-}
-
 // TestBrokenDocuments verifies that invalid JSON is counted as failed.
 func TestBrokenDocuments(t *testing.T) {
 	f := compileAll(t, "{name: a, path: .a}", "{name: b, path: .b, missing: AsNull}")

@@ -2,7 +2,6 @@ package indexers_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,23 +10,6 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 )
-
-// TestJSONOnOneLine verifies that JSON is read as YAML, also on one line.
-func TestJSONOnOneLine(t *testing.T) {
-	resource := func(i int) string {
-		return fmt.Sprintf(
-			`{"name": "r%d", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [{"name": "a", "path": ".a"}]}`, i)
-	}
-	all := make([]string, 2000)
-	for i := range all {
-		all[i] = resource(i)
-	}
-	text := `{"apiVersion": "crdcache.dev/v1beta1", "kind": "IndexConfig", "metadata": {"name": "n"}, "spec": {"resources": [` + strings.Join(all, ", ") + `]}}`
-	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
-	if err != nil || len(c.Resources) != len(all) {
-		t.Errorf("Parse = %v, %v; want %d resources", c, err, len(all))
-	}
-}
 
 // TestJSONAsToolsWriteIt verifies that surrogate pairs in JSON are decoded to characters, and that the labels
 // and annotations that tools add are accepted.

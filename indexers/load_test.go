@@ -52,44 +52,6 @@ func configWith(resources string) string {
 
 var indexLimit = regexp.MustCompile(`, (maxValues|maxValueBytes): \d+`)
 
-func TestFilesAreMerged(t *testing.T) {
-	text := func(config, resource string) []byte {
-		return []byte(strings.Replace(configWith("  - name: "+resource+
-			"\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n"),
-			"NAME", config, 1))
-	}
-	c, err := indexers.Parse(
-		indexers.Source{Name: "a.yaml", Data: append(append(text("one", "x"), "---\n"...),
-			text("two", "y")...)},
-		indexers.Source{Name: "b.yaml", Data: append([]byte("\ufeff"), text("three", "z")...)},
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := ""
-	for _, r := range c.Resources {
-		got += r.Config + "/" + r.Name + " "
-	}
-	if want := "one/x two/y three/z "; got != want {
-		t.Errorf("resources of the merged files = %q, want %q", got, want)
-	}
-	if _, ok := c.Resource("y"); !ok {
-		t.Error(`Resource("y") found nothing`)
-	}
-	if r, ok := c.Resource("n"); ok {
-		t.Errorf(`Resource("n") = %v, want nothing`, r)
-	}
-
-	_, err = indexers.Parse(
-		indexers.Source{Name: "a.yaml", Data: text("one", "x")},
-		indexers.Source{Name: "b.yaml", Data: text("two", "x")},
-	)
-	want := "b.yaml:6:11: E007: resource \"x\" is already defined at a.yaml:6:11; choose another name for one of them\n    - name: x\n            ^"
-	if err == nil || err.Error() != want {
-		t.Errorf("Parse of two resources x: got the error\n%v\nwant\n%s", err, want)
-	}
-}
-
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	good, large := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "large.yaml")
@@ -294,21 +256,6 @@ func TestNullIsUnset(t *testing.T) {
 	}
 }
 
-// TestPathWarnings verifies that a warning about a path has the position of the path in the file.
-func TestPathWarnings(t *testing.T) {
-	text := configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: a, path: \".metadata.labels['a.b/c']\"}\n")
-	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
-	c, err := indexers.Parse(s)
-	if err != nil || len(c.Warnings) != 1 {
-		t.Fatal(c, err)
-	}
-	w := c.Warnings[0]
-	checkDiagnostic(t, w, s)
-	if !strings.HasPrefix(w.String(), "w.yaml:9:41: W101: ") {
-		t.Errorf("warning = %s, want W101 at w.yaml:9:41", w)
-	}
-}
-
 // TestNoSchema verifies that Check warns about a CRD without a schema and rejects a version that is not
 // served.
 func TestNoSchema(t *testing.T) {
@@ -328,36 +275,6 @@ func TestNoSchema(t *testing.T) {
 	_, err = c.Check([]*crd.Definition{d})
 	if err == nil || !strings.Contains(err.Error(), "E305") {
 		t.Errorf("Check of a version that is not served: got the error %v, want E305", err)
-	}
-}
-
-// TestPositionsWithOtherLineEndings verifies that positions do not depend on line endings or a byte order
-// mark.
-func TestPositionsWithOtherLineEndings(t *testing.T) {
-	text := strings.Replace(
-		configWith(
-			"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
-	want := "w.yaml:9:14: E015 w.yaml:9:26: E102 "
-	for reason, data := range map[string]string{
-		"LF": text, "CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text,
-			"\n", "\r"),
-		"byte order mark": "\ufeff" + text, "Unicode": strings.ReplaceAll(text, "\n", "\u2028"),
-	} {
-		s := indexers.Source{Name: "w.yaml", Data: []byte(data)}
-		_, err := indexers.Parse(s)
-		var ce *indexers.ConfigError
-		if !errors.As(err, &ce) {
-			t.Errorf("%s: Parse: got the error %v, want a *ConfigError", reason, err)
-			continue
-		}
-		got := ""
-		for _, d := range ce.Diagnostics {
-			checkDiagnostic(t, d, s)
-			got += strings.Join(strings.SplitAfterN(d.String(), ": ", 3)[:1], "") + string(d.Code) + " "
-		}
-		if got != want {
-			t.Errorf("%s: findings = %q, want %q", reason, got, want)
-		}
 	}
 }
 

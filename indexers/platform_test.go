@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,65 +65,6 @@ func TestExampleConfigsFitTheCRDs(t *testing.T) {
 	}
 	if len(warnings) != 1 || warnings[0].Code != "W304" {
 		t.Errorf("Check = %v, want only W304 for the certificates, which are optional", warnings)
-	}
-}
-
-// TestExampleConfigsInAStore verifies that the indexes of the example configs work in a client-go store with
-// the test data.
-func TestExampleConfigsInAStore(t *testing.T) {
-	tests := []struct {
-		resource, kind, index, value string
-		want                         []string
-	}{
-		{"workloads", "Workload", "environment", "production-eu",
-			[]string{"payments/card-gateway", "payments/ledger"}},
-		{"workloads", "Workload", "port", "9090", []string{"payments/ledger"}},
-		{"workloads", "Workload", "owner", "ada@example.com", []string{"payments/ledger"}},
-		{"workloads", "Workload", "condition", indexers.Value("Progressing", "False"),
-			[]string{"payments/ledger"}},
-		{"workloads", "Workload", "condition", indexers.Value("Progressing", "Never"), nil},
-		{"workloads", "Workload", "tier-per-namespace", indexers.Value("payments", "critical"),
-			[]string{"payments/card-gateway", "payments/ledger"}},
-		{"workloads", "Workload", "image-host", "registry.example.com", []string{"payments/ledger"}},
-		{"workloads", "Workload", "scrape", "true", []string{"payments/ledger"}},
-		{"workloads", "Workload", "not-ready", "ledger", nil},
-		{"routes", "Route", "host", "shop.example.com",
-			[]string{"storefront/shop", "storefront/shop-search"}},
-		{"routes", "Route", "workload", "search", []string{"storefront/shop-search"}},
-		{"routes", "Route", "secret", "shop-tls", []string{"storefront/shop", "storefront/shop-search"}},
-		{"routes", "Route", "secret", indexers.Null, []string{"storefront/cart"}},
-		{"routes", "Route", "controller", indexers.Value("Route", "resolver"), []string{"edge/dns-probe"}},
-		{"releases", "Release", "owner", indexers.Value("Environment", "production-ap"),
-			[]string{"media/thumbnailer-2.0.3"}},
-		{"releases", "Release", "workload", "thumbnailer", []string{"media/thumbnailer-2.0.3"}},
-	}
-	config := loadConfigs(t)
-	for _, test := range tests {
-		t.Run(test.resource+"/"+test.index+"="+test.value, func(t *testing.T) {
-			r, ok := config.Resource(test.resource)
-			if !ok {
-				t.Fatalf("Resource(%q) found nothing", test.resource)
-			}
-			store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers.Compile(r).Indexers())
-			for _, o := range loadObjects(t, test.kind) {
-				if err := store.Add(o); err != nil {
-					t.Fatal(err)
-				}
-			}
-			keys, err := store.IndexKeys(test.index, test.value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			// the test data may have further objects with this value
-			for _, want := range test.want {
-				if !slices.Contains(keys, want) {
-					t.Errorf("IndexKeys = %v, want %s among them", keys, want)
-				}
-			}
-			if len(test.want) == 0 && len(keys) > 0 {
-				t.Errorf("IndexKeys = %v, want none", keys)
-			}
-		})
 	}
 }
 

@@ -61,26 +61,6 @@ func TestPrunedIndexes(t *testing.T) {
 	}
 }
 
-// TestPositionOfPrunedIndexWarning verifies that the warning points to the expression that reads the field.
-func TestPositionOfPrunedIndexWarning(t *testing.T) {
-	for index, want := range map[string]string{
-		"{name: i, path: .spec.a}":                                            ":7:21: W001",
-		"{name: i, path: .spec.b, when: '@.spec.b && @.spec.a == 1'}":         ":7:50: W001",
-		"{name: i, path: .spec.b, when: '@.spec.c[?(@.x)] && @.spec.a'}":      ":7:58: W001",
-		"{name: i, each: '.spec.a[*]', key: [{name: k, path: .x}]}":           ":7:21: W001",
-		"{name: i, each: '.spec.b[*]', key: [{name: k, path: '$.spec.a.x'}]}": ":7:57: W001",
-		"{name: i, paths: [.spec.b, .spec.a]}":                                ":7:32: W001",
-	} {
-		text := configWith("  - {name: w, match: {group: example.com, kind: Widget}, prune: {remove: [.spec.a]}, indexes: [\n    " + index + "]}\n")
-		c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
-			Data: []byte(strings.Replace(text, "NAME", "n", 1))})
-		if err != nil || len(c.Warnings) == 0 || !strings.HasPrefix(c.Warnings[len(c.Warnings)-1].String(),
-			"w.yaml"+want) {
-			t.Errorf("Parse with %s = %v, %v; want the last warning w.yaml%s", index, c, err, want)
-		}
-	}
-}
-
 // TestKeptFields verifies that the effective keep has the fields that indexes, conditions and references
 // read.
 func TestKeptFields(t *testing.T) {

@@ -33,29 +33,6 @@ func TestSchemaFile(t *testing.T) {
 	}
 }
 
-// TestFieldsHaveOneType verifies that each field of the schema has one type, as CustomResourceDefinitions
-// require.
-func TestFieldsHaveOneType(t *testing.T) {
-	var check func(path string, schema map[string]any)
-	check = func(path string, schema map[string]any) {
-		if _, ok := schema["type"].(string); !ok {
-			t.Errorf("%s has the type %v, want one type", path, schema["type"])
-		}
-		properties, _ := schema["properties"].(map[string]any)
-		for name, property := range properties {
-			check(path+"."+name, property.(map[string]any))
-		}
-		if items, ok := schema["items"].(map[string]any); ok {
-			check(path+"[]", items)
-		}
-	}
-	var schema map[string]any
-	if err := json.Unmarshal(indexers.Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	check("", schema)
-}
-
 // validator validates documents against the subset of JSON Schema that the schema uses.
 type validator struct{ t testing.TB }
 

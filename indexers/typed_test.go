@@ -57,28 +57,6 @@ func TestTypedValues(t *testing.T) {
 	}
 }
 
-// TestTypedMissing verifies that the replacement of a missing value is encoded like a value of the index's
-// type, and that null sorts first.
-func TestTypedMissing(t *testing.T) {
-	f := compile(
-		t, "{name: i, path: .spec.a, type: Time, order: Sorted, default: '9999-12-31T00:00:00Z'}")
-	keys := keysOf(t, f, spec(nil))
-	want, err := f.Indexes()[0].Key("9999-12-31T00:00:00Z")
-	if err != nil || cmp.Diff([]string{want}, keys) != "" {
-		t.Errorf("keys of an object without the field = %q, want %q (%v)", keys, want, err)
-	}
-	f = compile(t, "{name: i, path: .spec.a, type: Int, order: Sorted, missing: AsNull}")
-	null := keysOf(t, f, spec(nil))
-	least, err := f.Indexes()[0].Key("-9223372036854775808")
-	if err != nil || len(null) != 1 || null[0] != indexers.Null || null[0] >= least {
-		t.Errorf("keys of an object without the field = %q, want null, before the least int %q (%v)", null,
-			least, err)
-	}
-	if got := f.Indexes()[0].Parts(indexers.Null); got[0] != indexers.Null {
-		t.Errorf("Parts(Null) = %q, want Null", got)
-	}
-}
-
 func TestIndexKey(t *testing.T) {
 	tests := []struct {
 		reason, index string

@@ -1,7 +1,6 @@
 package readapi_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
@@ -18,7 +15,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/pager"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -122,26 +118,6 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if got := get(h, "/openapi/v3/apis/example.org/v1"); got.Code != 404 {
 		t.Errorf("GET of an unknown document = %d, want 404", got.Code)
-	}
-}
-
-func TestPager(t *testing.T) {
-	storage := newWidgets(t, apiserver.StorageOptions{})
-	client, err := dynamic.NewForConfig(readapi.Config(handlerOf(storage)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.Resource(widgetGVR).List(ctx, options)
-	})
-	p.PageSize = 1
-	list, paginated, err := p.List(t.Context(), metav1.ListOptions{})
-	if err != nil || !paginated {
-		t.Fatalf("List() = paginated %v, error %v, want true", paginated, err)
-	}
-	accessor := list.(metav1.ListInterface)
-	if accessor.GetContinue() != "" || accessor.GetResourceVersion() != storage.ResourceVersion() {
-		t.Errorf("the list's metadata is %+v, want the storage's version and no token", accessor)
 	}
 }
 

@@ -162,37 +162,3 @@ func TestTokenErrors(t *testing.T) {
 		})
 	}
 }
-
-func TestResourceVersionOfLists(t *testing.T) {
-	storage := newWidgets(t, apiserver.StorageOptions{})
-	before := storage.ResourceVersion()
-	apply(t, storage, testkit.Widget("default", "new", "red"))
-	storage.Delete(widgetResource, "default", "a")
-	now := storage.ResourceVersion()
-	h := handlerOf(storage)
-	old, current := "[default/a default/b other-one/c other/a]", "[default/b default/new other-one/c other/a]"
-	tests := map[string]struct{ query, keys, version string }{
-		"unset":          {"", current, now},
-		"any":            {"resourceVersion=0", current, now},
-		"not older":      {"resourceVersion=" + before, current, now},
-		"not older, too": {"resourceVersionMatch=NotOlderThan&resourceVersion=" + before, current, now},
-		"exact":          {"resourceVersionMatch=Exact&resourceVersion=" + before, old, before},
-		"exact now":      {"resourceVersionMatch=Exact&resourceVersion=" + now, current, now},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			a := get(h, widgetsPath+"?"+tt.query)
-			if got := fmt.Sprint(a.Keys(t)); got != tt.keys ||
-				a.Decoded(t).GetResourceVersion() != tt.version {
-				t.Errorf("the list has %s at version %s, want %s at %s", got,
-					a.Decoded(t).GetResourceVersion(),
-					tt.keys, tt.version)
-			}
-		})
-	}
-	storage.Compact()
-	if got := get(h, widgetsPath+"?resourceVersionMatch=Exact&resourceVersion="+before); got.Code != 410 ||
-		!strings.Contains(got.Body, "The resourceVersion for the provided list is too old.") {
-		t.Errorf("exact list of a forgotten version = %d %s, want 410", got.Code, got.Body)
-	}
-}

@@ -75,20 +75,6 @@ func TestShardSelector(t *testing.T) {
 	}
 }
 
-// TestShardForms verifies that Table and PartialObjectMetadataList also have shardInfo.
-func TestShardForms(t *testing.T) {
-	h := handlerOf(newManyWidgets(t))
-	for _, kind := range []string{"Table", "PartialObjectMetadataList"} {
-		text := shardHalves("metadata.uid")[0]
-		list := get(h, widgetsPath+"?"+url.Values{"shardSelector": {text}}.Encode(), "Accept",
-			"application/json;as="+kind+";v=v1;g=meta.k8s.io").Decoded(t)
-		if info, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo",
-			"selector"); list.GetKind() != kind || info != text {
-			t.Errorf("shardInfo of a %s = %q, want the selector", list.GetKind(), info)
-		}
-	}
-}
-
 // TestShardWatch verifies that watches of the two halves of a type report each change once.
 func TestShardWatch(t *testing.T) {
 	s := newManyWidgets(t)

@@ -102,23 +102,3 @@ func TestTransportCancel(t *testing.T) {
 		t.Errorf("RoundTrip() with an ended context = %v, want context.Canceled", err)
 	}
 }
-
-// TestTransportClose verifies that writes of the handler fail after the client has closed the body.
-func TestTransportClose(t *testing.T) {
-	written := make(chan error, 1)
-	response, err := roundTrip(t, t.Context(), "GET", func(w http.ResponseWriter, r *http.Request) {
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		_, err := io.WriteString(w, "x")
-		written <- err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(response.Body.Close(), response.Body.Close()); err != nil {
-		t.Error(err)
-	}
-	if err := <-written; err == nil {
-		t.Error("a write after the client closed the body succeeded, want an error")
-	}
-}

@@ -113,19 +113,6 @@ func TestWatch(t *testing.T) {
 	again.expect(t, "DELETED default/b red")
 }
 
-// TestDeletedVersion verifies that a deleted object has the version of its deletion, from which watches can
-// continue.
-func TestDeletedVersion(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
-	s.Delete(widgetResource, "default", "b")
-	var event struct{ Object unstructured.Unstructured }
-	if err := w.decoder.Decode(&event); err != nil ||
-		event.Object.GetResourceVersion() != s.ResourceVersion() {
-		t.Errorf("the deletion event: %v, version %s, want %s", err, event.Object.GetResourceVersion(), s.ResourceVersion())
-	}
-}
-
 func TestWatchList(t *testing.T) {
 	storage := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(storage)
@@ -174,22 +161,6 @@ func TestWatchTable(t *testing.T) {
 	}
 }
 
-func TestWatchExpires(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	h := handlerOf(s)
-	s.Compact() // drops the history before version 10
-	startWatch(t, h, widgetsPath, "resourceVersion=9").expect(t,
-		"ERROR Expired410too old resource version: 9 (10)", "EOF")
-
-	// A watch that does not lag behind does not expire.
-	w := startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion())
-	apply(t, s, testkit.Widget("default", "a", "blue"))
-	w.expect(t, "MODIFIED default/a blue")
-	s.Compact()
-	apply(t, s, testkit.Widget("default", "a", "red"))
-	w.expect(t, "MODIFIED default/a red")
-}
-
 // TestStalledWatchExpires checks a client that stops reading in the middle of an event until the history is
 // dropped.
 func TestStalledWatchExpires(t *testing.T) {
@@ -210,15 +181,6 @@ func TestStalledWatchExpires(t *testing.T) {
 		t.Errorf("the watch sent %s, want %s", got, wantPrefix)
 	}
 	w.expect(t, "EOF")
-}
-
-func TestWatchTimeout(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	w := startWatch(t, handlerOf(s), widgetsPath,
-		"timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
-	w.expect(t, "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
-	h := readapi.NewHandler(s, readapi.HandlerOptions{WatchTimeout: time.Millisecond})
-	startWatch(t, h, widgetsPath, "resourceVersion="+s.ResourceVersion()).expect(t, "EOF")
 }
 
 func TestBookmarks(t *testing.T) {
@@ -242,27 +204,6 @@ func TestWatchEndsWithType(t *testing.T) {
 	s.Delete(crd.GVR.GroupResource(), "", "widgets.example.com")
 	w.expect(t, "DELETED default/a red", "DELETED default/b green", "EOF")
 	definitionsWatch.expect(t, "DELETED widgets.example.com")
-}
-
-// TestWatchEndsWithChange checks that watches end when the type changes, and that they can be continued.
-func TestWatchEndsWithChange(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	h := handlerOf(s)
-	begin := s.ResourceVersion()
-	w := startWatch(t, h, inDefaultPath, "resourceVersion="+begin)
-	apply(t, s, strings.Replace(testkit.WidgetCRD, "[all]", "[all, some]", 1))
-	w.expect(t, "EOF")
-	apply(t, s, testkit.Widget("default", "new", "red"))
-	startWatch(t, h, inDefaultPath, "resourceVersion="+begin).expect(t, "ADDED default/new red")
-}
-
-func TestWatchRefuses(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	got := get(handlerOf(s), widgetsPath+"?watch=1", "Accept", "application/yaml")
-	if got.Code != 406 || !strings.Contains(got.Body,
-		"only the following media types are accepted: application/json") {
-		t.Errorf("watch with another media type = %d %s, want 406", got.Code, got.Body)
-	}
 }
 
 // TestWatchIsCancelled closes watches on the client's side. TestMain fails if their goroutines remain.

@@ -47,16 +47,6 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestRunTwice(t *testing.T) {
-	runModel(t, 1, func(m *model) {
-		r := m.startReplica(1, 0)
-		m.awaitFair(time.Second, "the start")
-		if err := r.Run(m.Context(), Handler{}); err == nil {
-			m.Error("Run can be called twice")
-		}
-	})
-}
-
 func TestStatic(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -94,15 +84,6 @@ func TestStatic(t *testing.T) {
 	for _, invalid := range [][3]int{{3, 3, 64}, {-1, 3, 64}, {0, 0, 64}, {0, 1, 0}, {0, 1, 1025}} {
 		if _, err := Static(invalid[0], invalid[1], invalid[2]); err == nil {
 			t.Errorf("Static(%v) succeeded, want an error", invalid)
-		}
-	}
-}
-
-func TestOrdinal(t *testing.T) {
-	for pod, want := range map[string]int{"web-2": 2, "my-web-10": 10, "web": -1, "web-": -1, "-1": -1,
-		"": -1, "web-x": -1, "web--1": 1} {
-		if got, err := Ordinal(pod); err == nil && got != want || err != nil && want >= 0 {
-			t.Errorf("Ordinal(%q) = %d, %v; want %d", pod, got, err, want)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/crdcache/crdcache/internal/display"
 )
 
 // TestBuiltInColumns verifies that fields of types without a CRD are shown.
@@ -43,18 +41,5 @@ func TestBuiltInColumns(t *testing.T) {
 	if len(rows) != 1 || rows[0].Key != "default/web" ||
 		!cmp.Equal(rows[0].Cells[:4], []string{"3", "2", "", ""}) {
 		t.Errorf("the rows are %+v, want default/web with its replicas", rows)
-	}
-}
-
-// TestBuiltInPaths verifies that all built-in paths are valid.
-func TestBuiltInPaths(t *testing.T) {
-	for resource, columns := range builtInColumns {
-		var declared []display.ColumnDefinition
-		for _, c := range columns {
-			declared = append(declared, display.ColumnDefinition(c))
-		}
-		if got := len(display.NewColumns(declared)); got != len(columns) {
-			t.Errorf("only %d of %d columns of %s are valid", got, len(columns), resource)
-		}
 	}
 }

@@ -39,9 +39,3 @@ func TestCompletionPosition(t *testing.T) {
 		}
 	}
 }
-
-func TestOperators(t *testing.T) {
-	if plain, sorted := len(operatorChoices(false)), len(operatorChoices(true)); plain >= sorted {
-		t.Errorf("%d operators, and %d for a sorted index, want more", plain, sorted)
-	}
-}

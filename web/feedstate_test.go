@@ -3,43 +3,7 @@ package web
 import (
 	"slices"
 	"testing"
-
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
-
-func TestOpOf(t *testing.T) {
-	synced := status.Status{State: status.Synced, Incarnation: 1}
-	current := func(state status.State, incarnation int) status.Status {
-		return status.Status{State: state, Incarnation: incarnation}
-	}
-	stale, terminating, failing := synced, synced, synced
-	stale.Stale, terminating.Terminating, failing.Reason = true, true, status.ReasonUnreachable
-	tests := map[string]struct {
-		before, after status.Status
-		want          string
-	}{
-		"there already":   {status.Status{}, synced, ""},
-		"begins":          {current(status.Pending, 0), current(status.Syncing, 1), "syncing"},
-		"first list":      {current(status.Syncing, 1), synced, "synced"},
-		"fails":           {synced, current(status.Degraded, 1), "degraded"},
-		"recovers":        {current(status.Degraded, 1), synced, opBack},
-		"type goes":       {synced, current(status.Gone, 1), "gone"},
-		"type comes back": {current(status.Syncing, 2), current(status.Synced, 2), opBack},
-		"stops":           {synced, current(status.Stopped, 1), "stopped"},
-		"silence":         {synced, stale, "stale"},
-		"sign of life":    {stale, synced, "current"},
-		"CRD is deleted":  {synced, terminating, "terminating"},
-		"first failure":   {synced, failing, "synced"},
-		"no failure":      {failing, synced, ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := changeOp(tt.before, tt.after); got != tt.want {
-				t.Errorf("operation %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
 
 func TestQueueIsBounded(t *testing.T) {
 	var q boundedQueue[int]

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -120,25 +119,4 @@ func FuzzLines(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(checkOutline)
-}
-
-func TestLayout(t *testing.T) {
-	object := map[string]any{
-		"status": map[string]any{"ok": true}, "kind": "X", "apiVersion": "v1",
-		"spec":     map[string]any{"ports": []any{map[string]any{"name": "web", "port": int64(80)}, "x"}},
-		"metadata": map[string]any{"name": "a"},
-	}
-	want := "apiVersion: v1\nkind: X\nmetadata:\n  name: a\nspec:\n  ports:\n  - name: web\n    port: 80\n  - x\nstatus:\n  ok: true\n"
-	lines := outlineLines(object)
-	if diff := cmp.Diff(want, yamlOf(lines)); diff != "" {
-		t.Errorf("outline (-want +got):\n%s", diff)
-	}
-	var paths []string
-	for _, line := range lines {
-		paths = append(paths, line.Path)
-	}
-	if got := strings.Join(paths,
-		" "); got != ".apiVersion .kind .metadata .metadata.name .spec .spec.ports .spec.ports.0.name .spec.ports.0.port .spec.ports.1 .status .status.ok" {
-		t.Errorf("the paths are %s, want the path of each line", got)
-	}
 }

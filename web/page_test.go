@@ -161,20 +161,6 @@ func TestObject(t *testing.T) {
 	s.get(pageURL("object", "type", workloadsID, "key", "payments/nobody"), http.StatusNotFound)
 }
 
-func TestTone(t *testing.T) {
-	tests := map[[2]string]string{
-		{"Ready", "True"}: "good", {"Ready", "False"}: "bad", {"Ready", "Unknown"}: "open", {"MemoryPressure",
-			"False"}: "good",
-		{"Degraded", "True"}: "bad", {"Progressing", "True"}: "open", {"Stalled",
-			"False"}: "good", {"X", ""}: "open",
-	}
-	for c, want := range tests {
-		if got := guessTone(c[0], c[1]); got != want {
-			t.Errorf("guessTone(%v) = %s, want %s", c, got, want)
-		}
-	}
-}
-
 func TestRelated(t *testing.T) {
 	s := newFixture(t, Options{})
 	ledger := getJSON[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/crdcache/crdcache/compat/dynamicinformer"
 	crdcache "github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func byColor(obj any) ([]string, error) {
@@ -120,27 +118,6 @@ func TestBrokenInformer(t *testing.T) {
 			close(stop)
 			<-done
 		})
-	}
-}
-
-func TestForResourceGivesOurInformer(t *testing.T) {
-	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), -1)
-	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
-	if !ok {
-		t.Fatalf("ForResource() returned a %T, want an informer of this project", f.ForResource(widgets))
-	}
-	if current := informer.Status(); current.GVR != widgets || current.State != status.Pending {
-		t.Errorf("the status is %+v, want Pending for widgets", current)
-	}
-}
-
-// TestTweakMayBeEitherType verifies that both packages' TweakListOptionsFunc, and a plain func, are accepted.
-func TestTweakMayBeEitherType(t *testing.T) {
-	var tweak dynamicinformer.TweakListOptionsFunc = func(*metav1.ListOptions) {}
-	for _, api := range []api{clientGoAPI, ourAPI} {
-		if api.factory(clients["fake"](t), 0, "", tweak) == nil {
-			t.Error("the factory is nil")
-		}
 	}
 }
 

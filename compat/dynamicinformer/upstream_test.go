@@ -15,6 +15,9 @@ const minUpstreamTests = 12
 
 // TestUpstream runs client-go's own tests with this package. Their source is in the module cache.
 func TestUpstream(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const stock = `"k8s.io/client-go/dynamic/dynamicinformer"`
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", stock[1:len(stock)-1]).Output()
 	if err != nil {

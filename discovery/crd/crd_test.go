@@ -2,9 +2,6 @@ package crd
 
 import (
 	"encoding/json"
-	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -77,19 +74,6 @@ func wantWidget() *Definition {
 			{Name: "v2"},
 		},
 		StoredVersions: []string{"v1alpha1", "v1"}, Established: true, NamesAccepted: true,
-	}
-}
-
-func TestSummary(t *testing.T) {
-	got, err := Summary(decodeYAML(t, widgetYAML))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wantWidget(), got); diff != "" {
-		t.Errorf("definition (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"v1", "v1alpha1"}, got.ServedVersions()); diff != "" {
-		t.Errorf("served (-want +got):\n%s", diff)
 	}
 }
 
@@ -216,25 +200,6 @@ func TestRead(t *testing.T) {
 				t.Errorf("error = %v, want %q", err, tt.err)
 			}
 		})
-	}
-}
-
-func TestReadFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "w.yaml")
-	if err := os.WriteFile(path, []byte(widgetYAML), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if found, err := ReadFile(path); err != nil || len(found) != 1 {
-		t.Errorf("ReadFile() = %v, %v, want 1 definition", found, err)
-	}
-	if _, err := ReadFile(path + ".none"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("ReadFile() of a missing file = %v, want os.ErrNotExist", err)
-	}
-}
-
-func TestNotACRD(t *testing.T) {
-	if _, err := Summary(map[string]any{"kind": "Pod", "apiVersion": "v1"}); !errors.Is(err, ErrNotCRD) {
-		t.Errorf("Summary() of a Pod = %v, want ErrNotCRD", err)
 	}
 }
 

@@ -176,30 +176,6 @@ func TestTypedIsTheCallers(t *testing.T) {
 	}
 }
 
-func TestMayAlias(t *testing.T) {
-	type recursive struct {
-		Next *recursive
-		Size int
-	}
-	type hidden struct {
-		Skipped any `json:"-"`
-	}
-	for _, tt := range []struct {
-		value any
-		want  bool
-	}{
-		{gizmo{}, true}, {metav1.ObjectMeta{}, false}, {map[string]any{}, true}, {[]map[string]string{},
-			false},
-		{recursive{}, false}, {struct{ P *[]any }{}, true}, {hidden{}, false}, {struct{ A [1]any }{}, true},
-	} {
-		for range 2 { // computed, and from the cache
-			if got := mayAlias(reflect.TypeOf(tt.value)); got != tt.want {
-				t.Errorf("mayAlias(%T) = %v, want %v", tt.value, got, tt.want)
-			}
-		}
-	}
-}
-
 func TestStrict(t *testing.T) {
 	i := gizmoInformer(t, dynamicinformer.ResourceOptions{})
 	type partial struct {
@@ -347,32 +323,5 @@ func TestTypedHandlerOfInformer(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"a", "b", "misfit"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
-// TestTypedAllDecodesOneAtATime verifies that objects that were not yielded yet are not decoded.
-func TestTypedAllDecodesOneAtATime(t *testing.T) {
-	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)),
-		sized("c", int64(3)))
-	decoded := func() (n int) {
-		for _, object := range i.Snapshot().AllStored() {
-			if object.(dynamicinformer.PackedObject).Decoded() != nil {
-				n++
-			}
-		}
-		return n
-	}
-	yielded := 0
-	for _, err := range As[struct{}](i).All() {
-		if err != nil {
-			t.Fatal(err)
-		}
-		yielded++
-		if n := decoded(); n > yielded { // less than yielded after garbage collections
-			t.Errorf("%d objects were decoded after %d were yielded, want at most as many", n, yielded)
-		}
-	}
-	if yielded != 3 {
-		t.Errorf("%d objects were yielded, want 3", yielded)
 	}
 }

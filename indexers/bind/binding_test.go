@@ -42,24 +42,6 @@ func TestPatternBindsLaterType(t *testing.T) {
 	}
 }
 
-// TestFollowBindsKnownTypes verifies that Follow binds the known types of a synced tracker before it returns.
-func TestFollowBindsKnownTypes(t *testing.T) {
-	for range 20 { // the order of the tracker's and the factory's goroutines varies
-		s := newFixture(t)
-		if err := s.tracker.WaitForSync(s.ctx); err != nil {
-			t.Fatal(err)
-		}
-		b := s.follow(parse(t, widgetsByColor))
-		if err := s.factory.WaitForSync(s.ctx); err != nil {
-			t.Fatal(err)
-		}
-		if !queryReturns(b, "widgets", "color=red", "home/chair", "home/lamp") {
-			_, err := b.Querier("widgets")
-			t.Fatalf("Follow did not bind a known type before it returned: %v", err)
-		}
-	}
-}
-
 // TestApply verifies that changes of indexes are applied to the running informer. Other changes start a new
 // informer, and a removed resource stops its informer.
 func TestApply(t *testing.T) {

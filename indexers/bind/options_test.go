@@ -74,25 +74,6 @@ func TestKeepOfTheOptions(t *testing.T) {
 	}
 }
 
-func TestNamespacesOfTheOptions(t *testing.T) {
-	for text, want := range map[string]string{
-		"{include: [a, b]}":                      "in a,b",
-		"{exclude: [b, a]}":                      "except a,b",
-		"{include: [a], exclude: [b]}":           "in a",
-		"{include: [a, 'team-*']}":               "matching a,team-*",
-		"{include: [a], exclude: ['a*']}":        "matching a except a*",
-		"{include: [a], exclude: [a]}":           "matching a except a",
-		"{include: ['team-*'], exclude: [x, y]}": "matching team-* except x,y",
-	} {
-		config := parse(t, "  - name: w\n    match: {group: example.com, kind: Widget}\n    namespaces: "+
-			text+"\n")
-		got, err := bind.Options{}.ResourceOptions(config.Resources[0])
-		if err != nil || got.Namespaces.String() != want {
-			t.Errorf("namespaces %s: ResourceOptions has %s, %v; want %s", text, got.Namespaces, err, want)
-		}
-	}
-}
-
 // TestDefinitions verifies that configs can be checked against the definitions read from a cluster.
 func TestDefinitions(t *testing.T) {
 	s := newFixture(t)

@@ -195,6 +195,9 @@ func meta(version string) metav1.ObjectMeta {
 // TestSubscriptionMatchesModel verifies that the events of random changes, applied to an empty set, produce
 // the objects that match the query.
 func TestSubscriptionMatchesModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	random := rand.New(rand.NewPCG(11, 12))
 	for range 150 {
 		q, matches := randomQuery(random, 2)

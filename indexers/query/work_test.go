@@ -36,46 +36,6 @@ func newNumberedQuerier(t testing.TB, objects, fewCount int) (*query.Querier, qu
 	return query.New(source, f.Indexes()...), source
 }
 
-// TestSortingCost verifies that the work of a sorted query depends on the candidates or the limit, not on the
-// number of objects.
-func TestSortingCost(t *testing.T) {
-	const objects = 5000
-	querier, _ := newNumberedQuerier(t, objects, 10)
-	for _, test := range []struct {
-		query, sortBy   string
-		limit, maxTests int
-		sort            string
-	}{
-		{"team=few", "weight", 0, 20, "candidates: at most 10 objects"},
-		{"team=few", "weight", 2, 13, "candidates: at most 10 objects"},
-		{"team=few", "host desc, name", 2, 13, "candidates: at most 10 objects"},
-		{"*", "weight", 2, 6, "along weight, up to 2 objects"},
-		{"team=many", "weight", 2, 20, "along weight, up to 2 objects"},
-		{"team=many && weight>0", "weight", 2, 20, "along weight, up to 2 objects"},
-		{"*", "", 0, objects * 2, ""},
-		{"*", "weight", 0, objects * 2, "along weight"},
-	} {
-		q, err := query.Parse(test.query)
-		if err != nil {
-			t.Fatal(err)
-		}
-		options := query.Options{SortBy: test.sortBy, Limit: test.limit}
-		r, err := querier.Query(t.Context(), q, options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Plan.Examined > test.maxTests || r.Plan.Sort != test.sort {
-			t.Errorf("%s by %s, limit %d: %d tests, sort %q; want at most %d and %q\n%s", test.query,
-				test.sortBy,
-				test.limit, r.Plan.Examined, r.Plan.Sort, test.maxTests, test.sort, r.Plan)
-		}
-		if plan, err := querier.Explain(q, options); err != nil || plan.Sort != test.sort {
-			t.Errorf("Explain of %s by %s: sort = %q, %v; want %q", test.query, test.sortBy, plan.Sort, err,
-				test.sort)
-		}
-	}
-}
-
 // TestUnproductiveWalksStop verifies that a walk along a sorted index stops early if few of its objects
 // match. Then the query sorts the candidates instead.
 func TestUnproductiveWalksStop(t *testing.T) {
@@ -273,40 +233,4 @@ func TestWorkBetweenContextChecks(t *testing.T) {
 				err, ctx.steps, bound)
 		}
 	}
-}
-
-// TestInIsLinear verifies that the cost of "in" is linear in the number of values.
-func TestInIsLinear(t *testing.T) {
-	_, source := newNumberedQuerier(t, 5000, 10)
-	values := make([]string, 20_000)
-	for i := range values {
-		values[i] = "h" + strconv.Itoa(i)
-	}
-	total := &totalContext{workCountingContext: workCountingContext{Context: t.Context()}}
-	querier := query.New(accessCountingSource{source, &total.workCountingContext}, functions(t).Indexes()...)
-	for _, q := range []query.Query{
-		query.In("host", values...),
-		query.And(query.Exists("weight"), query.Not(query.In("host", values...))),
-		query.And(query.Eq("team", "many"), query.Or(query.In("host", values...), query.Where(".spec.nope"))),
-	} {
-		total.totalSteps = 0
-		if _, err := querier.Count(total, q, query.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		if total.totalSteps+total.steps > 4*(len(values)+5000) {
-			t.Errorf("%d steps, want at most %d", total.totalSteps+total.steps, 4*(len(values)+5000))
-		}
-	}
-}
-
-// totalContext sums the steps over all calls of Err.
-type totalContext struct {
-	workCountingContext
-	totalSteps int
-}
-
-func (c *totalContext) Err() error {
-	c.totalSteps += c.steps
-	c.steps = 0
-	return nil
 }

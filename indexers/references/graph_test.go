@@ -213,43 +213,6 @@ func TestSubscription(t *testing.T) {
 	})
 }
 
-// TestUnknownTypes verifies that UnknownTypes returns the target types that never had a source.
-func TestUnknownTypes(t *testing.T) {
-	graph := references.New()
-	defer graph.Close()
-	certs, _ := addSource(t, graph, references.InformerSource{Type: certificates,
-		References: parseReferences(t)})
-	certs.handler.OnAdd(withOwner(newObject(certificates, "a", "c", "u",
-		m{"issuerRef": m{"name": "ca"}, "secretName": "s"}), certificates, "c", "u"), false)
-	want := []references.Type{{Resource: "secrets"}, {Group: "cert-manager.io", Kind: "Issuer"}}
-	if diff := cmp.Diff(want, graph.UnknownTypes()); diff != "" {
-		t.Errorf("UnknownTypes (-want +got):\n%s", diff)
-	}
-	_, stop := addSource(t, graph, references.InformerSource{Type: issuers})
-	stop()
-	if diff := cmp.Diff(want[:1], graph.UnknownTypes()); diff != "" {
-		t.Errorf("UnknownTypes after a source of issuers was added and removed (-want +got):\n%s", diff)
-	}
-	if names := graph.ForType(certificates).Names(); !slices.Equal(names, []string{"issuer", "owners",
-		"secret"}) || !slices.Equal(names, references.NewTypeGraph(parseReferences(t)).Names()) {
-		t.Errorf("Names = %v, want issuer, owners and secret", names)
-	}
-}
-
-// TestReferencesWithSlashes verifies that a name with a slash does not resolve to an object. "a/s" would be
-// the key of the object s in the namespace a.
-func TestReferencesWithSlashes(t *testing.T) {
-	graph := references.New()
-	defer graph.Close()
-	issuer, _ := addSource(t, graph, references.InformerSource{Type: clusterIssuers,
-		References: parseReferences(t)})
-	issuer.handler.OnAdd(newObject(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
-	from := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
-	if got := graph.ForType(secrets).KeysReferredBy(from, ""); len(got) != 0 {
-		t.Errorf("KeysReferredBy(%v) = %v, want none", from, got)
-	}
-}
-
 func TestGraphErrors(t *testing.T) {
 	graph := references.New()
 	for _, m := range []references.InformerSource{{Informer: newHandlerCaller()}, {Type: issuers},

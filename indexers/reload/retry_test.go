@@ -67,32 +67,6 @@ func TestRejectedConfigIsRetried(t *testing.T) {
 	}
 }
 
-func TestRepeatedFailureIsReportedOnce(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "indexes.yaml")
-	write(t, file, configWith("a"))
-	var checks, reports atomic.Int64
-	w, err := reload.New(t.Context(), reload.Options{
-		Files: []string{file},
-		Check: func(_ context.Context, c *indexers.Config) error {
-			if indexesOf(c) == "b" && checks.Add(1) < 4 {
-				return errors.New("the server does not answer")
-			}
-			return nil
-		},
-		Report: func(reload.Outcome) { reports.Add(1) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, file, configWith("b"))
-	for range 6 {
-		w.Reload(t.Context())
-	}
-	if indexesOf(w.Config()) != "b" || reports.Load() != 2 {
-		t.Errorf("indexes = %s after %d reports, want b after 2", indexesOf(w.Config()), reports.Load())
-	}
-}
-
 // TestBusyFolder verifies that a busy file in the same folder does not prevent a reload.
 func TestBusyFolder(t *testing.T) {
 	dir := t.TempDir()

@@ -103,19 +103,6 @@ func indexesOf(c *indexers.Config) string {
 	return strings.Join(names, " ")
 }
 
-func TestFileIsWritten(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "indexes.yaml")
-	write(t, file, configWith("a"))
-	s := watchFiles(t, file)
-	write(t, file, configWith("a", "b"))
-	s.expectIndexes("a", "b")
-	u := <-s.updates
-	if len(u.Changes) != 1 || u.Changes[0].Name != "w" || !u.Changes[0].InPlace() ||
-		indexesOf(u.Old) != "a" || indexesOf(u.New) != "a b" {
-		t.Errorf("update = %+v, want one change in place of w, from a to a b", u)
-	}
-}
-
 // TestFileIsReplaced verifies that a file that is replaced by a rename, as editors do, is read.
 func TestFileIsReplaced(t *testing.T) {
 	dir := t.TempDir()
@@ -243,18 +230,6 @@ func TestRejectedConfig(t *testing.T) {
 	}
 	if checks != 6 || applications != 2 {
 		t.Errorf("%d calls of Check and %d of Apply, want 6 and 2", checks, applications)
-	}
-}
-
-func TestNewErrors(t *testing.T) {
-	if _, err := reload.New(t.Context(), reload.Options{}); err == nil {
-		t.Error("New without files returned no error")
-	}
-	var ce *indexers.ConfigError
-	if _, err := reload.New(t.Context(),
-		reload.Options{Files: []string{filepath.Join(t.TempDir(), "none")}}); !errors.As(err, &ce) ||
-		ce.Diagnostics[0].Code != "E017" {
-		t.Errorf("New with a missing file: got the error %v, want E017", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"os"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -18,7 +17,6 @@ func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/internal/apiserv
 
 var (
 	widgetResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
-	hourAgo        = time.Now().Add(-61 * time.Minute)
 )
 
 const (

@@ -4,17 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -44,22 +41,6 @@ func TestApply(t *testing.T) {
 	}
 	if s.Len(widgetResource) != 5 {
 		t.Errorf("%d widgets, want 5", s.Len(widgetResource))
-	}
-}
-
-// TestApplyLeavesItsArgument verifies that Apply does not change its argument.
-func TestApplyLeavesItsArgument(t *testing.T) {
-	s := newWidgets(t, StorageOptions{Stamp: true})
-	for _, text := range []string{"{apiVersion: example.com/v1, kind: Widget, metadata: {name: x}}",
-		testkit.WidgetCRD} {
-		u := testkit.Parse(t, text)
-		want := u.DeepCopy()
-		if _, err := s.Apply(u); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, u); diff != "" {
-			t.Errorf("stored object (-want +got):\n%s", diff)
-		}
 	}
 }
 
@@ -110,40 +91,6 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
-func TestDefaultNamespace(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
-	apply(t, s, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: homeless}}")
-	if got := get(handlerOf(s), inDefaultPath+"/homeless").Decoded(t).GetNamespace(); got != "default" {
-		t.Errorf("namespace = %q, want default", got)
-	}
-}
-
-func TestStamp(t *testing.T) {
-	s := newWidgets(t, StorageOptions{Stamp: true, Now: func() time.Time { return hourAgo }})
-	read := func() *unstructured.Unstructured { return get(handlerOf(s), inDefaultPath+"/a").Decoded(t) }
-	first := read()
-	if first.GetUID() == "" || first.GetGeneration() != 1 ||
-		first.GetCreationTimestamp().Unix() != hourAgo.Unix() {
-		t.Errorf("metadata = %v, want a UID, generation 1 and the creation time", first.Object["metadata"])
-	}
-	apply(t, s, strings.Replace(testkit.Widget("default", "a", "red"), "spec:", "status: {ready: true}, spec:", 1))
-	if second := read(); second.GetUID() != first.GetUID() || second.GetGeneration() != 1 {
-		t.Errorf("after a change of the status: metadata %v, want the same UID and generation 1",
-			second.Object["metadata"])
-	}
-	apply(t, s, testkit.Widget("default", "a", "blue"))
-	if third := read(); third.GetUID() != first.GetUID() || third.GetGeneration() != 2 {
-		t.Errorf("after a change of the spec: metadata %v, want the same UID and generation 2",
-			third.Object["metadata"])
-	}
-	s.Delete(widgetResource, "default", "a")
-	apply(t, s, testkit.Widget("default", "a", "blue"))
-	if fourth := read(); fourth.GetUID() == first.GetUID() || fourth.GetGeneration() != 1 {
-		t.Errorf("after recreation: metadata %v, want another UID and generation 1",
-			fourth.Object["metadata"])
-	}
-}
-
 func TestRestore(t *testing.T) {
 	s := NewStorage(StorageOptions{})
 	apply(t, s, testkit.WidgetCRD)
@@ -177,20 +124,6 @@ func TestRestore(t *testing.T) {
 		if !strings.Contains(got, `"code":410`) {
 			t.Errorf("a watch from version %s gets %s, want code 410", before, got)
 		}
-	}
-}
-
-func TestDelete(t *testing.T) {
-	s := newWidgets(t, StorageOptions{})
-	if !s.Delete(widgetResource, "default", "a") || s.Delete(widgetResource, "default", "a") {
-		t.Error("Delete() of an object, twice: want true, then false")
-	}
-	if s.Delete(schema.GroupResource{Resource: "nothing"}, "", "a") {
-		t.Error("Delete() of an unknown type = true, want false")
-	}
-	if diff := cmp.Diff([]string{"default/b", "other-one/c", "other/a"},
-		get(handlerOf(s), widgetsPath).Keys(t)); diff != "" {
-		t.Errorf("listed keys (-want +got):\n%s", diff)
 	}
 }
 
@@ -265,37 +198,6 @@ func TestSetType(t *testing.T) {
 	}
 	if !s.RemoveType(gadgets.GroupResource()) || s.RemoveType(gadgets.GroupResource()) {
 		t.Error("RemoveType(), twice: want true, then false")
-	}
-}
-
-// TestHistoryBound checks that the history has at least the configured length, and at most twice that length.
-func TestHistoryBound(t *testing.T) {
-	const history = 4
-	s := newWidgets(t, StorageOptions{History: history})
-	c := s.mu.types[widgetResource]
-	for i := range 30 {
-		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("c", i)))
-		if len(c.history) > 2*history {
-			t.Fatalf("the history has %d changes, want at most twice the configured length", len(c.history))
-		}
-		if from := s.mu.version - min(history, uint64(i)); c.since(from).Oldest > from {
-			t.Fatalf("after %d changes, the history does not reach back to version %d", i, from)
-		}
-	}
-	if from := s.mu.version - 2*history - 1; c.since(from).Oldest <= from {
-		t.Error("the history reaches back further than twice the configured length")
-	}
-}
-
-// TestEndlessHistory checks that an unlimited history has all changes.
-func TestEndlessHistory(t *testing.T) {
-	s := newWidgets(t, StorageOptions{History: math.MaxInt})
-	from := s.mu.version
-	for i := range 3 {
-		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("c", i)))
-	}
-	if got := len(s.mu.types[widgetResource].since(from).List); got != 3 {
-		t.Errorf("the history has %d changes, want 3", got)
 	}
 }
 

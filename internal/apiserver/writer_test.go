@@ -283,44 +283,6 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 }
 
-// TestWrittenDefinitions checks that a type is served while its CustomResourceDefinition exists.
-func TestWrittenDefinitions(t *testing.T) {
-	ctx := t.Context()
-	s := NewStorage(StorageOptions{})
-	client, err := dynamic.NewForConfig(readapi.Config(readapi.NewHandler(s.Writer(WriterOptions{}),
-		readapi.HandlerOptions{})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
-		Resource: "customresourcedefinitions"})
-	if _, err := crds.Create(ctx, testkit.Parse(t, testkit.WidgetCRD), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	widgets := client.Resource(widgetsGVR).Namespace("default")
-	if _, err := widgets.Create(ctx, testkit.Parse(t, testkit.Widget("default", "a", "red")),
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := crds.Delete(ctx, "widgets.example.com", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := widgets.Get(ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-		t.Errorf("Get() after the type was removed = %v, want NotFound", err)
-	}
-}
-
-// TestRefusedTypeAndSelector verifies that a refusal does not depend on the selector of a deletecollection.
-func TestRefusedTypeAndSelector(t *testing.T) {
-	widgets, s, _ := writable(t)
-	s.mu.types[widgetResource].rules.RefusalReason = "read-only"
-	err := widgets.DeleteCollection(t.Context(), metav1.DeleteOptions{},
-		metav1.ListOptions{LabelSelector: "a=("})
-	if reason := apierrors.ReasonForError(err); reason != "NotImplemented" {
-		t.Errorf("error %v with the reason %q, want NotImplemented", err, reason)
-	}
-}
-
 // TestCollectionOfAnotherBackend verifies that a request for another backend is an error.
 func TestCollectionOfAnotherBackend(t *testing.T) {
 	_, s, _ := writable(t)

@@ -4,26 +4,12 @@ import (
 	"errors"
 	"io"
 	"runtime"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crdcache/crdcache/internal/codec"
 )
-
-// TestEventsReportWaiting checks waited: it is true only for the first of several events that arrive
-// together.
-func TestEventsReportWaiting(t *testing.T) {
-	together := strings.Repeat(event("ADDED", widget(1)), 3)
-	events := codec.NewEvents(io.NopCloser(io.MultiReader(strings.NewReader(together),
-		strings.NewReader(together))), clientGoSerializer(), nil)
-	for n := range 6 {
-		if _, waited, err := events.Next(); err != nil || waited != (n%3 == 0) {
-			t.Errorf("event %d: waited = %v, %v", n, waited, err)
-		}
-	}
-}
 
 // TestIdleWatchesHaveNoBuffer checks that an idle watch needs less than a kilobyte.
 func TestIdleWatchesHaveNoBuffer(t *testing.T) {

@@ -100,22 +100,6 @@ func TestReadList(t *testing.T) {
 	}
 }
 
-// TestReadListFails checks that a truncated list is not accepted as a shorter one.
-func TestReadListFails(t *testing.T) {
-	data := widgetList(300)
-	for _, n := range []int{0, 1, 100, len(data) / 2, len(data) - 1} {
-		_, err := codec.ReadList(io.MultiReader(strings.NewReader(data[:n]),
-			iotest.ErrReader(io.ErrUnexpectedEOF)), nil)
-		if !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("ReadList() of the first %d bytes = %v, want io.ErrUnexpectedEOF", n, err)
-		}
-		if _, err := codec.ReadList(strings.NewReader(data[:n]), nil); !errors.Is(err,
-			codec.ErrUnsupportedList) {
-			t.Errorf("ReadList() of %d bytes = %v, want ErrUnsupportedList", n, err)
-		}
-	}
-}
-
 func FuzzReadList(f *testing.F) {
 	for _, all := range []map[string]string{lists, bodies} {
 		for _, data := range all {

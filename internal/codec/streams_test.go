@@ -174,17 +174,6 @@ func TestStreamsAreStock(t *testing.T) {
 	}
 }
 
-func TestTruncatedStreams(t *testing.T) {
-	stream := event("ADDED", widget(1)) + event("BOOKMARK", bookmark)
-	for n := range stream {
-		want := replay(t, strings.NewReader(stream[:n]))
-		got, _ := replayPacked(nil, strings.NewReader(stream[:n]))
-		if diff := diffSteps(want, got); diff != "" {
-			t.Fatalf("after %q (-stock +packed)\n%s", stream[:n], diff)
-		}
-	}
-}
-
 func FuzzStreamsAreStock(f *testing.F) {
 	for name, stream := range streams {
 		if len(stream) < 10_000 && name != "large" {
@@ -241,34 +230,6 @@ func TestFastPath(t *testing.T) {
 	}
 }
 
-// TestUnusualEventDecodedAlone checks that events after one unusual event use the fast path.
-func TestUnusualEventDecodedAlone(t *testing.T) {
-	const unusual = `{"apiVersion":"v1","kind":"Widget","Kind":"Gadget","metadata":{"name":"a"}}`
-	for name, object := range map[string]string{"an object": unusual, "a Table": bodies["Table"]} {
-		serializer := &countingSerializer{NegotiatedSerializer: clientGoSerializer()}
-		stream := event("ADDED", object) + event("ADDED", widget(1)) + event("ADDED", widget(2))
-		events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)), serializer, nil)
-		for n := range 3 {
-			if _, _, err := events.Next(); err != nil {
-				t.Fatalf("%s: event %d: %v", name, n, err)
-			}
-		}
-		if serializer.created != 1 {
-			t.Errorf("%s: %d stock decoders were created, want 1", name, serializer.created)
-		}
-	}
-}
-
-type countingSerializer struct {
-	runtime.NegotiatedSerializer
-	created int
-}
-
-func (c *countingSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
-	c.created++
-	return c.NegotiatedSerializer.SupportedMediaTypes()
-}
-
 // TestOversizedFrame checks that frames larger than client-go allows end the watch, and that reading of them
 // is bounded.
 func TestOversizedFrame(t *testing.T) {
@@ -292,19 +253,4 @@ func (endless) Read(p []byte) (int, error) {
 		p[i] = 'x'
 	}
 	return len(p), nil
-}
-
-// TestLargestFrame verifies that a frame of the maximum size of client-go is packed.
-func TestLargestFrame(t *testing.T) {
-	const around = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":""}}`
-	stream := `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Widget","a":"` + strings.Repeat("x",
-		16<<20-len(around)) + `"}}` + "\n" + event("ADDED", widget(1))
-	events := codec.NewEvents(io.NopCloser(strings.NewReader(stream)),
-		brokenSerializer{clientGoSerializer()}, nil)
-	for i, size := range []int{16<<20 - len(`{"type":"ADDED","object":}`), len(widget(1))} {
-		next, _, err := events.Next()
-		if o, ok := next.Object.(*packed.Object); !ok || o.Len() != size {
-			t.Errorf("frame %d: got a %T, %v, want a packed object of the full size", i, next.Object, err)
-		}
-	}
 }

@@ -1,13 +1,10 @@
 package display
 
 import (
-	"encoding/json"
-	"math"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 func TestCell(t *testing.T) {
@@ -70,42 +67,5 @@ func BenchmarkColumn(b *testing.B) {
 				column.Value(object)
 			}
 		})
-	}
-}
-
-func TestNewColumns(t *testing.T) {
-	names := func(columns []Column) (names []string) {
-		for _, c := range columns {
-			names = append(names, c.Name)
-		}
-		return names
-	}
-	broken := []ColumnDefinition{{Name: "A", JSONPath: ".a"}, {Name: "B", JSONPath: ".b["},
-		{Name: "C", JSONPath: ".c"}}
-	if diff := cmp.Diff([]string{"A"}, names(NewColumns(broken))); diff != "" {
-		t.Errorf("with a broken path (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"Age"}, names(NewColumns(nil))); diff != "" {
-		t.Errorf("without any (-want +got):\n%s", diff)
-	}
-}
-
-// TestDecodedCell checks that DecodedCell returns the result of encoding a cell as JSON and decoding it.
-func TestDecodedCell(t *testing.T) {
-	for _, cell := range []any{
-		nil, "2", true, int64(7), 0.0, 3.0, -3.0, 2e6, 2.5, -1e-7, 1e15, 9007199254740993.0,
-		1234567890123456789.0, 9.3e18, -9.3e18, 1e20, 1e21, 1e300, math.Copysign(0, -1),
-	} {
-		text, err := json.Marshal(cell)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want any
-		if err := utiljson.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
-		if got := DecodedCell(cell); got != want {
-			t.Errorf("%v is %T %v, want %T %v", cell, got, got, want, want)
-		}
 	}
 }

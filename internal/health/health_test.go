@@ -435,17 +435,6 @@ func TestLateReports(t *testing.T) {
 	}
 }
 
-func TestHealthTerminating(t *testing.T) {
-	w := newClockedHealth(t)
-	w.Reporter(1, "").RequestEnded(requests.VerbList, nil)
-	w.Synced(1)
-	w.SetServed(true, true)
-	w.expect("terminating", Status{State: status.Synced, Terminating: true, Since: w.clock,
-		LastContact: w.clock})
-	w.SetServed(false, false)
-	w.expect("gone", Status{State: status.Synced, Since: w.clock, LastContact: w.clock})
-}
-
 var (
 	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}

@@ -1,7 +1,6 @@
 package health
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -165,26 +164,6 @@ func TestLateListener(t *testing.T) {
 	e.expect("and then", d, l, "TypesKnown: False -> True ", "Ready: False -> True ")
 }
 
-func TestListenerRemoved(t *testing.T) {
-	e := newAggregatorTest(t, true)
-	d, l := e.addListener()
-	_, other := e.addListener()
-	e.expect("at first", d, l, "Authenticated:  -> Unknown ", "Reachable:  -> Unknown ", "Ready:  -> True ",
-		"TypesKnown:  -> True ")
-	l.Close()
-	<-l.Done()
-	e.health(widgets, false)
-	e.expect("removed", d, l)
-	if err := e.Drain(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	e.Close()
-	<-other.Done()
-	if _, err := e.Add(Listener{}); !errors.Is(err, ErrShutdown) {
-		t.Errorf("Add() after the shutdown = %v, want ErrShutdown", err)
-	}
-}
-
 // TestSlowListener verifies that a slow listener delays neither the informers nor another listener, and its
 // depth is reported.
 func TestSlowListener(t *testing.T) {
@@ -214,26 +193,6 @@ func TestSlowListener(t *testing.T) {
 	close(release)
 	if err := e.Drain(t.Context()); err != nil || slow.Depth() != 0 {
 		t.Errorf("after Drain, Depth() = %d, %v, want 0", slow.Depth(), err)
-	}
-}
-
-// TestListenerWithoutFuncs verifies that no event is queued for a listener that has no function for it.
-func TestListenerWithoutFuncs(t *testing.T) {
-	e := newAggregatorTest(t, true)
-	l, err := e.Add(Listener{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := e.health(widgets, false)
-	h.Started()
-	h.Begin("", "")
-	r := h.Reporter(1, "")
-	r.RequestEnded(requests.VerbList, serverError(500))
-	r.RequestEnded(requests.VerbList, nil)
-	h.Synced(1)
-	r.RequestEnded(requests.VerbWatchList, nil)
-	if l.Depth() != 0 {
-		t.Error("events were queued for a listener without functions")
 	}
 }
 

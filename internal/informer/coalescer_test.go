@@ -168,13 +168,13 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// TestStalledHandlerIsBounded stalls a handler for an hour of virtual time with 5,000 updates a second. One
-// update per key is queued, and memory does not grow. The 18 million updates bypass the store and alternate
+// TestStalledHandlerIsBounded stalls a handler for ten minutes of virtual time with 5,000 updates a second. One
+// update per key is queued, and memory does not grow. The three million updates bypass the store and alternate
 // between two states of each of 1,000 objects, so that the test takes only seconds. With -short or -race the
 // stall lasts a minute. Then the test sends updates, additions and deletions through the store.
 func TestStalledHandlerIsBounded(t *testing.T) {
 	const keys, perSecond = 1000, 5000
-	seconds := 3600
+	seconds := 600
 	if testing.Short() || underRace {
 		seconds = 60
 	}
@@ -261,21 +261,6 @@ func TestCoalescingDefault(t *testing.T) {
 			t.Errorf("coalescing of %T = %v, want %v", tt.handler, got, tt.want)
 		}
 	}
-}
-
-// TestRemovedWhileCoalescing checks that Depth counts the events that a removed handler did not receive.
-func TestRemovedWhileCoalescing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStalledFeed(t, Options{})
-		s.put(object("a", 2), object("b", 3), object("a", 4))
-		s.ok(s.RemoveEventHandler(s.handle))
-		s.put(object("a", 5))
-		close(s.turns)
-		synctest.Wait()
-		if depth := s.handle.Depth(); depth != 2 || len(s.log.take()) != 1 || s.handle.Lag() != 0 {
-			t.Errorf("%d events were discarded, want 2", depth)
-		}
-	})
 }
 
 // TestCoalescerGoexit checks that no events stay pending after a handler has ended its goroutine.

@@ -7,16 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
-
-	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 func expect(t *testing.T, name string, got, want []string) {
@@ -155,15 +151,6 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 	}
 }
 
-func TestEmptyListSyncsHandlers(t *testing.T) {
-	f := newFeed(t, Options{})
-	_, early := f.recordEvents()
-	f.list(1)
-	_, late := f.recordEvents()
-	f.ok(early.WaitForSync(f.ctx))
-	f.ok(late.WaitForSync(f.ctx))
-}
-
 func TestTombstones(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
@@ -184,25 +171,6 @@ type undecodedFuncs struct {
 }
 
 func (undecodedFuncs) TakesUndecoded() {}
-
-// TestTombstonesOwnTheirKeys verifies that the key of a tombstone does not reference an object.
-func TestTombstonesOwnTheirKeys(t *testing.T) {
-	f := newFeed(t, Options{Format: store.NewPacked(nil, nil)})
-	f.list(1, object("a", 1))
-	lost := make(chan cache.DeletedFinalStateUnknown, 1)
-	_, err := f.AddEventHandler(undecodedFuncs{cache.ResourceEventHandlerFuncs{
-		DeleteFunc: func(obj any) { lost <- obj.(cache.DeletedFinalStateUnknown) },
-	}})
-	f.ok(err)
-	f.flush()
-	f.list(2)
-	f.flush()
-	tombstone := <-lost
-	if key := tombstone.Obj.(*packed.Object).Key(); key != tombstone.Key ||
-		unsafe.StringData(key) == unsafe.StringData(tombstone.Key) {
-		t.Errorf("the tombstone's key %q shares the memory of the object", tombstone.Key)
-	}
-}
 
 func TestReplacedUID(t *testing.T) {
 	f := newFeed(t, Options{})
@@ -326,27 +294,6 @@ func TestRemoveBeforeFirstRun(t *testing.T) {
 	<-handle.ShutdownChan()
 	if err := handle.WaitForSync(f.ctx); !errors.Is(err, ErrHandlerRemoved) {
 		t.Errorf("WaitForSync() of a removed handler = %v, want ErrHandlerRemoved", err)
-	}
-}
-
-// TestMark verifies that a mark is called in order, is not counted, and is discarded with the handler.
-func TestMark(t *testing.T) {
-	f := newIdleFeed(t, Options{})
-	var order []string
-	_, handle := f.recordEventsWith(cache.HandlerOptions{},
-		func(event string) { order = append(order, event) })
-	handle.Mark(func() { order = append(order, "before the start") })
-	f.startIncarnation()
-	f.list(1, object("a", 1))
-	handle.Mark(func() { order = append(order, "after the list") })
-	f.put(object("b", 2))
-	f.flush()
-	expect(t, "order", order, []string{"before the start", "initial a1", "after the list", "add b2"})
-	f.ok(f.RemoveEventHandler(handle))
-	<-handle.ShutdownChan()
-	handle.Mark(func() { t.Error("the mark of a removed handler was called") })
-	if handle.Depth() != 0 {
-		t.Errorf("Depth() = %d, want 0", handle.Depth())
 	}
 }
 

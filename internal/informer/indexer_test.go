@@ -9,30 +9,6 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// TestGetByKeyAllocatesNothing verifies that GetStore().GetByKey of a decoded object does not allocate.
-func TestGetByKeyAllocatesNothing(t *testing.T) {
-	f := New(nil, Options{Format: store.NewPacked(nil, nil)})
-	for n := range 1000 {
-		o, err := f.store.Format().Packer().Pack(fmt.Appendf(nil,
-			`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object-%d"}}`, n))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.GetIndexer().Add(o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	hot, _, _ := f.GetStore().GetByKey("ns/object-7")
-	allocations := testing.AllocsPerRun(100, func() {
-		if found, exists, _ := f.GetStore().GetByKey("ns/object-7"); !exists || found != hot {
-			t.Error("GetByKey did not return the decoded object")
-		}
-	})
-	if allocations > 0 {
-		t.Errorf("GetByKey makes %v allocations, want 0", allocations)
-	}
-}
-
 // TestReadersDoNotWaitForLists verifies that reads succeed while a list is being prepared, and while another
 // goroutine holds the informer's lock.
 func TestReadersDoNotWaitForLists(t *testing.T) {

@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -203,24 +202,6 @@ func TestFlushWaitsWithinItsContext(t *testing.T) {
 	expect(t, "events", log.take(), []string{"initial a1", "lost ns/a a1"})
 }
 
-func TestForgetBeforeTheFirstListKeepsWaiters(t *testing.T) {
-	f := newFeed(t, Options{})
-	_, handle := f.recordEvents()
-	f.stopIncarnation()
-	before, handleBefore := f.Synced(), handle.Synced()
-	f.forget()
-	f.startIncarnation()
-	f.list(1)
-	f.ok(handle.WaitForSync(f.ctx))
-	for waiter, channel := range map[string]<-chan struct{}{"informer": before, "handler": handleBefore} {
-		select {
-		case <-channel:
-		default:
-			t.Errorf("a wait for the %s that began before Forget did not end", waiter)
-		}
-	}
-}
-
 func TestRunNeedsAListerWatcher(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	f.RunWithContext(f.ctx)
@@ -244,22 +225,6 @@ func TestControllerDoesNotRun(t *testing.T) {
 	if !c.HasSynced() {
 		t.Error("the controller has not synced with its informer")
 	}
-}
-
-func TestUnchangedKeysSurviveManyIncarnations(t *testing.T) {
-	f := newIdleFeed(t, Options{})
-	log, _ := f.recordEvents()
-	for n := range 5 {
-		f.startIncarnation()
-		f.list(n+1, object("a", n+1))
-		f.stopIncarnation()
-	}
-	f.ok(f.Flush(f.ctx))
-	want := []string{"initial a1"}
-	for n := 1; n < 5; n++ {
-		want = append(want, fmt.Sprintf("update a%d a%d", n, n+1))
-	}
-	expect(t, "events", log.take(), want)
 }
 
 func isClosed(channel <-chan struct{}) bool {

@@ -3,11 +3,9 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -171,52 +169,4 @@ func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	if f.partition.pendingLists != 1 {
 		t.Errorf("%d lists are pending, want 1", f.partition.pendingLists)
 	}
-}
-
-// TestLatePartition verifies that the incarnation does not wait for a partition that is added after all
-// earlier partitions have listed. Its first list is not a takeover, so handlers are not notified of unchanged
-// objects.
-func TestLatePartition(t *testing.T) {
-	f := newFeed(t, Options{ResyncPeriod: time.Hour})
-	log, _ := f.recordEvents()
-	f.list(1, inNamespace("a", object("x", 1)))
-	if f.partition.shouldResync() { // later resyncs call only handlers that are due
-		t.Fatal("shouldResync() = true before any period has passed")
-	}
-	f.flush()
-	log.take()
-	s := &partitionSet{incarnation: f.partition.incarnation, started: true}
-	late := f.partition.partition(&Partition{Namespace: "a"})
-	f.ok(s.commitSet([]Partition{{Namespace: "a"}}, map[partitionKey]*partition{{namespace: "a"}: late}, nil))
-	f.listPartition(late, 2, inNamespace("a", object("x", 1)), inNamespace("a", object("y", 2)))
-	f.flush()
-	expect(t, "events", log.take(), []string{"add y2"})
-	if f.partition.pendingLists != 0 {
-		t.Errorf("%d lists are pending, want 0", f.partition.pendingLists)
-	}
-}
-
-// TestChangingPartitionsResync verifies that handlers receive resyncs after partitions have changed.
-func TestChangingPartitionsResync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		free := make(chan struct{})
-		close(free)
-		c := newChangingPartitions(t, Options{ResyncPeriod: time.Minute})
-		var events []string
-		_, err := c.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
-			o := obj.(*unstructured.Unstructured)
-			events = append(events, fmt.Sprint(o.GetNamespace(), "/", o.GetName()))
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.setPartitions(namespacePartition("a", free, new(int)), namespacePartition("b", free, new(int)))
-		c.setPartitions(namespacePartition("b", free, new(int)))
-		time.Sleep(3*time.Minute + time.Second)
-		synctest.Wait()
-		if len(events) < 2 || len(events) > 3 || events[0] != "b/x" {
-			t.Errorf("got the events %v, want 2 or 3 that start with b/x", events)
-		}
-		c.end(t)
-	})
 }

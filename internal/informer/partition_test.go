@@ -1,14 +1,11 @@
 package informer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -198,39 +195,6 @@ func TestTakeover(t *testing.T) {
 			expect(t, "events after another list", log.take(), nil)
 		})
 	}
-}
-
-// TestPartitionsResync verifies that handlers receive resyncs even if a partition never lists.
-func TestPartitionsResync(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		free, blocked := make(chan struct{}), make(chan struct{})
-		close(free)
-		i := New(nil, Options{ResyncPeriod: time.Minute})
-		var events []string
-		_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
-			o := obj.(*unstructured.Unstructured)
-			events = append(events, o.GetNamespace()+"/"+o.GetName())
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { // ended by cancel
-			ended <- i.RunPartitions(ctx, nil, fixedSet(namespacePartition("a", blocked, new(int)),
-				namespacePartition("b", free, new(int)), namespacePartition("c", free, new(int))))
-		}()
-		time.Sleep(time.Minute + time.Second)
-		synctest.Wait()
-		slices.Sort(events)
-		expect(t, "updates", events, []string{"b/x", "c/x"})
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		i.Stop()
-		<-i.Stopped()
-	})
 }
 
 // TestResumingNeedsInlineWatcher checks that partitions with State or Selection are rejected if a reflector

@@ -134,45 +134,6 @@ func TestRunOnce(t *testing.T) {
 	}
 }
 
-// TestRunPartitionIsEndedByStop verifies that Stop can be called while the reflector runs.
-func TestRunPartitionIsEndedByStop(t *testing.T) {
-	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
-	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
-	ended := make(chan error, 1)
-	// ended by Stop
-	go func() { ended <- i.RunPartition(context.Background(), nil, Partition{ListerWatcher: q}) }()
-	if err := i.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	i.Stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	<-i.Stopped()
-}
-
-func TestRunPartitionTwice(t *testing.T) {
-	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
-	i := New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
-	for n := range 2 {
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- i.RunPartition(ctx, nil, Partition{ListerWatcher: q}) }() // ended by cancel
-		if err := i.WaitForSync(ctx); err != nil {
-			t.Fatal(err)
-		}
-		cancel()
-		if err := <-ended; err != nil || i.State() != StateIdle {
-			t.Errorf("incarnation %d ended with %v in state %v, want nil in StateIdle", n, err, i.State())
-		}
-		if err := i.Forget(); err != nil {
-			t.Error(err)
-		}
-	}
-	i.Stop()
-	<-i.Stopped()
-}
-
 // TestPanickingTransform verifies that a panic of a transform is reported and only affects its object. The
 // test changes settings of the process, so it does not run in parallel.
 func TestPanickingTransform(t *testing.T) {

@@ -116,17 +116,3 @@ func TestUndecodedHandlers(t *testing.T) {
 		t.Errorf("%d objects were decoded by %d reads, want 0", misses, hits+misses)
 	}
 }
-
-// TestIndexOfUndecoded checks that an index over decoded objects accepts the items of Undecoded handlers.
-func TestIndexOfUndecoded(t *testing.T) {
-	byName := func(obj any) ([]string, error) {
-		return []string{obj.(*unstructured.Unstructured).GetName()}, nil
-	}
-	f := newFeed(t, Options{Format: store.NewPacked(nil, nil), Indexers: cache.Indexers{"name": byName}})
-	f.list(1, object("a", 1), object("b", 1))
-	item, _ := f.store.Snapshot().Get("ns/a")
-	found, err := f.GetIndexer().Index("name", item)
-	if err != nil || len(found) != 1 || found[0].(*unstructured.Unstructured).GetName() != "a" {
-		t.Errorf("found %v, %v, want object a", found, err)
-	}
-}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -65,46 +63,4 @@ func TestInvalidInRFC9535(t *testing.T) {
 			t.Errorf("Compile(%s) = %s, want an error", valid, p)
 		}
 	}
-}
-
-// TestWholeSlice verifies that [:] equals [*], also on an empty list.
-func TestWholeSlice(t *testing.T) {
-	for _, doc := range []string{`{"a":[]}`, `{}`, `{"a":null}`, `{"a":[null]}`, `{"a":[1,[2]]}`,
-		`{"a":{"b":1}}`, `{"a":"x"}`} {
-		for _, form := range []string{".aX", ".aX.b", ".aXX", "[?(@X)]", "..X", "$[?(@.aX[?(@==1)])]"} {
-			want := evaluate(t, jsonpath.MustCompile(strings.ReplaceAll(form, "X", "[*]")), []byte(doc))
-			for _, slice := range []string{"[:]", "[::]", "[0:]", "[::1]"} {
-				got := evaluate(t, jsonpath.MustCompile(strings.ReplaceAll(form, "X", slice)), []byte(doc))
-				if diff := cmp.Diff(want, got, valueOptions); diff != "" {
-					t.Errorf("%s of %s with %s (-[*] +slice):\n%s", form, doc, slice, diff)
-				}
-			}
-		}
-	}
-}
-
-// TestBraceInAFilter verifies that a brace within a filter is not a template.
-func TestBraceInAFilter(t *testing.T) {
-	for expr, want := range map[string]jsonpath.Code{
-		`[?match(@.b,"{x}")]`:    jsonpath.CodeFunction,
-		`$[?match(@.b, '{')]`:    jsonpath.CodeFunction,
-		`.a[?(@.b=={})]`:         jsonpath.CodeOperand,
-		`.a[?(@.b="{x}")]`:       jsonpath.CodeComparison,
-		`Name: {.a}`:             jsonpath.CodeLiteralText,
-		`[{.a}]`:                 jsonpath.CodeLiteralText,
-		`.a and [{.b[?(@.c)]}]`:  jsonpath.CodeLiteralText,
-		`$[?(@.a=="{x}") && @.b`: jsonpath.CodeUnclosed,
-	} {
-		_, err := jsonpath.Compile(expr)
-		var e *jsonpath.Error
-		if !asError(err, &e) || e.Code != want {
-			t.Errorf("Compile(%s): got the error %v, want the code %s", expr, err, want)
-		}
-	}
-}
-
-func asError(err error, target **jsonpath.Error) bool {
-	e, ok := err.(*jsonpath.Error)
-	*target = e
-	return ok
 }

@@ -78,16 +78,6 @@ func count(t *testing.T, p *jsonpath.Path, doc []byte) int {
 	return len(values)
 }
 
-func TestLongPath(t *testing.T) {
-	if n := count(t, jsonpath.MustCompile(strings.Repeat(".a", 8000)),
-		nested(`{"a":`, "1", "}", 8000)); n != 1 {
-		t.Errorf("found %d values, want 1", n)
-	}
-	if n := count(t, jsonpath.MustCompile(strings.Repeat("[*]", 5000)), nested("[", "1", "]", 5000)); n != 1 {
-		t.Errorf("found %d values, want 1", n)
-	}
-}
-
 // TestOverwrittenDocument verifies that reading values of an overwritten document does not panic.
 func TestOverwrittenDocument(t *testing.T) {
 	for _, text := range []string{`"a\u0041\ud83d\ude00é"`, `[1,"x",{"y":[2]}]`, `-12.5e3`,

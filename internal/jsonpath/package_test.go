@@ -1,43 +1,13 @@
 package jsonpath_test
 
 import (
-	"go/parser"
-	"go/token"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
-
-// TestImportsOnlyTheStandardLibrary verifies that the package imports only the standard library and
-// internal/jsontext.
-func TestImportsOnlyTheStandardLibrary(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("found the files %v, %v", files, err)
-	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, spec := range f.Imports {
-			if spec.Path.Value == `"github.com/crdcache/crdcache/internal/jsontext"` {
-				continue
-			}
-			if strings.Contains(spec.Path.Value, ".") || spec.Path.Value == `"unsafe"` ||
-				spec.Path.Value == `"reflect"` {
-				t.Errorf("%s imports %s, want only the standard library", file, spec.Path.Value)
-			}
-		}
-	}
-}
 
 // TestCodesAreDocumented verifies that every code is documented, and every error code is in the golden file.
 func TestCodesAreDocumented(t *testing.T) {

@@ -1,7 +1,6 @@
 package jsonpath_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
@@ -78,22 +77,5 @@ func TestCanonicalForm(t *testing.T) {
 			t.Errorf("Compile(%s) = %s, want %s", tt.expr, p, tt.want)
 		}
 		checkRoundTrip(t, p)
-	}
-}
-
-// TestNestedNots verifies that the canonical form is not nested deeper than the source.
-func TestNestedNots(t *testing.T) {
-	for n := 1; ; n++ {
-		filter, err := jsonpath.CompileFilter(strings.Repeat("!", n) + "@.a")
-		if err != nil {
-			if n < 60 {
-				t.Errorf("CompileFilter with %d negations: %v", n, err)
-			}
-			return
-		}
-		if again, err := jsonpath.CompileFilter(filter.String()); err != nil ||
-			again.String() != filter.String() {
-			t.Fatalf("nesting %d: the canonical form compiles to %v, %v", n, again, err)
-		}
 	}
 }

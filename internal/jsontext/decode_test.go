@@ -2,13 +2,11 @@ package jsontext_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -76,39 +74,6 @@ func TestDecodeAgrees(t *testing.T) {
 			checkAgreement(t, d, []byte(seed))
 			checkAgreement(t, d, wrap(seed))
 		}
-	}
-}
-
-func TestDecodeTruncated(t *testing.T) {
-	d := jsontext.NewDecoder()
-	for _, document := range [][]byte{certificate(1), wrap(`{"a":[1.5e3,"\u00e9é",true,false,null,-1]}`)} {
-		for n := range document {
-			checkAgreement(t, d, document[:n])
-			checkAgreement(t, d, document[n:])
-		}
-	}
-}
-
-func TestDecodeHuge(t *testing.T) {
-	d := jsontext.NewDecoder()
-	for _, depth := range []int{9998, 9999, 10000} { // wrap adds two levels
-		checkAgreement(t, d, wrap(strings.Repeat("[", depth)+strings.Repeat("]", depth)))
-	}
-	checkAgreement(t, d, wrap(strings.Repeat("[", 1_000_000)))
-	checkAgreement(t, d, wrap(`"`+strings.Repeat("é and e", 200_000)+`"`))
-	checkAgreement(t, d, wrap(`"`+strings.Repeat(`\u00e9`, 200_000)+`"`))
-	checkAgreement(t, d, wrap(`[`+strings.Repeat("7,", 200_000)+`7]`))
-	checkAgreement(t, d, wrap(strings.Repeat("1", 400)))
-}
-
-func TestDecodeObjects(t *testing.T) {
-	d := jsontext.NewDecoder()
-	for n := range 100 {
-		checkAgreement(t, d, certificate(n))
-		checkAgreement(t, d, workload(n))
-	}
-	for _, document := range manifests(t) {
-		checkAgreement(t, d, document)
 	}
 }
 
@@ -218,52 +183,6 @@ func mutate(value any) {
 			mutate(value[i])
 			value[i] = "spoilt"
 		}
-	}
-}
-
-// TestTemplateDepth checks the nesting limit for text with a template.
-func TestTemplateDepth(t *testing.T) {
-	d := jsontext.NewDecoder()
-	inner := strings.Repeat("[", 20) + `"known to the decoder"` + strings.Repeat("]", 20)
-	for range 3 {
-		checkAgreement(t, d, wrap(inner))
-	}
-	for depth := 9970; depth <= 9990; depth++ {
-		checkAgreement(t, d, wrap(strings.Repeat("[", depth)+inner+strings.Repeat("]", depth)))
-	}
-}
-
-func TestConcurrentDecoding(t *testing.T) {
-	d := jsontext.NewDecoder()
-	var readers sync.WaitGroup
-	for range 4 {
-		readers.Go(func() {
-			for n := range 200 {
-				want, _ := reference(certificate(n))
-				if got, err := d.Decode(certificate(n)); err != nil || !reflect.DeepEqual(want, got) {
-					t.Errorf("object %d differs from the expected one: %v", n, err)
-				}
-			}
-		})
-	}
-	readers.Wait()
-}
-
-// TestManyStrings verifies that objects with more strings than the table of shared strings are decoded
-// correctly.
-func TestManyStrings(t *testing.T) {
-	d := jsontext.NewDecoder()
-	for range 2 {
-		object := map[string]any{}
-		for i := range 20_000 {
-			s := strings.Repeat(string(rune('a'+i%26)), i%60) + strings.Repeat("-", i/1000)
-			object[s] = s
-		}
-		data, err := json.Marshal(map[string]any{"a": object, "b": object, "c": object})
-		if err != nil {
-			t.Fatal(err)
-		}
-		checkAgreement(t, d, data)
 	}
 }
 

@@ -2,11 +2,7 @@ package jsontext
 
 import (
 	"fmt"
-	"io"
-	"strings"
 	"testing"
-	"testing/iotest"
-	"unsafe"
 )
 
 // shareTwice passes text to a table twice, and returns the entry that the table then shares.
@@ -56,37 +52,5 @@ func TestEvictedStrings(t *testing.T) {
 	again := shareTwice(t, table, "second")
 	if again.storeLink(&first.nextKey, first); predictedString(&first.nextKey, []byte(`second":`)) != again {
 		t.Error("predictedString did not predict the string that replaced the evicted one")
-	}
-}
-
-// TestEntryFitsIntoCacheLine verifies that an entry of the table of shared strings fits into a cache line.
-func TestEntryFitsIntoCacheLine(t *testing.T) {
-	if size := unsafe.Sizeof(internedString{}); size > 64 {
-		t.Errorf("an entry has %d bytes, want no more than 64", size)
-	}
-}
-
-// TestDuplicateBesideLargeNumbers verifies that duplicate keys are found in JSON with a number out of range,
-// which is syntactically valid.
-func TestDuplicateBesideLargeNumbers(t *testing.T) {
-	for text, want := range map[string]bool{
-		`1e999`: false, `{"a":1e999}`: false, `[1e999,1]`: false, `{"a":1e999,"b":1,"b":2}`: true,
-	} {
-		if _, _, found := Duplicate([]byte(text)); found != want {
-			t.Errorf("Duplicate(%s) found a key: %v, want %v", text, found, want)
-		}
-	}
-}
-
-// TestStreamOfLargeValue verifies that a value that arrives in many parts is complete.
-func TestStreamOfLargeValue(t *testing.T) {
-	text := "[" + strings.Repeat(`"name\\\"space/{[name",{"a":[]},12,`, 1<<12) + "1] "
-	for name, source := range map[string]io.Reader{
-		"halves": iotest.HalfReader(strings.NewReader(text)), "whole": strings.NewReader(text),
-	} {
-		got, err := NewStream(source).Value()
-		if err != nil || string(got) != text[:len(text)-1] {
-			t.Errorf("%s: got %d of %d bytes, %v", name, len(got), len(text)-1, err)
-		}
 	}
 }

@@ -70,25 +70,6 @@ func skipAgrees(t *testing.T, data []byte) {
 	}
 }
 
-func TestSkipDepth(t *testing.T) {
-	for _, levels := range []int{1, 2, 63, 64, 65, 128, 129, 1000} {
-		for _, pair := range []string{"[]", "{}"} {
-			inner, outer := pair[:1], pair[1:]
-			if pair == "{}" {
-				inner = `{"a":`
-			}
-			data := []byte(strings.Repeat(inner, levels) + "1" + strings.Repeat(outer, levels))
-			if end, deep := jsontext.Skip(data, 0, levels); end != len(data) || deep {
-				t.Errorf("%d levels of %s: Skip() = %d, %v, want the end", levels, pair, end, deep)
-			}
-			if end, deep := jsontext.Skip(data, 0, levels-1); end >= 0 || !deep {
-				t.Errorf("%d levels of %s with a limit of one less: Skip() = %d, %v, want deep", levels, pair,
-					end, deep)
-			}
-		}
-	}
-}
-
 func TestText(t *testing.T) {
 	for _, seed := range texts {
 		textAgrees(t, []byte(seed))

@@ -45,15 +45,6 @@ func documents(count int, item func(int) []byte) [][]byte {
 	return all
 }
 
-func TestObjectSizes(t *testing.T) {
-	if n := len(certificate(1)); n < 1900 || n > 2300 {
-		t.Errorf("the object of 2 KB has %d bytes", n)
-	}
-	if n := len(workload(1)); n < 9000 || n > 11000 {
-		t.Errorf("the object of 10 KB has %d bytes", n)
-	}
-}
-
 func TestAppendWithout(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"a":{"b":1}}`:                              `{"a":{}}`,

@@ -2,7 +2,6 @@ package jsontext_test
 
 import (
 	"bytes"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -110,19 +109,6 @@ func pointer(value any, path []string) uintptr {
 		value = value.(map[string]any)[key]
 	}
 	return reflect.ValueOf(value).Pointer()
-}
-
-// TestDecodePairLarge decodes objects with more values than DecodePair records. Only the first value is
-// equal.
-func TestDecodePairLarge(t *testing.T) {
-	d, fresh := jsontext.NewDecoder(), jsontext.NewDecoder()
-	var one, other []string
-	for n := range 20_000 {
-		one = append(one, fmt.Sprintf(`"a%d":{"name":"one and only %d"}`, n, n))
-		other = append(other, fmt.Sprintf(`"b%d":{"name":"one and only %d"}`, n, n))
-	}
-	other[0] = one[0]
-	pairAgrees(t, d, fresh, []byte("{"+strings.Join(one, ",")+"}"), []byte("{"+strings.Join(other, ",")+"}"))
 }
 
 func FuzzDecodePair(f *testing.F) {

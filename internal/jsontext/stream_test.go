@@ -48,19 +48,3 @@ func TestStream(t *testing.T) {
 		})
 	}
 }
-
-// TestStreamFails verifies the errors for truncated and invalid text, and for a failing source.
-func TestStreamFails(t *testing.T) {
-	broken := errors.New("connection reset")
-	for text, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, ``: io.ErrUnexpectedEOF,
-		`1`: io.ErrUnexpectedEOF, `{"a" 1}`: nil} {
-		if _, err := jsontext.NewStream(strings.NewReader(text)).Value(); err == nil || want != nil &&
-			!errors.Is(err, want) {
-			t.Errorf("%q: %v, want %v", text, err, want)
-		}
-	}
-	source := io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(broken))
-	if _, err := jsontext.NewStream(source).Value(); !errors.Is(err, broken) {
-		t.Errorf("Value() = %v, want the error of the source", err)
-	}
-}

@@ -3,7 +3,6 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -172,33 +171,6 @@ func TestEntries(t *testing.T) {
 				t.Errorf("byte by byte (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestEntriesStop verifies that reading ends when the callback returns false.
-func TestEntriesStop(t *testing.T) {
-	for name, text := range map[string]string{
-		"yaml": aYAML + "---\n" + bYAML, "json": aJSON + bJSON, "yaml list": "apiVersion: v1\nitems:\n" +
-			item(aYAML) + item(bYAML),
-		"json list": `{"apiVersion":"v1","items":[` + aJSON + "," + bJSON +
-			"]}", "typed": "apiVersion: v1\nitems:\n- {}\n- {}\nkind: AList\n",
-	} {
-		calls := 0
-		if err := Read(t.Context(), strings.NewReader(text),
-			func(Entry) bool { calls++; return false }); err != nil || calls != 1 {
-			t.Errorf("%s: %d calls of the callback (%v), want 1", name, calls, err)
-		}
-	}
-}
-
-func TestEntriesReadError(t *testing.T) {
-	broken := errors.New("the disk is on fire")
-	for name, text := range map[string]string{"nothing": "", "yaml": aYAML, "json": aJSON,
-		"json list": `{"apiVersion":"v1","items":[`, "yaml list": "apiVersion: v1\nitems:\n- a"} {
-		r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken))
-		if err := Read(t.Context(), r, func(Entry) bool { return true }); !errors.Is(err, broken) {
-			t.Errorf("%s: error = %v, want the reader's error", name, err)
-		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package naming
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -54,32 +53,4 @@ func TestMatcherIsTheSelector(t *testing.T) {
 	if CompileLabels(labels.Nothing()).Matches(labels.Set{}) {
 		t.Error("labels.Nothing() matches, want no match")
 	}
-}
-
-// TestLookUps verifies that a selector looks up each label key once, for any number of values and
-// requirements.
-func TestLookUps(t *testing.T) {
-	selector := labels.NewSelector()
-	for i := range 1000 {
-		r, err := labels.NewRequirement("a", selection.NotEquals, []string{fmt.Sprint(i)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		selector = selector.Add(*r)
-	}
-	set := &countingSet{Set: labels.Set{"a": "x"}}
-	if m := CompileLabels(selector); !m.Matches(set) || set.lookups != 1 || m.Len() != 1 {
-		t.Errorf("%d lookups for %d label keys, want 1 for 1", set.lookups, m.Len())
-	}
-}
-
-// countingSet is a label set that counts the lookups.
-type countingSet struct {
-	labels.Set
-	lookups int
-}
-
-func (c *countingSet) Lookup(key string) (string, bool) {
-	c.lookups++
-	return c.Set.Lookup(key)
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -149,18 +148,6 @@ func TestExtract(t *testing.T) {
 		if read[k] != got[k] {
 			t.Errorf("Objects yielded another object at position %d", k)
 		}
-	}
-}
-
-// TestBlocksRejectObjectsWithoutJSON verifies that an object without JSON is not put into a block.
-func TestBlocksRejectObjectsWithoutJSON(t *testing.T) {
-	o, err := (*packed.Packer)(nil).FromUnstructured(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
-		"kind": "K", "odd": struct{}{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if writeAndReadBlock(t, o) != nil {
-		t.Error("a block accepted an object without JSON")
 	}
 }
 

@@ -72,38 +72,6 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// TestCompressedIdentity checks that reading the identity and labels does not decompress an object.
-func TestCompressedIdentity(t *testing.T) {
-	compressor := &deflate{dictionary: certificate(0)}
-	o := packed.NewCodec(compressor).Compress(pack(t, string(certificate(7))))
-	if o.Key() != "tenant-7/certificate-7" || o.GetName() != "certificate-7" ||
-		o.GetNamespace() != "tenant-7" || o.GetResourceVersion() != "1000007" ||
-		o.GetUID() != "5f0c1c6e-7d21-4a8e-9d0b-000000000007" || o.GetLabels()["env"] != "prod" ||
-		o.Labels().Get("env") != "prod" || o.GetKind() != "Certificate" {
-		t.Errorf("key %q, version %q, labels %v, UID %q; want those of certificate 7", o.Key(),
-			o.GetResourceVersion(), o.GetLabels(), o.GetUID())
-	}
-	if n := compressor.reads.Load(); n > 0 {
-		t.Errorf("the object was decompressed %d times, want 0", n)
-	}
-}
-
-type enlargingCompressor struct{}
-
-func (enlargingCompressor) Compress(dst, src []byte) []byte {
-	return append(append(append(dst, src...), src...), src...)
-}
-func (enlargingCompressor) Decompress([]byte, []byte) ([]byte, error) {
-	return nil, errors.New("unused")
-}
-
-func TestCompressWithoutGain(t *testing.T) {
-	o := pack(t, string(certificate(1)))
-	if packed.NewCodec(enlargingCompressor{}).Compress(o) != o {
-		t.Error("Compress() returned a larger object")
-	}
-}
-
 type failingCompressor struct{}
 
 var errForgotten = errors.New("forgotten")

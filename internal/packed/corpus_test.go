@@ -36,16 +36,6 @@ func readManifests(t testing.TB) [][]byte {
 	return all
 }
 
-func TestPackManifests(t *testing.T) {
-	for name, packer := range testPackers(t) {
-		t.Run(name, func(t *testing.T) {
-			for _, document := range readManifests(t) {
-				compareWithUnstructured(t, packer, document)
-			}
-		})
-	}
-}
-
 // TestPackTruncated packs every prefix and every suffix of an object.
 func TestPackTruncated(t *testing.T) {
 	packer := testPackers(t)["paths"]

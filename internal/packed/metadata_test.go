@@ -97,6 +97,9 @@ func objectWithMetadata(metadata string) []byte {
 }
 
 func TestMetadata(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for name, packer := range testPackers(t) {
 		t.Run(name, func(t *testing.T) {
 			for _, metadata := range unusualMetadata() {

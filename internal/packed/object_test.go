@@ -2,20 +2,17 @@ package packed_test
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"reflect"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -83,27 +80,6 @@ func TestCopiesAreIndependent(t *testing.T) {
 	}
 }
 
-func TestUnstructuredIsShared(t *testing.T) {
-	o := pack(t, string(certificate(1)))
-	if o.Decoded() != nil {
-		t.Error("the object is decoded before it was read")
-	}
-	results := make([]*unstructured.Unstructured, 8)
-	var readers sync.WaitGroup
-	for i := range results {
-		readers.Go(func() { results[i] = o.Unstructured() })
-	}
-	readers.Wait()
-	for _, u := range results {
-		if u != results[0] || u != o.Decoded() {
-			t.Fatal("readers got different copies")
-		}
-	}
-	if private, err := o.Decode(); err != nil || private == results[0] {
-		t.Errorf("Decode() returned a shared object or the error %v", err)
-	}
-}
-
 // TestDecodedIsWeak checks that an unreferenced decoded copy is freed, and decoded again when needed.
 func TestDecodedIsWeak(t *testing.T) {
 	o := pack(t, string(certificate(1)))
@@ -122,25 +98,6 @@ func TestDecodedIsWeak(t *testing.T) {
 	}
 	if name := o.Unstructured().GetName(); name != "certificate-1" {
 		t.Errorf("Unstructured() has the name %q, want certificate-1", name)
-	}
-}
-
-func TestSelectors(t *testing.T) {
-	o := pack(t, string(certificate(1)))
-	for text, want := range map[string]bool{
-		"": true, "env": true, "env=prod": true, "env!=prod": false, "env in (prod,dev)": true, "!env": false,
-		"x": false, "!x": true, "app.kubernetes.io/name=app-1,env=prod": true, "prod": false,
-	} {
-		selector, err := labels.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := selector.Matches(o.Labels()); got != want {
-			t.Errorf("selector %q: Matches() = %v, want %v", text, got, want)
-		}
-	}
-	if o.Decoded() != nil {
-		t.Error("a selector decoded the object")
 	}
 }
 
@@ -256,36 +213,6 @@ func TestOriginalJSON(t *testing.T) {
 		if err := o.ReadJSON(func([]byte) error { return nil }); (err == nil) != (test.want != "") {
 			t.Errorf("%v: ReadJSON() = %v, want success: %v", test.value, err, test.want != "")
 		}
-	}
-}
-
-// TestOriginalIsNotChanged prunes an object that cannot be packed and belongs to the caller.
-func TestOriginalIsNotChanged(t *testing.T) {
-	u := &unstructured.Unstructured{Object: content(1)}
-	u.Object["spec"] = map[string]any{"a": 1, "b": []any{map[string]any{"a": 1}}}
-	want := u.Object["spec"].(map[string]any)["a"]
-	o, err := testPackers(t)["paths"].FromUnstructured(u)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, there := o.Unstructured().Object["spec"].(map[string]any)["a"]; there {
-		t.Error("spec.a was not removed")
-	}
-	if got := u.Object["spec"].(map[string]any)["a"]; got != want {
-		t.Error("spec.a was removed from the caller's object")
-	}
-}
-
-func TestReadJSON(t *testing.T) {
-	o := pack(t, `{"apiVersion":"v1","kind":"K"}`)
-	failure := errors.New("x")
-	if err := o.ReadJSON(func(json []byte) error {
-		if string(json) != `{"apiVersion":"v1","kind":"K"}` {
-			t.Errorf("ReadJSON passed %s, want the packed JSON", json)
-		}
-		return failure
-	}); !errors.Is(err, failure) {
-		t.Errorf("ReadJSON() = %v, want the callback's error", err)
 	}
 }
 

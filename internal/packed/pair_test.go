@@ -45,22 +45,6 @@ func TestPair(t *testing.T) {
 	runtime.KeepAlive([]any{previous, current})
 }
 
-// TestPairSharesOnlyNewCopies checks that changing a copy does not affect copies of later versions.
-func TestPairSharesOnlyNewCopies(t *testing.T) {
-	oldText, newText := updatedTexts()
-	before, after := pack(t, oldText), pack(t, newText)
-	damaged := before.Unstructured()
-	clear(damaged.Object["spec"].(map[string]any))
-	previous, current := packed.PeekPair(before, after)
-	if previous != damaged {
-		t.Error("PeekPair did not use the existing copy")
-	}
-	if diff := cmp.Diff(pack(t, newText).Unstructured().Object, current.Object); diff != "" {
-		t.Errorf("unpacked object (-want +got):\n%s", diff)
-	}
-	runtime.KeepAlive(damaged)
-}
-
 // TestPairsAreIndependentOfObjects changes a value that a pair shares, and checks that the packed objects are
 // unaffected.
 func TestPairsAreIndependentOfObjects(t *testing.T) {
@@ -95,30 +79,6 @@ func TestPairConcurrently(t *testing.T) {
 			t.Fatal("handlers got different copies")
 		}
 	}
-}
-
-func TestPairWithoutPlainJSON(t *testing.T) {
-	oldText, newText := updatedTexts()
-	compressed := packed.NewCodec(&deflate{dictionary: certificate(0)}).Compress(pack(t, oldText))
-	if !compressed.Compressed() {
-		t.Fatal("Compressed() = false, want true")
-	}
-	after := pack(t, newText)
-	previous, current := packed.PeekPair(compressed, after)
-	if !shareMap(previous, current, "spec") {
-		t.Error("the pair of a compressed object does not share the spec")
-	}
-	odd := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Odd",
-		"metadata": map[string]any{"name": "odd"}, "spec": make(chan int)}}
-	oddObject, err := (*packed.Packer)(nil).FromUnstructured(odd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	previous, current = packed.PeekPair(oddObject, after)
-	if previous != odd || current != after.Unstructured() {
-		t.Errorf("PeekPair of an object without JSON = %v, %v, want it unchanged", previous, current)
-	}
-	runtime.KeepAlive(current)
 }
 
 // FuzzPair compares pairs with separately decoded objects.

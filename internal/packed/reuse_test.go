@@ -47,27 +47,6 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestReuseLooksUpTheKey verifies that TryPack looks up the keys of namespaced and cluster-scoped objects.
-func TestReuseLooksUpTheKey(t *testing.T) {
-	var keys []string
-	p := packed.NewPacker(nil)
-	p.SetLookup(func(key string) *packed.Object {
-		keys = append(keys, string([]byte(key)))
-		return nil
-	})
-	for _, document := range []string{
-		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"a","namespace":"n"}}`,
-		`{"apiVersion":"v1","kind":"Thing","metadata":{"name":"b\u0062"}}`,
-	} {
-		if o := p.TryPack([]byte(document)); o == nil || o.Key() != keys[len(keys)-1] {
-			t.Errorf("TryPack() = %v and looked up the keys %q, want the object's key last", o, keys)
-		}
-	}
-	if !slices.Equal(keys, []string{"n/a", "bb"}) {
-		t.Errorf("TryPack() looked up the keys %q, want n/a and bb", keys)
-	}
-}
-
 // FuzzReuse compares packing with and without a lookup.
 func FuzzReuse(f *testing.F) {
 	documents := unusualDocuments()

@@ -44,19 +44,3 @@ func TestRestorerMatches(t *testing.T) {
 		}
 	}
 }
-
-func TestParseVersions(t *testing.T) {
-	versions := map[string]string{"b": "7", "a": "12"}
-	text := formatVersions(versions)
-	if text != "a=12,b=7" {
-		t.Errorf("the encoded versions are %q, want a=12,b=7", text)
-	}
-	if got, err := parseVersions(text); err != nil || len(got) != 2 || got["a"] != "12" || got["b"] != "7" {
-		t.Errorf("parseVersions(%q) = %v, %v, want a and b", text, got, err)
-	}
-	for _, invalid := range []string{"", "a", "a=", "=1", "a=1,"} {
-		if got, err := parseVersions(invalid); err == nil {
-			t.Errorf("parseVersions(%q) = %v, want an error", invalid, got)
-		}
-	}
-}

@@ -70,12 +70,6 @@ func TestCallsClose(t *testing.T) {
 	<-idle.done
 }
 
-func TestCallsClosedFromInside(t *testing.T) {
-	q := NewCalls()
-	q.Push(q.Close, func() { t.Error("a call was made after Close") })
-	<-q.done
-}
-
 // TestCallsPanic verifies that a panic of a call is not recovered by default, and otherwise delays the next
 // call. It changes settings of the process, so it does not run in parallel.
 func TestCallsPanic(t *testing.T) {

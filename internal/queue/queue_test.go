@@ -183,22 +183,6 @@ func goroutines() int {
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "queue.(*Queue[...]).run(")
 }
 
-func TestReusesOnlySmallSlices(t *testing.T) {
-	q := New[int](time.Now, nil, nil)
-	small, large := make([]int, 3, retainedCapacity), make([]int, 3, retainedCapacity+1)
-	q.Push(1)
-	q.takeAll(small, nil)
-	q.Push(2)
-	batch, _, _ := q.takeAll(large, nil)
-	if cap(batch) != retainedCapacity {
-		t.Errorf("capacity = %d, want a reused slice", cap(batch))
-	}
-	q.Push(3)
-	if batch, _, _ = q.takeAll(nil, nil); cap(batch) > retainedCapacity {
-		t.Errorf("capacity = %d, want the large slice to be dropped", cap(batch))
-	}
-}
-
 func TestClosedIgnoresAndDrops(t *testing.T) {
 	q := New[int](time.Now, nil, nil)
 	ended := 0

@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"testing"
@@ -82,13 +81,5 @@ func TestClientListsAreStock(t *testing.T) {
 				t.Errorf("(-stock +own) %v, %v\n%s", wantErr, gotErr, diff)
 			}
 		})
-	}
-}
-
-// TestListsAreDecodedInOnePass checks that decodeList decodes a typical list itself.
-func TestListsAreDecodedInOnePass(t *testing.T) {
-	if !json.Valid([]byte(listBodies[0])) ||
-		!decodeList([]byte(listBodies[0]), &unstructured.UnstructuredList{}) {
-		t.Error("decodeList() = false for a typical list")
 	}
 }

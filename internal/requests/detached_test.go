@@ -43,17 +43,3 @@ func TestOpenWatchesReleaseRequest(t *testing.T) {
 		t.Errorf("the stream retains the response %+v, want no request and headers", kept)
 	}
 }
-
-// TestDetached checks that the caller of a request gets the complete response.
-func TestDetached(t *testing.T) {
-	for _, major := range []int{1, 2} {
-		request := &http.Request{}
-		response := &http.Response{ProtoMajor: major, StatusCode: http.StatusOK,
-			Header: http.Header{"A": {"b"}}, Request: request, Body: http.NoBody}
-		own := detachResponse(response)
-		if own.StatusCode != http.StatusOK || own.Header.Get("A") != "b" || own.Request != request ||
-			own.Body != http.NoBody || own.ProtoMajor != major {
-			t.Errorf("HTTP/%d: got the response %+v, want all fields", major, own)
-		}
-	}
-}

@@ -2,13 +2,11 @@ package requests
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -49,83 +47,6 @@ func object(namespace, name string) *metav1.PartialObjectMetadata {
 func bookmark(end string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: end}}}
-}
-
-func TestStream(t *testing.T) {
-	event := func(kind watch.EventType, obj runtime.Object) watch.Event {
-		return watch.Event{Type: kind, Object: obj}
-	}
-	added, end := event(watch.Added, object("web", "a")), event(watch.Bookmark, bookmark("true"))
-	status := &metav1.Status{Status: metav1.StatusFailure, Code: 429,
-		Reason: metav1.StatusReasonTooManyRequests}
-	tests := map[string]struct {
-		initial bool
-		pause   time.Duration // before each event
-		events  []watch.Event
-		want    []string
-		passed  []watch.EventType
-	}{
-		"events": {false, time.Hour, []watch.Event{added, added}, []string{"contact initial=false",
-			"contact initial=false"}, []watch.EventType{watch.Added, watch.Added}},
-		"nothing": {false, time.Hour, nil, []string{"no contact"}, []watch.EventType{watch.Error}},
-		"an error": {false, 0, []watch.Event{added, event(watch.Error, status)},
-			[]string{"contact initial=false", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
-		"an odd event": {false, 0, []watch.Event{undecodableEvent(io.ErrNoProgress)},
-			[]string{"no contact", "RequestFailed"}, []watch.EventType{watch.Error}},
-		"initial events": {true, InitialEventsTimeout - 1, []watch.Event{added, added, end}, []string{
-			"contact initial=true", "contact initial=true", "contact initial=true", "contact initial=false",
-			"opened", "listed", "no contact",
-		}, []watch.EventType{watch.Added, watch.Added, watch.Bookmark, watch.Error}},
-		"events after these": {true, 0, []watch.Event{added, end, added}, []string{
-			"contact initial=true", "contact initial=true", "contact initial=false", "opened", "listed",
-			"contact initial=false",
-		}, []watch.EventType{watch.Added, watch.Bookmark, watch.Added}},
-		"no initial events": {true, 0, []watch.Event{end}, []string{
-			"contact initial=true", "contact initial=false", "opened", "listed", "no contact",
-		}, []watch.EventType{watch.Bookmark, watch.Error}},
-		"other bookmarks end nothing": {true, 0, []watch.Event{event(watch.Bookmark, bookmark(""))},
-			[]string{"contact initial=true"}, []watch.EventType{watch.Bookmark, watch.Error}},
-		"initial events that stall": {true, InitialEventsTimeout + 1, []watch.Event{added}, nil,
-			[]watch.EventType{watch.Error}},
-		"initial events that are ended": {true, 0, []watch.Event{added}, []string{"contact initial=true"},
-			[]watch.EventType{watch.Added, watch.Error}},
-		"no events at all": {true, 0, nil, []string{"no contact"},
-			[]watch.EventType{watch.Error}},
-		"initial events that fail": {true, 0, []watch.Event{added, event(watch.Error, status)},
-			[]string{"contact initial=true", "Throttled"}, []watch.EventType{watch.Added, watch.Error}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				source := watch.NewFakeWithChanSize(len(tt.events), false)
-				var l recordingReporter
-				s := followWatch(t, source, tt.initial, &l, nil)
-				sent := make(chan struct{})
-				go func() { // ended by the events
-					defer close(sent)
-					for _, e := range tt.events {
-						time.Sleep(tt.pause)
-						if !source.IsStopped() {
-							source.Action(e.Type, e.Object)
-						}
-					}
-					source.Stop()
-				}()
-				var passed []watch.EventType
-				for e := range s.ResultChan() {
-					passed = append(passed, e.Type)
-				}
-				<-sent
-				synctest.Wait()
-				if diff := cmp.Diff(tt.want, l.calls); diff != "" {
-					t.Errorf("reports (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(tt.passed, passed); diff != "" {
-					t.Errorf("events (-want +got):\n%s", diff)
-				}
-			})
-		})
-	}
 }
 
 // TestStreamAfterTheInitialEvents checks that a watch-list can be silent after its initial events.

@@ -61,37 +61,6 @@ func TestLimiter(t *testing.T) {
 	})
 }
 
-func TestLimiterIsFair(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := NewListPool(1).NewLimiter(1, time.Now)
-		release, err := l.Acquire(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var order []int
-		finished := make(chan struct{})
-		for i := range 3 {
-			go func() { // ends when it gets a slot
-				release, err := l.Acquire(context.Background())
-				if err != nil {
-					t.Error(err)
-				}
-				order = append(order, i) // one at a time
-				release()
-				finished <- struct{}{}
-			}()
-			synctest.Wait()
-		}
-		release()
-		for range 3 {
-			<-finished
-		}
-		if order[0] != 0 || order[1] != 1 || order[2] != 2 {
-			t.Errorf("slots were granted in the order %v, want 0, 1, 2", order)
-		}
-	})
-}
-
 func TestLimiterGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newWaitingLists(t, 1, 1)

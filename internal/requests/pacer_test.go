@@ -8,29 +8,6 @@ import (
 	"time"
 )
 
-func TestPausesGrow(t *testing.T) {
-	for name, p := range map[string]backoff{
-		"ordinary": backoffs[stageOrdinary], "lagging": backoffs[stageLagging], "absent": backoffs[stageAbsent],
-		"forbidden": backoffs[stageForbidden], "relist": backoffs[stageRelist], "conversion": backoffs[stageConversion],
-	} {
-		if got := p.pauseAfter(0, 0); got != p.first {
-			t.Errorf("%s: the first pause is %v, want %v", name, got, p.first)
-		}
-		before := time.Duration(0)
-		for n := range 40 {
-			least, most := p.pauseAfter(n, 0), p.pauseAfter(n, 1)
-			if least < before || least < p.first || most > p.longest || most <= least {
-				t.Errorf("%s: pause %d is between %v and %v, want more than the previous %v", name, n, least,
-					most, before)
-			}
-			before = least
-		}
-		if most := p.pauseAfter(40, 1); most < p.longest*99/100 {
-			t.Errorf("%s: the longest pause is %v, want %v", name, most, p.longest)
-		}
-	}
-}
-
 // TestPacerPauses checks the pauses after each kind of failure.
 func TestPacerPauses(t *testing.T) {
 	tests := map[string]struct {
@@ -92,65 +69,6 @@ func measurePause(t *testing.T, p *Pacer) time.Duration {
 		t.Fatal(err)
 	}
 	return time.Since(before)
-}
-
-// TestPacerLagsForAWhile verifies that the pauses grow if a type that discovery reports as served is not
-// found for long.
-func TestPacerLagsForAWhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, begun := NewPacer(true, false, NewRetrySignal()), time.Now()
-		requests := 0
-		for time.Since(begun) < lagGracePeriod {
-			measurePause(t, p)
-			p.recordFailure(serverError(404), 0)
-			requests++
-		}
-		if requests < 8 {
-			t.Errorf("%d requests in %v, want at least 8", requests, lagGracePeriod)
-		}
-		first := backoffs[stageAbsent].first
-		if pause := measurePause(t, p); pause < first || pause > 2*first {
-			t.Errorf("after the grace period, the pause is %v, want the first one again", pause)
-		}
-	})
-}
-
-// TestPacerRounds verifies that the pauses between successful attempts are spread as well, until a quiet
-// period.
-func TestPacerRounds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := NewPacer(false, false, NewRetrySignal())
-		measurePause(t, p)
-		for _, least := range seconds(0.8, 1.6, 3.2) {
-			p.record(requestOutcome{verb: VerbList})
-			if pause := measurePause(t, p); pause < least || pause > 2*least {
-				t.Errorf("an attempt begins after %v, want at least %v", pause, least)
-			}
-		}
-		p.record(requestOutcome{verb: VerbWatch})
-		time.Sleep(establishedAfter)
-		if pause := measurePause(t, p); pause > backoffs[stageOrdinary].first*2 {
-			t.Errorf("after a quiet period, an attempt begins after %v, want the first pause", pause)
-		}
-	})
-}
-
-// TestPacerRetriesForbiddenRarely verifies that a type that is forbidden for long is requested every one to
-// five minutes.
-func TestPacerRetriesForbiddenRarely(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()
-		for time.Since(begun) < rbacGracePeriod {
-			measurePause(t, p)
-			p.recordFailure(serverError(403), 0)
-		}
-		for _, least := range seconds(60, 120, 240, 240) {
-			if pause := measurePause(t, p); pause < least || pause > least+least/4 {
-				t.Errorf("then the pause is %v, want %v at least", pause, least)
-			}
-			p.recordFailure(serverError(403), 0)
-		}
-	})
 }
 
 // recordFailure records the failure of a list.

@@ -74,6 +74,9 @@ func (o testOutage) end(r *clientComparison, n *network) {
 // TestRecoveryIsNoSlowerThanClientGo measures, for all kinds and lengths of outages, the time until both
 // clients receive an object that is created after the outage. It runs on a virtual clock.
 func TestRecoveryIsNoSlowerThanClientGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	type experiment struct {
 		testOutage
 		http2 bool

@@ -28,23 +28,6 @@ func (s *countingTrainer) Train(samples [][]byte) (packed.Compressor, error) {
 	return zstd.New(zstd.Options{}).Train(samples)
 }
 
-func TestCompressionBeginsWithSamples(t *testing.T) {
-	trainer := &countingTrainer{}
-	format := NewPacked(nil, trainer)
-	var objects []Item // as in a store, because samples are weak
-	for n := range samplesToTrain + 10 {
-		item := keyedCertificate(t, format, n, 1).Item.(*packed.Object)
-		objects = append(objects, item)
-		if want := n >= samplesToTrain-1; item.Compressed() != want {
-			t.Fatalf("object %d: Compressed() = %v, want %v", n, item.Compressed(), want)
-		}
-	}
-	if trainer.trainings != 1 {
-		t.Errorf("%d trainings, want 1", trainer.trainings)
-	}
-	runtime.KeepAlive(objects)
-}
-
 // TestFewLargeObjectsAreEnough trains the compressor with fewer than 200 objects of 100 KB.
 func TestFewLargeObjectsAreEnough(t *testing.T) {
 	trainer := &countingTrainer{}

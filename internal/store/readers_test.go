@@ -142,34 +142,6 @@ func describeVersions(now *Snapshot, format Format) map[string]string {
 	return versions
 }
 
-// TestRelistKeepsUnchangedItems checks that a relist with the same text keeps the items and runs no index
-// function for them.
-func TestRelistKeepsUnchangedItems(t *testing.T) {
-	calls := 0
-	s := New(Options{Format: NewPacked(nil, nil),
-		Indexers: cache.Indexers{"uid": func(obj any) ([]string, error) {
-			calls++
-			return byUID(obj)
-		}}})
-	replaceAll(t, s, 10, 1)
-	before, _ := s.Snapshot().Get("tenant-3/certificate-3")
-	replaceAll(t, s, 11, 1)
-	after, _ := s.Snapshot().Get("tenant-3/certificate-3")
-	if before != after || calls != 11 {
-		t.Errorf("the item was reused: %v, with %d calls of the index function; want true, 11",
-			before == after, calls)
-	}
-	replaceAll(t, s, 11, 2)
-	after, _ = s.Snapshot().Get("tenant-3/certificate-3")
-	if before == after || calls != 22 {
-		t.Errorf("the item was reused for another version: %v, with %d calls; want false, 22",
-			before == after, calls)
-	}
-	if got := len(s.Snapshot().IndexValues("uid")); got != 11 {
-		t.Errorf("%d index values, want 11", got)
-	}
-}
-
 // TestFormats stores an object in each format and reads it back.
 func TestFormats(t *testing.T) {
 	for name, format := range formats(t) {

@@ -14,6 +14,9 @@ import (
 
 // TestStatsAreAccurate compares Stats with the sizes of all parts, after a list and after many changes.
 func TestStatsAreAccurate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for name, format := range map[string]func() Format{
 		"packed":     func() Format { return NewPacked(managedFieldsPruner(t), nil) },
 		"compressed": func() Format { return NewPacked(managedFieldsPruner(t), zstd.New(zstd.Options{})) },
@@ -125,17 +128,4 @@ func compareWithExactStats(t *testing.T, s *Store) {
 	}
 	isNear("the table", got.TableBytes, want.TableBytes, 10)
 	isNear("indexes", got.Bytes()-got.ObjectBytes-got.TableBytes, want.Bytes()-want.ObjectBytes-want.TableBytes, 20)
-}
-
-// TestStatsCostDoesNotGrow checks that the allocations do not depend on the number of objects.
-func TestStatsCostDoesNotGrow(t *testing.T) {
-	allocations := func(objects int) float64 {
-		s := New(Options{Format: NewPacked(nil, nil),
-			Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
-		replaceAll(t, s, objects, 1)
-		return testing.AllocsPerRun(10, func() { s.Stats() })
-	}
-	if few, many := allocations(100), allocations(10_000); many > few {
-		t.Errorf("Stats made %v allocations for 100 objects and %v for 10,000, want no more", few, many)
-	}
 }

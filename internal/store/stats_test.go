@@ -46,6 +46,9 @@ func (sortedByUID) KeysJSON(json []byte, keys [][]string) [][]string {
 // TestStatsAgreeWithTheHeap fills stores of all formats and compares Stats with the growth of the heap, and
 // with the documented limits per object.
 func TestStatsAgreeWithTheHeap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const objects = 5000
 	mostPerIdentity := int64(80)
 	if !hasIdentityRows {
@@ -148,17 +151,5 @@ func TestIndexesAreLean(t *testing.T) {
 			runtime.KeepAlive(clientGoStore)
 			runtime.KeepAlive(crdcacheStore)
 		})
-	}
-}
-
-// TestStatsDoNotWait calls Stats while a writer holds its lock.
-func TestStatsDoNotWait(t *testing.T) {
-	s := New(Options{Format: NewPacked(nil, nil), Indexers: withIndexes(cache.Indexers{"uid": byUID})})
-	const objects = 100
-	replaceAll(t, s, objects, 1)
-	s.write.Lock()
-	defer s.write.Unlock()
-	if stats := s.Stats(); stats.Objects != objects || stats.Indexes[1].Entries != objects {
-		t.Errorf("Stats() = %+v, want %d objects and index entries", stats, objects)
 	}
 }

@@ -72,25 +72,6 @@ func read(t testing.TB, s *store.Store, n int) {
 	s.Format().Object(item)
 }
 
-// TestSweepsAfterFills verifies that a filled store is compressed without waiting for a period: first
-// without the samples, then with them.
-func TestSweepsAfterFills(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := adaptive()
-		leave := store.NewSweeper(0).Join(s, isReachable)
-		defer leave()
-		fill(t, s)
-		time.Sleep(store.SweepPeriod / 2)
-		if m := s.Stats(); m.Compressed < filledObjects/2 {
-			t.Errorf("soon after the fill, Stats() = %+v, want half of the objects compressed", m)
-		}
-		time.Sleep(3 * store.SweepPeriod)
-		if m := s.Stats(); m.Compressed != filledObjects {
-			t.Errorf("later, Stats() = %+v, want all objects compressed", m)
-		}
-	})
-}
-
 // TestListsAreCompressedOnArrival lists many objects and then a few. The first objects train the compressor.
 func TestListsAreCompressedOnArrival(t *testing.T) {
 	format := store.NewAdaptive(nil, runCompressor{}).CompressLists()
@@ -156,23 +137,6 @@ func TestHotObjectsBecomePacked(t *testing.T) {
 			t.Errorf("after the object is no longer read, Stats() = %+v, want all objects compressed", m)
 		}
 	})
-}
-
-// TestSmallTypesStayPacked checks that small stores are only compressed if memory is short.
-func TestSmallTypesStayPacked(t *testing.T) {
-	for budget, want := range map[int64]int{0: 0, 1: filledObjects} {
-		synctest.Test(t, func(t *testing.T) {
-			s := store.New(store.Options{Format: store.NewAdaptive(nil, runCompressor{})})
-			defer store.NewSweeper(budget).Join(s, isReachable)()
-			for n := range filledObjects / 2 {
-				put(t, s, n, 1)
-			}
-			time.Sleep(10 * store.SweepPeriod)
-			if m := s.Stats(); m.Compressed != want/2 {
-				t.Errorf("with a budget of %d, Stats() = %+v, want %d compressed objects", budget, m, want/2)
-			}
-		})
-	}
 }
 
 // TestBudgetTakesFromColdAndUnreachableFirst fills two stores. The budget requires

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,49 +91,6 @@ func TestTrieRemovesAll(t *testing.T) {
 	})
 }
 
-// TestBuildTrie compares tries from buildTrie with tries built entry by entry.
-func TestBuildTrie(t *testing.T) {
-	withHashMasks(t, func(t *testing.T) {
-		for _, size := range []int{0, 1, 2, maxLeafEntries, maxLeafEntries + 1, 200, 1000} {
-			var grown trie[pair]
-			var entries []*pair
-			for n := range size {
-				p := &pair{fmt.Sprint(n), n}
-				entries = append(entries, p)
-				grown = grown.with(p)
-			}
-			built := buildTrie(hashEntries(entries...))
-			if diff := cmp.Diff(content(t, grown), content(t, built)); diff != "" {
-				t.Errorf("%d entries: %s", size, diff)
-			}
-			for n := range size {
-				key := fmt.Sprint(n)
-				if built.find(key) == nil {
-					t.Errorf("%d entries: %s is missing", size, key)
-				}
-			}
-		}
-	})
-}
-
-func TestTrieIterationEnds(t *testing.T) {
-	var now trie[pair]
-	for n := range 100 {
-		p := &pair{fmt.Sprint(n), n}
-		now = now.with(p)
-	}
-	var seen []int
-	for p := range now.all {
-		if seen = append(seen, p.value); len(seen) == 40 {
-			break
-		}
-	}
-	slices.Sort(seen)
-	if len(slices.Compact(seen)) != 40 {
-		t.Errorf("%d different entries were yielded, want 40", len(slices.Compact(seen)))
-	}
-}
-
 func content(t *testing.T, tr trie[pair]) map[string]int {
 	t.Helper()
 	seen := map[string]int{}
@@ -148,31 +104,6 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 		t.Errorf("the trie yields %d entries, but its len is %d", len(seen), tr.len)
 	}
 	return seen
-}
-
-// TestLeavesAreFilled checks that leaves are at least half full on average for any number of entries.
-func TestLeavesAreFilled(t *testing.T) {
-	var now trie[pair]
-	for n := range 20_000 {
-		p := &pair{fmt.Sprint(n), n}
-		now = now.with(p)
-		if n%500 != 499 {
-			continue
-		}
-		leaves := 0
-		var count func(*innerNode[pair], *leafNode[pair]) bool
-		count = func(child *innerNode[pair], l *leafNode[pair]) bool {
-			if child != nil {
-				return child.forEachDistinct(count)
-			}
-			leaves++
-			return true
-		}
-		now.inner.forEachDistinct(count)
-		if now.len < leaves*maxLeafEntries/2 {
-			t.Errorf("%d entries are in %d leaves", now.len, leaves)
-		}
-	}
 }
 
 // TestLeafNext verifies that nextCandidate, which compares eight tags at a time, finds each equal tag, and

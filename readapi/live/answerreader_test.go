@@ -58,32 +58,6 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// TestReadAnswerStreams checks that an object can be read before the next one arrives.
-func TestReadAnswerStreams(t *testing.T) {
-	body, server := io.Pipe()
-	defer body.Close()
-	next := make(chan struct{})
-	go func() { // ends with Close
-		_, _ = io.WriteString(server, `{"kind":"QueryAnswer","items":[{"n":1}`)
-		<-next
-		_, _ = io.WriteString(server, `,{"n":2}]}`)
-	}()
-	r, err := ReadAnswer(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects := 0
-	err = r.Each(func([]byte) error {
-		if objects++; objects == 1 {
-			close(next)
-		}
-		return nil
-	})
-	if err != nil || objects != 2 {
-		t.Errorf("read %d objects, %v, want 2", objects, err)
-	}
-}
-
 // TestReadAnswerOfAnotherShape verifies that text that is not a query answer is an error, not an answer
 // without objects.
 func TestReadAnswerOfAnotherShape(t *testing.T) {

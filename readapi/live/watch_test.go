@@ -1,7 +1,6 @@
 package live
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"testing"
@@ -9,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/readapi"
 )
 
 var environmentsPath = "/apis/" + demoGroup + "/v1/environments"
@@ -65,26 +62,6 @@ func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
 	}
 }
 
-// TestWatchFromBeforeTheWindowIsExpired checks that watches from forgotten versions get 410.
-func TestWatchFromBeforeTheWindowIsExpired(t *testing.T) {
-	s := newFixture(t, Options{History: 2})
-	first := s.writeEnvironment("w", "0")
-	var last *unstructured.Unstructured
-	for i := range 8 {
-		last = s.writeEnvironment("w", fmt.Sprint(i+1))
-	}
-	s.awaitVersion(last)
-	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
-	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
-		t.Errorf("the watch sent %+v, want ERROR with code 410", e)
-	}
-	watch = s.watch(environmentsPath + "?watch=true&resourceVersion=" + last.GetResourceVersion())
-	s.writeEnvironment("w", "more")
-	if e, _ := watch.next(); e.Type != "MODIFIED" {
-		t.Errorf("the watch sent %+v, want MODIFIED", e)
-	}
-}
-
 // TestRelistOfTheInformerExpiresWatches verifies that when the API server ends the informer's watch with 410,
 // watches expire, because the changes before the next list are unordered.
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
@@ -126,40 +103,5 @@ func TestRedefinitionEndsWatches(t *testing.T) {
 		if _, more := watch.next(); !more {
 			break
 		}
-	}
-}
-
-// TestEventsHaveTheIdentityOfTheirObjects verifies that all watches get the same objects, so that each event
-// is encoded once.
-func TestEventsHaveTheIdentityOfTheirObjects(t *testing.T) {
-	s := newFixture(t, Options{})
-	before := s.writeEnvironment("w", "a")
-	s.awaitVersion(s.writeEnvironment("w", "b"))
-	version := parseVersion(before.GetResourceVersion())
-	since := func() readapi.Change {
-		return s.server.cacheOf(environments.GroupResource()).collection().Since(version).List[0]
-	}
-	if one, other := since(), since(); one != other || one.After == one.Before {
-		t.Errorf("two watches got the changes %+v and %+v, want the same one", one, other)
-	}
-}
-
-// TestDeletedType verifies that after the deletion of its definition, a type is no longer served from the
-// cache.
-func TestDeletedType(t *testing.T) {
-	s := newFixture(t, Options{})
-	informer := s.server.cacheOf(environments.GroupResource()).informer
-	s.must(s.cluster.Client().Resource(crd.GVR).Delete(t.Context(), "environments."+demoGroup, deleteOptions))
-	for {
-		current, changed := informer.StatusChange()
-		if current.State == status.Pending {
-			break
-		}
-		<-changed
-	}
-	if w := get(t, s.server, environmentsPath+"?resourceVersion=0"); w.Code != http.StatusNotFound ||
-		w.Header().Get(ServedHeader) != servedByCluster {
-		t.Errorf("list of a deleted type = %d by %q, want 404 by the cluster: %s", w.Code,
-			w.Header().Get(ServedHeader), w.Body)
 	}
 }

@@ -1,8 +1,6 @@
 package testcluster_test
 
 import (
-	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -364,38 +362,4 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %v, want %q in it", name, tt.err, tt.want)
 		}
 	}
-}
-
-// TestGeneratedNames verifies that if a generated name is taken, another name is generated.
-func TestGeneratedNames(t *testing.T) {
-	cluster := newCluster(t, testcluster.Options{FS: files, Paths: []string{"crds"}})
-	client := cluster.Client().Resource(widgets).Namespace("default")
-	seen := map[string]bool{}
-	for range 50 {
-		widget := newWidget("")
-		widget.SetGenerateName("w-")
-		created, err := client.Create(t.Context(), widget, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[created.GetName()] = true
-	}
-	if len(seen) != 50 {
-		t.Errorf("%d names for 50 objects, want 50", len(seen))
-	}
-}
-
-// TestClusterIsHTTPHandler verifies that a cluster is an HTTP handler, so that other processes can use it.
-func TestClusterIsHTTPHandler(t *testing.T) {
-	cluster := newCluster(t, testcluster.Options{})
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.Config().Host+
-		"/api/v1/namespaces/default", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := cluster.Config().Transport.RoundTrip(r)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("GET = %v, %v", response, errors.Unwrap(err))
-	}
-	response.Body.Close()
 }

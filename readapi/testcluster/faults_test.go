@@ -109,30 +109,6 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-func TestThrottle(t *testing.T) {
-	i := newInjector(t)
-	i.Add(testcluster.Fault{Effect: testcluster.Throttle(1), Times: 1})
-	w := httptest.NewRecorder()
-	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
-	if w.Code != 429 || w.Header().Get("Retry-After") != "1" ||
-		!strings.Contains(w.Body.String(), `"retryAfterSeconds":1`) {
-		t.Errorf("response = %d %v %s, want 429 with Retry-After", w.Code, w.Header(), w.Body)
-	}
-}
-
-// TestReasonAndHeader checks the default reason of Status, and a custom header.
-func TestReasonAndHeader(t *testing.T) {
-	i := newInjector(t)
-	refuse := testcluster.Status(http.StatusForbidden, "", "you may not")
-	i.Add(testcluster.Fault{Effect: testcluster.Header("Retry-After", "soon", refuse)})
-	w := httptest.NewRecorder()
-	i.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
-	if w.Code != 403 || w.Header().Get("Retry-After") != "soon" ||
-		!strings.Contains(w.Body.String(), `"reason":"Forbidden"`) {
-		t.Errorf("response = %d %v %s, want 403 with the custom header", w.Code, w.Header(), w.Body)
-	}
-}
-
 // TestStall verifies that the part before the fault arrives. Then no data follows, and the response does not
 // end.
 func TestStall(t *testing.T) {

@@ -132,16 +132,6 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestClustersInPipe checks that clusters that are printed page by page keep their order.
-func TestClustersInPipe(t *testing.T) {
-	p := startPiped(t, "dump", "gizmos", "-A", "--contexts", "prod-b,gone,prod-a", newKubeconfig(t))
-	const want = "CLUSTER NAMESPACE NAME COLOR\nprod-b web g0 red\nprod-b web g1 green\n" +
-		"prod-a web g0 red\nprod-a web g1 blue\nprod-a web g2 red\n"
-	if got := collapseSpaces(p.readRest(t)); got != want {
-		t.Errorf("printed\n%swant\n%s", got, want)
-	}
-}
-
 // TestSnapshotClusters checks that several clusters are saved in their own files, and that two are compared.
 func TestSnapshotClusters(t *testing.T) {
 	t.Setenv("LC_ALL", "C.UTF-8")

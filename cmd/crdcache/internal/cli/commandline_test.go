@@ -2,8 +2,6 @@ package cli_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -286,64 +284,5 @@ func TestUnreachable(t *testing.T) {
 	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server at "+url) ||
 		strings.Count(r.errOut, "\n") != 1 {
 		t.Errorf("stderr is %q, want one line with the address", r.errOut)
-	}
-}
-
-// TestInterrupted checks that an interrupt ends the command in every phase, with one message.
-func TestInterrupted(t *testing.T) {
-	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
-		t.Run(name, func(t *testing.T) {
-			server := newCluster(t)
-			server.AddFaults(apitest.Fault{Path: path})
-			ctx, cancel := context.WithCancel(t.Context())
-			var out, errOut bytes.Buffer
-			code := make(chan int)
-			go func() { // ends with cancel
-				code <- cli.Main(ctx, []string{"crdcache", "dump", "gizmos.example.com", "-A", "-s",
-					server.URL}, nil, &out, &errOut)
-			}()
-			server.AwaitRequest(t, path)
-			cancel()
-			if got := <-code; got != cli.ExitInterrupted || out.String() != "" ||
-				errOut.String() != "error: interrupted\n" {
-				t.Errorf("exit code %d, want %d; stdout %q, stderr %q", got, cli.ExitInterrupted,
-					out.String(), errOut.String())
-			}
-		})
-	}
-}
-
-// fullDisk is a writer that fails after the remaining bytes.
-type fullDisk struct{ remaining int }
-
-var errFullDisk = errors.New("no space left on device")
-
-func (d *fullDisk) Write(p []byte) (int, error) {
-	if len(p) > d.remaining {
-		n := d.remaining
-		d.remaining = 0
-		return n, errFullDisk
-	}
-	d.remaining -= len(p)
-	return len(p), nil
-}
-
-func TestFullDisk(t *testing.T) {
-	server := newCluster(t)
-	for _, name := range []string{"a", "b", "c"} {
-		server.Create(t, gizmos, newObject("Gizmo", "web", name,
-			map[string]any{"color": strings.Repeat("red", 30_000)}))
-	}
-	for _, format := range []string{"json", "yaml", "name", "table", "wide"} {
-		for _, capacity := range []int{0, 10} {
-			var errOut bytes.Buffer
-			code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "-o", format, "-s",
-				server.URL}, nil, &fullDisk{capacity}, &errOut)
-			if code != cli.ExitFailed || !strings.Contains(errOut.String(), errFullDisk.Error()) ||
-				strings.Count(errOut.String(), "\n") != 1 {
-				t.Errorf("%s with room for %d bytes: exit code %d, stderr %q", format, capacity, code,
-					errOut.String())
-			}
-		}
 	}
 }

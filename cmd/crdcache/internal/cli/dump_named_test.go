@@ -1,13 +1,11 @@
 package cli_test
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestDumpNamed verifies that dump gets named objects without a list, and prints them as kubectl get does.
@@ -112,27 +110,6 @@ func TestDumpOfConfig(t *testing.T) {
 	r := crdcacheSilently(t, "dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL,
 		"zone/north", "mine/a")
 	r.expect(t, cli.ExitOK, "zone.example.com/north\ngizmo.example.com/a\n")
-}
-
-// TestDumpOne verifies that a single named object is printed alone, not as a list.
-func TestDumpOne(t *testing.T) {
-	server := newCluster(t)
-	server.Create(t, zones, newObject("Zone", "", "north", nil))
-	r := crdcache(t, "dump", "zones", "north", "-o", "yaml", "-s", server.URL)
-	if r.code != cli.ExitOK || !strings.HasPrefix(r.out, "apiVersion: example.com/v1\nkind: Zone\nmetadata:\n") {
-		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
-	}
-	r = crdcache(t, "dump", "zones/north", "-o", "json", "-s", server.URL)
-	if r.code != cli.ExitOK || !strings.HasPrefix(r.out,
-		"{\n    \"apiVersion\": \"example.com/v1\",\n    \"kind\": \"Zone\",") {
-		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
-	}
-	server.AddFaults(apitest.Fault{Path: zonesPath + "/north", Status: http.StatusForbidden,
-		Message: "eve may not"})
-	r = crdcache(t, "dump", "zones/north", "-s", server.URL, "--ignore-not-found")
-	if r.code != cli.ExitForbidden || r.errOut != "error: eve may not\n" {
-		t.Errorf("exit code %d, want %d; stderr:\n%s", r.code, cli.ExitForbidden, r.errOut)
-	}
 }
 
 // TestDumpSorted verifies that --sort-by sorts as kubectl get does.

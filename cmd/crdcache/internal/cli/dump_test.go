@@ -1,12 +1,8 @@
 package cli_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -39,20 +35,6 @@ func TestTypes(t *testing.T) {
 			line := append([]string{"dump", "-A", "-o", "name", "-s", server.URL}, strings.Fields(args)...)
 			crdcache(t, line...).expect(t, cli.ExitOK, want)
 		})
-	}
-}
-
-// TestNamespaceAndScope verifies that --namespace applies only to namespaced types.
-func TestNamespaceAndScope(t *testing.T) {
-	server := newCluster(t)
-	server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil), newObject("Gizmo", "db", "b", nil))
-	server.Create(t, zones, newObject("Zone", "", "z", nil))
-	r := crdcache(t, "dump", "gizmos,zones", "-n", "web", "-o", "name", "-s", server.URL)
-	r.expect(t, cli.ExitOK, "gizmo.example.com/a\nzone.example.com/z\n")
-	for _, request := range server.Requests() {
-		if strings.HasPrefix(request, "watch-list "+gizmosPath+"?") {
-			t.Errorf("the command requested all namespaces: %s", request)
-		}
 	}
 }
 
@@ -178,69 +160,6 @@ func TestFailuresOfTypes(t *testing.T) {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.errOut)
 			}
 		})
-	}
-}
-
-// TestListIsJSON verifies that several types are printed as one valid list.
-func TestListIsJSON(t *testing.T) {
-	server := newCluster(t)
-	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"html": "<&>"}))
-	server.Create(t, zones, newObject("Zone", "", "z", nil))
-	r := crdcache(t, "dump", "gizmos,zones", "-A", "-o", "json", "-s", server.URL)
-	var list struct {
-		Kind  string
-		Items []struct {
-			APIVersion, Kind string
-			Spec             map[string]string
-		}
-	}
-	if err := json.Unmarshal([]byte(r.out), &list); err != nil || r.code != cli.ExitOK {
-		t.Fatalf("exit code %d, want %d; %v:\n%s", r.code, cli.ExitOK, err, r.out)
-	}
-	if list.Kind != "List" || len(list.Items) != 2 || list.Items[0].Spec["html"] != "<&>" ||
-		list.Items[1].APIVersion != "example.com/v1" {
-		t.Errorf("the list is %+v, want a List of 2 items", list)
-	}
-}
-
-// TestProcessStderr checks that client-go logs nothing to stderr.
-func TestProcessStderr(t *testing.T) {
-	server := newCluster(t)
-	server.AddFaults(apitest.Fault{Path: zonesPath, Status: http.StatusInternalServerError})
-	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL,
-		"--timeout", "3s")
-	program.Env = append(os.Environ(), programEnv+"=1", "KUBECONFIG=/nonexistent")
-	var out, errOut bytes.Buffer
-	program.Stdout, program.Stderr = &out, &errOut
-	err := program.Run()
-	if code := program.ProcessState.ExitCode(); err == nil || code != cli.ExitNotSynced {
-		t.Errorf("exit code %d, want %d; %v", code, cli.ExitNotSynced, err)
-	}
-	if got := errOut.String(); !strings.HasPrefix(got, "error: not synced: zones.v1.example.com: ") ||
-		strings.Count(got, "\n") != 1 || out.String() != "" {
-		t.Errorf("stdout %q, stderr:\n%s", out.String(), got)
-	}
-}
-
-// TestSignal checks the exit code after an interrupt.
-func TestSignal(t *testing.T) {
-	server := newCluster(t)
-	server.AddFaults(apitest.Fault{Path: zonesPath})
-	program := exec.CommandContext(t.Context(), os.Args[0], "dump", "zones", "-s", server.URL)
-	program.Env = append(os.Environ(), programEnv+"=1", "KUBECONFIG=/nonexistent")
-	var errOut bytes.Buffer
-	program.Stderr = &errOut
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	server.AwaitRequest(t, zonesPath)
-	if err := program.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = program.Wait() // the test checks the exit code
-	if code := program.ProcessState.ExitCode(); code != cli.ExitInterrupted ||
-		errOut.String() != "error: interrupted\n" {
-		t.Errorf("exit code %d, want %d; stderr %q", code, cli.ExitInterrupted, errOut.String())
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -44,49 +43,6 @@ func widgetServer(t *testing.T) *apitest.Server {
 		"metadata": map[string]any{"name": "a", "namespace": "default"},
 	}})
 	return server
-}
-
-func TestUsageErrorsSendNoRequests(t *testing.T) {
-	tests := map[string]struct {
-		args []string
-		want string
-	}{
-		"unknown character": {[]string{"a b"},
-			`error: invalid resource name "a b": at byte 1: character ' ' cannot be part of a resource name` + "\n"},
-		"escape sequence": {[]string{"\x1b[31m"},
-			`error: invalid resource name "\x1b[31m": at byte 0: character '\x1b' cannot be part of a resource name` + "\n"},
-		"empty type": {[]string{"a,,b"}, `error: "a,,b" has an empty type name` + "\n"},
-		"object name": {[]string{"zones,pods/x"},
-			`error: "pods/x" looks like TYPE/NAME: give the type and select the object by name, as in 'pods --field-selector metadata.name=x'` + "\n"},
-		"resource path": {[]string{"g.io/v1/pods"},
-			`error: "g.io/v1/pods" looks like GROUP/VERSION/RESOURCE: write pods.v1.g.io` + "\n"},
-		"request timeout": {[]string{"widgets", "--request-timeout", "soon"},
-			`error: --request-timeout is "soon": use a duration like 30s or 2m; 0 waits forever` + "\n"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			server := widgetServer(t)
-			before := len(server.Requests())
-			code, out, errOut := runCommand(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
-			if code != ExitUsage || out != "" {
-				t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitUsage)
-			}
-			if diff := cmp.Diff(tt.want, errOut); diff != "" {
-				t.Errorf("stderr (-want +got):\n%s", diff)
-			}
-			if requests := server.Requests()[before:]; len(requests) > 0 {
-				t.Errorf("unexpected requests: %v", requests)
-			}
-		})
-	}
-}
-
-func TestInvalidNamespace(t *testing.T) {
-	code, out, errOut := runCommand(t, "dump", "widgets", "-n", "../..")
-	if code != ExitUsage || out != "" ||
-		!strings.HasPrefix(errOut, `error: "../.." cannot be a namespace: `) {
-		t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, ExitUsage, out, errOut)
-	}
 }
 
 func TestTimeoutBoundsDiscovery(t *testing.T) {
@@ -149,31 +105,6 @@ func TestThrottledDiscovery(t *testing.T) {
 	}
 }
 
-func TestServerFailureIsReportedOnce(t *testing.T) {
-	tests := map[string]struct {
-		status int
-		code   int
-		want   string
-	}{
-		"unauthorised": {http.StatusUnauthorized, ExitForbidden, "does not accept the credentials"},
-		"failing":      {http.StatusInternalServerError, ExitFailed, "did not answer like an API server"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			server := widgetServer(t)
-			server.AddFaults(apitest.Fault{Path: "/api", Status: tt.status},
-				apitest.Fault{Path: "/apis", Status: tt.status})
-			code, out, errOut := runCommand(t, "dump", "widgets,gadgets", "gizmos.example.com", "-s", server.URL)
-			if code != tt.code || out != "" {
-				t.Errorf("exit code %d and output %q, want %d and no output", code, out, tt.code)
-			}
-			if !strings.Contains(errOut, tt.want) || strings.Count(errOut, "\n") != 1 {
-				t.Errorf("stderr is not one line with %q:\n%s", tt.want, errOut)
-			}
-		})
-	}
-}
-
 func TestWebPageInsteadOfAPIServer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -184,18 +115,6 @@ func TestWebPageInsteadOfAPIServer(t *testing.T) {
 	if code != ExitFailed || out != "" || strings.Count(errOut, "\n") != 1 ||
 		strings.Contains(errOut, "\x1b") {
 		t.Errorf("exit code %d, want %d; stdout %q, stderr %q", code, ExitFailed, out, errOut)
-	}
-}
-
-func TestUnknownTypesShareTheirLookup(t *testing.T) {
-	server := widgetServer(t)
-	before := len(server.Requests())
-	code, _, errOut := runCommand(t, "dump", "x.one.com", "x.two.com", "x.three.com", "-s", server.URL)
-	if code != ExitFailed || strings.Count(errOut, "\n") != 3 {
-		t.Errorf("exit code %d, want %d, and a line for each type:\n%s", code, ExitFailed, errOut)
-	}
-	if requests := server.Requests()[before:]; len(requests) != 2 {
-		t.Errorf("want one request for each of the two discovery documents, got %q", requests)
 	}
 }
 
@@ -245,20 +164,6 @@ func newProxyWithoutTables(t *testing.T, address string) string {
 	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
 	return server.URL
 }
-
-func TestReportIsOneSafeLine(t *testing.T) {
-	var out bytes.Buffer
-	printErrors(&out, errorText("a\n\x1b]0;title\x07b\t c"+strings.Repeat("x", 2*print.MaxLineLength)))
-	got := out.String()
-	if !strings.HasPrefix(got, "error: a \uFFFD]0;title\uFFFDb cx") || strings.Count(got, "\n") != 1 ||
-		len([]rune(got)) > print.MaxLineLength+20 {
-		t.Errorf("the report is %q, want one line without control characters", got)
-	}
-}
-
-type errorText string
-
-func (e errorText) Error() string { return string(e) }
 
 // TestWrongSelector verifies that an invalid selector is reported immediately, and that the other types are
 // printed.

@@ -151,6 +151,9 @@ func withQueryFlags(values map[string][]string) map[string][]string {
 // TestFlagPairs runs each pair of flags of each verb. The results are in testdata/flags. Review them for
 // accepted pairs in which one flag has no effect.
 func TestFlagPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("NO_COLOR", "")

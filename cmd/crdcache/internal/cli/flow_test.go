@@ -263,25 +263,6 @@ func TestDumpStopsWithPipe(t *testing.T) {
 	}
 }
 
-// TestDumpWithoutFirstPage checks that a timeout states the reason of the wait.
-func TestDumpWithoutFirstPage(t *testing.T) {
-	server := newPagedServer(t)
-	inner := server.Config.Handler
-	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/gizmos") {
-			<-r.Context().Done()
-			return
-		}
-		inner.ServeHTTP(w, r)
-	})
-	p := startPiped(t, "dump", "gizmos", "-A", "-o", "name", "--timeout", "2s", "-s", server.URL)
-	p.readRest(t)
-	if code := <-p.code; code != cli.ExitNotSynced || !strings.Contains(p.errOut.String(),
-		"waiting for the first page") {
-		t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitNotSynced, p.errOut.String())
-	}
-}
-
 // TestQueryIsTheSameInPipe checks that the order of a query's result does not depend on the output.
 func TestQueryIsTheSameInPipe(t *testing.T) {
 	server := newPagedServer(t)

@@ -121,25 +121,6 @@ func TestQueryWithoutSchema(t *testing.T) {
 	}
 }
 
-// TestQueryPages verifies that a query continues after the last page.
-func TestQueryPages(t *testing.T) {
-	server := newIndexedServer(t)
-	config := writeTempFile(t, "c.yaml", gizmoIndexes)
-	args := []string{"query", "gz", "-A", "--config", config, "--sort-by", "size", "--limit", "3",
-		"--keys-only", "-s", server.URL}
-	r := crdcache(t, args...)
-	r.expect(t, cli.ExitOK, "db/d\nweb/b\nweb/a\n")
-	_, token, ok := strings.Cut(strings.TrimSpace(r.errOut), "--continue ")
-	if !ok {
-		t.Fatalf("stderr is %q, want a token", r.errOut)
-	}
-	r = crdcache(t, append(args, "--continue", token)...)
-	r.expect(t, cli.ExitOK, "db/c\n")
-	if r.errOut != "" {
-		t.Errorf("stderr of the last page is %q, want empty", r.errOut)
-	}
-}
-
 func TestQueryExplain(t *testing.T) {
 	server := newIndexedServer(t)
 	config := writeTempFile(t, "c.yaml", gizmoIndexes)

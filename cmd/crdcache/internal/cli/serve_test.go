@@ -8,9 +8,7 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,9 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/readapi"
 )
 
 // shortRuntimeDir sets a short directory for sockets, because socket paths have a length limit.
@@ -154,37 +150,6 @@ func TestServeEndsWhenIdle(t *testing.T) {
 	}
 }
 
-// TestServeShowsNumbers verifies that large numbers are printed as kubectl does, with and without the cache
-// server.
-func TestServeShowsNumbers(t *testing.T) {
-	shortRuntimeDir(t)
-	storage := apiserver.NewStorage(apiserver.StorageOptions{})
-	for _, text := range []string{
-		strings.Replace(roomCRD, "{name: Floor, type: integer,", "{name: Floor, type: number,", 1),
-		"{apiVersion: example.com/v1, kind: Room, metadata: {name: a, namespace: web}, spec: {floor: 2000000}}",
-		"{apiVersion: example.com/v1, kind: Room, metadata: {name: b, namespace: web}, spec: {floor: 2.5}}",
-	} {
-		var object unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := storage.Apply(&object); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server := httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	startServe(t, io.Discard, "rooms", "-s", server.URL)
-	awaitServer(t, server.URL, 1)
-	for _, args := range [][]string{{"dump", "rooms", "-n", "web", "--no-headers"},
-		{"query", "rooms", "-n", "web", "--no-headers"}} {
-		for _, cache := range []string{"auto", "none"} {
-			crdcache(t, append(args, "--cache", cache, "-s", server.URL)...).expect(t, cli.ExitOK,
-				"a     2000000\nb     2.5\n")
-		}
-	}
-}
-
 // TestServeWarnsOfMisspelledFields verifies that a warning about misspelled fields is printed, with and
 // without the cache server.
 func TestServeWarnsOfMisspelledFields(t *testing.T) {
@@ -227,23 +192,6 @@ func TestServeOutOfContact(t *testing.T) {
 	if r := crdcache(t, "serve", "status", "-s", server.URL); r.code != cli.ExitOK ||
 		!strings.Contains(r.out, "(Unreachable)") {
 		t.Errorf("serve status without contact: %+v, want the reason Unreachable", r)
-	}
-}
-
-// TestNamespaceWithoutName verifies that an empty --namespace means all namespaces.
-func TestNamespaceWithoutName(t *testing.T) {
-	shortRuntimeDir(t)
-	server := newIndexedServer(t)
-	file := filepath.Join(t.TempDir(), "a.snapshot")
-	if r := crdcache(t, "snapshot", "save", file, "gz", "--namespace", "", "-s",
-		server.URL); r.code != cli.ExitOK {
-		t.Errorf("snapshot save with an empty namespace: %+v, want exit code 0", r)
-	}
-	crdcache(t, "query", "gz", "-A", "--count", "--from", file).expect(t, cli.ExitOK, "4\n")
-	startServe(t, io.Discard, "gz", "--namespace", "", "-s", server.URL)
-	awaitServer(t, server.URL, 1)
-	if r := crdcache(t, "serve", "status", "-s", server.URL); !strings.Contains(r.out, "<all>") {
-		t.Errorf("serve status: %+v, want all namespaces", r)
 	}
 }
 

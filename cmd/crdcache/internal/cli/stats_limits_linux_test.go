@@ -19,6 +19,9 @@ import (
 // tenth that the container's limit adds, while it lists the objects again and they change. The race detector
 // needs more memory.
 func TestRecommendedLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	server := newCluster(t)
 	filled := func(n, round int) *unstructured.Unstructured {
 		spec := map[string]any{"note": strings.Repeat(fmt.Sprintf("%d of %d; ", n, round), 200)}

@@ -98,24 +98,3 @@ func TestSuggestReferences(t *testing.T) {
 		}
 	}
 }
-
-// TestSuggestLimit verifies that suggest warns about omitted indexes.
-func TestSuggestLimit(t *testing.T) {
-	const most = 40
-	suggest := func(fields int) result {
-		var properties []string
-		for i := range fields {
-			properties = append(properties, fmt.Sprintf("f%d: {type: string, enum: [a, b]}", i))
-		}
-		file := writeTempFile(t, "crds.yaml", vaultCRD("wides", "Wide", "Namespaced", strings.Join(properties, ", ")))
-		return crdcache(t, "suggest", "wides", "--crds", file)
-	}
-	if r := suggest(most - 1); r.code != cli.ExitOK || r.errOut != "" {
-		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitOK, r.errOut)
-	}
-	r := suggest(most + 1)
-	want := fmt.Sprintf("warning: wides.vault.io: the schema suggests more indexes than the %d printed ones", most)
-	if r.code != cli.ExitOK || !strings.HasPrefix(r.errOut, want) || strings.Count(r.out, "path: ") != most {
-		t.Errorf("exit code %d, want %d; stderr %q, stdout\n%s", r.code, cli.ExitOK, r.errOut, r.out)
-	}
-}

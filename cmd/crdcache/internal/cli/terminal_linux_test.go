@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -94,23 +93,6 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	if err != nil || len(screen) != 3 || !strings.HasPrefix(screen[0], "Warning: gizmos are old") ||
 		screen[1] != "No resources found" {
 		t.Errorf("the screen is %[2]q, %[1]v, want the warning first", err, screen)
-	}
-}
-
-// TestDumbTerminal checks that a terminal without control sequences gets no progress line.
-func TestDumbTerminal(t *testing.T) {
-	for _, kind := range []string{"dumb", ""} {
-		server := newCluster(t)
-		server.AddFaults(apitest.Fault{Path: gizmosPath})
-		terminal := newTerminal(t, 40)
-		t.Setenv("TERM", kind)
-		code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-A", "--timeout", "1500ms",
-			"-s", server.URL}, nil, terminal.File, terminal.File)
-		if output := terminal.Close(); code != cli.ExitNotSynced ||
-			strings.ContainsFunc(strings.ReplaceAll(output, "\n", ""), unicode.IsControl) ||
-			strings.Contains(output, "0 objects") {
-			t.Errorf("TERM=%q: exit code %d, the terminal got %q, want no control sequences", kind, code, output)
-		}
 	}
 }
 

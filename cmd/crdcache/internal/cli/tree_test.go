@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -170,35 +169,6 @@ func trimSpaces(text string) string {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
 	return strings.Join(lines, "\n")
-}
-
-// TestTreeForbidden verifies that types that cannot be read are reported, with their exit code.
-func TestTreeForbidden(t *testing.T) {
-	server := newTreeServer(t)
-	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
-		Status: http.StatusForbidden, Message: "eve may not"})
-	server.AddFaults(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
-	r := crdcache(t, "tree", "zone/north", "-o", "json", "-s", server.URL)
-	if r.code != cli.ExitForbidden ||
-		!strings.Contains(r.errOut,
-			"error: the tree is incomplete, because types could not be read: gizmos.example.com: may not be read (select types with --types)\n") {
-		t.Errorf("exit code %d, want %d; stderr %s", r.code, cli.ExitForbidden, r.errOut)
-	}
-	var record struct {
-		Trees   []struct{ Name string }
-		Read    []string
-		NotRead []struct{ Type, Reason string }
-	}
-	if err := json.Unmarshal([]byte(r.out), &record); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(record); !strings.Contains(got, "{[{north}] [") ||
-		!strings.Contains(got, "{gizmos.example.com may not be read}") {
-		t.Errorf("the record is %s, want the parent north and the error of gizmos", got)
-	}
-	r = crdcache(t, "tree", "zone/north", "--types", "zones", "--no-headers", "-s", server.URL)
-	r.out = newObjectAge.ReplaceAllString(r.out, "-")
-	r.expect(t, cli.ExitOK, "-     Zone/north   -     Ready=True   Because   -\n")
 }
 
 // TestTreeOfFiles verifies that each object of an ownership cycle is printed once.

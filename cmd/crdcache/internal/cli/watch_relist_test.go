@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -163,31 +161,6 @@ func TestWatchListedAgain(t *testing.T) {
 	}
 }
 
-// TestWatchListedAgainJSON checks that a relist prints only changed objects as JSON.
-func TestWatchListedAgainJSON(t *testing.T) {
-	s := newGizmoServer(t)
-	s.applyCRD()
-	s.restore(gizmo("a", "5", "red"))
-	s.restore(gizmo("b", "6", "red"))
-	w := startWatch(t, "watch", "gizmos", "-o", "json", "-n", "web", "-s", s.url)
-	expectLine := func(texts ...string) {
-		t.Helper()
-		line := w.nextOutput()
-		for _, text := range texts {
-			if !strings.Contains(line, text) {
-				t.Errorf("the watch printed %s, want %s in it", line, text)
-			}
-		}
-	}
-	expectLine("ADDED", `"a"`)
-	expectLine("ADDED", `"b"`)
-	s.restore(gizmo("c", "7", "red"))
-	expectLine("ADDED", `"c"`)
-	s.apply(gizmo("b", "", "blue"))
-	expectLine("MODIFIED", `"b"`, "blue")
-	w.interrupt()
-}
-
 // TestWatchLosesItsCredentials verifies that the loss and the recovery of authentication are reported.
 func TestWatchLosesItsCredentials(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/none")
@@ -237,30 +210,4 @@ func TestWatchLosesItsCredentials(t *testing.T) {
 		t.Errorf("exit code %d, want %d", got, cli.ExitInterrupted)
 	}
 	server.CloseClientConnections()
-}
-
-// TestWatchInterrupted checks that an interrupt ends a watching command in every phase, with one message.
-func TestWatchInterrupted(t *testing.T) {
-	for name, path := range map[string]string{"while discovering": "/apis", "while syncing": gizmosPath} {
-		for _, args := range [][]string{{"watch"}, {"dump", "-w"}} {
-			t.Run(args[0]+" "+name, func(t *testing.T) {
-				server := newIndexedServer(t)
-				server.AddFaults(apitest.Fault{Path: path})
-				ctx, cancel := context.WithCancel(t.Context())
-				var out, errOut bytes.Buffer
-				code := make(chan int)
-				go func() { // ended by cancel
-					code <- cli.Main(ctx, append(append([]string{"crdcache"}, args...), "gizmos.example.com",
-						"-A", "-s", server.URL), nil, &out, &errOut)
-				}()
-				server.AwaitRequest(t, path)
-				cancel()
-				if got := <-code; got != cli.ExitInterrupted || out.String() != "" ||
-					errOut.String() != "error: interrupted\n" {
-					t.Errorf("exit code %d, want %d; stdout %q, stderr %q", got, cli.ExitInterrupted,
-						out.String(), errOut.String())
-				}
-			})
-		}
-	}
 }

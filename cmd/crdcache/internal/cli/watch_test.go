@@ -259,19 +259,3 @@ func TestWatchTableContinues(t *testing.T) {
 		"ADDED      web            c                                 blue")
 	w.interrupt()
 }
-
-// TestDumpTableContinues checks that the table of dump --watch continues, too. Its column widths depend on
-// the first rows, as in kubectl.
-func TestDumpTableContinues(t *testing.T) {
-	s := newGizmoServer(t)
-	s.applyCRD("color", "form")
-	s.apply(gizmo("a", "", "lavender"))
-	w := startWatch(t, "dump", "gizmos", "-n", "web", "-w", "-s", s.url)
-	w.expectUnpadded("NAME   COLOR      FORM", "a      lavender   ")
-	s.deleteCRD()
-	w.expectUnpadded("a      lavender   ")
-	s.applyCRD("color", "form")
-	s.apply(gizmo("b", "", "red"))
-	w.expectUnpadded("b      red        ")
-	w.interrupt()
-}

@@ -198,23 +198,6 @@ func (s *followFixture) expectInAnyOrder(t *testing.T, want ...string) {
 	s.mu.events = s.mu.events[len(want):]
 }
 
-// TestFollowUnknownType verifies that a type without a definition is served when its first object is added.
-func TestFollowUnknownType(t *testing.T) {
-	s := newFixture(t, map[string]string{"ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: web}\n"})
-	if err := s.tracker.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(s.dir, "w.yaml"), widget("a", "red"))
-	s.expect(t, "add web/a")
-}
-
-func TestFollowEnds(t *testing.T) {
-	s := openSource(t, Options{Paths: []string{writeTree(t, map[string]string{"a.yaml": widgetCRD})}})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	s.Follow(ctx)
-}
-
 // TestFollowUnwatched verifies that files are polled, with a warning, if the system cannot watch them.
 func TestFollowUnwatched(t *testing.T) {
 	before := newWatcher

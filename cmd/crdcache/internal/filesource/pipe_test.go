@@ -44,20 +44,3 @@ func TestSilentPipe(t *testing.T) {
 		defer file.Close()
 	}
 }
-
-// TestPipe verifies that a pipe is read like a file.
-func TestPipe(t *testing.T) {
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	go func() { // ends with the reader
-		_ = os.WriteFile(fifo, []byte(widgetCRD+"---\n"+widget("a", "red")), 0)
-	}()
-	s := openSource(t, Options{Paths: []string{fifo}})
-	types, _ := s.storage.ServedTypes()
-	if n := s.storage.Len(types[len(types)-1].GroupResource()); s.
-		Err() != nil || n != 1 {
-		t.Errorf("Err() = %v with %d objects, want 1", s.Err(), n)
-	}
-}

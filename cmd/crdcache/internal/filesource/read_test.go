@@ -2,7 +2,6 @@ package filesource
 
 import (
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -68,34 +67,6 @@ func TestRead(t *testing.T) {
 				t.Errorf("warnings %q and errors %q, want %q and %q", warnings, errs, tt.warnings, tt.errs)
 			}
 		})
-	}
-}
-
-// TestReadEnds verifies that an error of the callback ends reading.
-func TestReadEnds(t *testing.T) {
-	enough := errors.New("enough")
-	taken := 0
-	in := io.MultiReader(strings.NewReader("---\n"), &repeatingReader{text: widget("a", "red") + "---\n"})
-	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{manifest.Stdin}, In: in},
-		func(*unstructured.Unstructured, func(error)) error {
-			taken++
-			return enough
-		})
-	if err != enough || taken != 1 {
-		t.Errorf("ReadFiles() = %v after %d objects, want the callback's error after 1", err, taken)
-	}
-}
-
-// TestNamedEmptyFile verifies that an empty file causes a warning only if it is named.
-func TestNamedEmptyFile(t *testing.T) {
-	dir := writeTree(t, map[string]string{"a.yaml": "# only\n---\n", "b.yaml": widgetCRD})
-	s := openSource(t, Options{Paths: []string{dir + "/a.yaml", dir}})
-	if problems := s.Problems(); len(problems) != 1 || !problems[0].Warning || problems[0].Error() != dir+
-		"/a.yaml: the file is empty" {
-		t.Errorf("Problems() = %q, want a warning about the empty file", problems)
-	}
-	if s := openSource(t, Options{Paths: []string{dir}}); len(s.Problems()) > 0 {
-		t.Errorf("Problems() of a folder = %q, want none", s.Problems())
 	}
 }
 

@@ -1,7 +1,6 @@
 package filesource
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,20 +114,6 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestInferredScope verifies that a later object corrects an inferred scope.
-func TestInferredScope(t *testing.T) {
-	dir := writeTree(t, map[string]string{"a.yaml": strings.Replace(widget("a", "red"),
-		", namespace: web", "", 1)})
-	s := openSource(t, Options{Paths: []string{dir}})
-	writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
-	if err := s.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"default/a red", "web/b red"}, colors(t, s)); diff != "" {
-		t.Errorf("colors of the objects (-want +got):\n%s", diff)
-	}
-}
-
 // TestStdinIsKept verifies that Refresh keeps the objects of standard input, which cannot be read again.
 func TestStdinIsKept(t *testing.T) {
 	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD})
@@ -149,15 +134,6 @@ func TestStdinIsKept(t *testing.T) {
 	if err := s.Err(); err == nil ||
 		!strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is no longer shown") {
 		t.Errorf("Err() = %v, want the problem of standard input", err)
-	}
-}
-
-func TestRefreshWithEndedContext(t *testing.T) {
-	s := openSource(t, Options{Paths: []string{writeTree(t, map[string]string{"a.yaml": widgetCRD})}})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.Refresh(ctx); err == nil {
-		t.Error("Refresh() with an ended context succeeded, want an error")
 	}
 }
 

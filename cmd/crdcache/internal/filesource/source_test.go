@@ -11,10 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/internal/naming"
 )
 
 func TestOpen(t *testing.T) {
@@ -89,18 +87,6 @@ func TestOpen(t *testing.T) {
 				t.Errorf("Err() = %v, want an error only for problems that are not warnings", s.Err())
 			}
 		})
-	}
-}
-
-// TestNamedFiles verifies that a named file is read even if a directory scan would ignore it, and its
-// problems are errors.
-func TestNamedFiles(t *testing.T) {
-	dir := writeTree(t, map[string]string{"values.txt": "a: b\n"})
-	s := openSource(t, Options{Paths: []string{filepath.Join(dir, "values.txt")}})
-	var p *manifest.Problem
-	if err := s.Err(); !errors.As(err, &p) || p.Line != 1 || p.Document != 1 ||
-		!errors.Is(p, manifest.ErrNotObject) {
-		t.Errorf("Err() = %v, want a problem with its position", s.Err())
 	}
 }
 
@@ -184,43 +170,5 @@ func TestKnownKinds(t *testing.T) {
 		"clusterroles.rbac.authorization.k8s.io false 1"}
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
-	}
-}
-
-func TestKnownKindsTable(t *testing.T) {
-	plurals, kinds := map[schema.GroupResource]bool{}, map[schema.GroupKind]bool{}
-	for _, k := range naming.BuiltinTypes {
-		gr, gk := schema.GroupResource{Group: k.Group, Resource: k.Plural}, schema.GroupKind{Group: k.Group,
-			Kind: k.Kind}
-		if plurals[gr] || kinds[gk] || strings.ToLower(k.Plural) != k.Plural {
-			t.Errorf("the entry %s, %s is a duplicate or not lower case", gr, gk)
-		}
-		plurals[gr], kinds[gk] = true, true
-		if typ, ok := knownType(gk.WithVersion("v1")); !ok || typ.GroupResource() != gr ||
-			typ.Namespaced != k.Has(naming.Namespaced) {
-			t.Errorf("knownType(%s) = %+v, %v, want %s with the scope of the table", gk, typ, ok, gr)
-		}
-	}
-}
-
-// TestTestdata verifies that the manifests in testdata are read without a problem.
-func TestTestdata(t *testing.T) {
-	s := openSource(t, Options{Paths: []string{"../../../../testdata/crds", "../../../../testdata/objects"}})
-	if got := problemsOf(s, ""); len(got) > 0 {
-		t.Errorf("Problems() = %q, want none", got)
-	}
-	got := map[string]int{}
-	served, _ := s.storage.ServedTypes()
-	for _, known := range served {
-		got[known.GroupResource().String()] = s.storage.Len(known.GroupResource())
-	}
-	want := map[string]int{
-		"apiservices.apiregistration.k8s.io": 0, "customresourcedefinitions.apiextensions.k8s.io": 4,
-		"namespaces":                     5,
-		"environments.demo.crdcache.dev": 6, "releases.demo.crdcache.dev": 13, "routes.demo.crdcache.dev": 10,
-		"workloads.demo.crdcache.dev": 18,
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 }

@@ -1,10 +1,8 @@
 package follow
 
 import (
-	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -48,18 +46,5 @@ func TestUnchanged(t *testing.T) {
 				t.Error("isUnchanged removed the row of its argument")
 			}
 		})
-	}
-}
-
-// TestVersions verifies that each requested version is returned.
-func TestVersions(t *testing.T) {
-	s, err := newSelector([]string{"pods.v1.", "widgets.v2.example.com", "things", "*.v1.apps"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := s.versions()
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{"", "v1", "v2"}, got); diff != "" {
-		t.Errorf("versions (-want +got):\n%s", diff)
 	}
 }

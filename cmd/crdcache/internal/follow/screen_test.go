@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -48,33 +47,6 @@ func TestScreenEnds(t *testing.T) {
 			t.Errorf("%q was written after stopOutput returned", <-out.writing)
 		}
 	})
-}
-
-// TestScreenGivesUp verifies that stopOutput returns even if the reader does not read.
-func TestScreenGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		out := blockingWriter{make(chan string, 1), make(chan struct{})}
-		s := &screen{stdout: newStdout(out, false)}
-		go s.withLock(func() { // ends with the test
-			s.printIfOpen(func() error { _, err := io.WriteString(s, "a line\n"); return err })
-			s.writeBuffer()
-		})
-		<-out.writing
-		s.stopOutput()
-		close(out.unblock)
-	})
-}
-
-// TestScreenBreaks verifies that the first error is kept, and that nothing is printed after it.
-func TestScreenBreaks(t *testing.T) {
-	s := &screen{stdout: newStdout(io.Discard, false)}
-	boom := errors.New("boom")
-	s.printIfOpen(func() error { return boom })
-	s.printIfOpen(func() error { t.Error("printIfOpen printed after an error"); return nil })
-	<-s.failed
-	if !errors.Is(s.err, boom) {
-		t.Errorf("the error is %v, want the first one", s.err)
-	}
 }
 
 // TestScreenInColor verifies that control characters of objects are replaced, and the command's own colors

@@ -103,20 +103,3 @@ func TestStatusReporterConditions(t *testing.T) {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}
 }
-
-// TestPrintLater verifies that the line is written after the delay unless it is cancelled.
-func TestPrintLater(t *testing.T) {
-	for want, pause := range map[string]time.Duration{"": statusDelay - 1, "slow\n": statusDelay + 1} {
-		synctest.Test(t, func(t *testing.T) {
-			var out bytes.Buffer
-			cancel := newStatusReporter(&out).printLater("slow")
-			time.Sleep(pause) // on the virtual clock
-			cancel()
-			time.Sleep(2 * statusDelay)
-			synctest.Wait()
-			if out.String() != want {
-				t.Errorf("after %v printed %q, want %q", pause, out.String(), want)
-			}
-		})
-	}
-}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -85,26 +84,6 @@ func TestCells(t *testing.T) {
 	}
 }
 
-func TestMissingCells(t *testing.T) {
-	obj := newThing("n", map[string]any{"list": []any{map[string]any{"type": "Other", "status": "True"}},
-		"null": nil})
-	for _, columnType := range []string{"integer", "number", "boolean", "string", "date"} {
-		for _, path := range []string{
-			".status.nothing", ".metadata.name.deeper", ".spec.list[5]",
-			`.spec.list[?(@.type=="Ready")].status`,
-		} {
-			columns := []crd.Column{
-				{Name: "Gone", Type: columnType, JSONPath: path},
-				{Name: "Last", Type: "string", JSONPath: ".metadata.namespace"},
-			}
-			lines := printTable(t, columns, printers.PrintOptions{NoHeaders: true}, obj)
-			if len(lines) != 1 || !cmp.Equal(strings.Fields(lines[0]), []string{"n", "web"}) {
-				t.Errorf("%s %s: the table is %q, want an empty cell", columnType, path, lines)
-			}
-		}
-	}
-}
-
 // TestHostileCells checks that cells cannot break lines or control a terminal. cli-runtime truncates at line
 // breaks and shows ESC as "^["; this package replaces the others.
 func TestHostileCells(t *testing.T) {
@@ -126,71 +105,6 @@ func TestHostileCells(t *testing.T) {
 				t.Errorf("the cell is %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestTableOptions(t *testing.T) {
-	columns := []crd.Column{
-		{Name: "Spec", Type: "string", JSONPath: ".spec"},
-		{Name: "Detail", Type: "string", JSONPath: ".kind", Priority: 1},
-	}
-	kind := schema.GroupKind{Group: "example.com", Kind: "Thing"}
-	tests := map[string]struct {
-		options printers.PrintOptions
-		want    []string
-	}{
-		"plain": {printers.PrintOptions{}, []string{"NAME   SPEC", "n      s"}},
-		"wide": {printers.PrintOptions{Wide: true},
-			[]string{"NAME   SPEC   DETAIL", "n      s      Thing"}},
-		"no headers": {printers.PrintOptions{NoHeaders: true}, []string{"n     s"}},
-		"namespace": {printers.PrintOptions{WithNamespace: true}, []string{"NAMESPACE   NAME   SPEC",
-			"web         n      s"}},
-		"kind": {printers.PrintOptions{WithKind: true, Kind: kind},
-			[]string{"NAME                  SPEC", "thing.example.com/n   s"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := printTable(t, columns, tt.options, newThing("n", "s"))
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("the table (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if got := printTable(t, columns, printers.PrintOptions{}); got != nil {
-		t.Errorf("a table without rows = %q, want no output", got)
-	}
-}
-
-// TestTableAlignment verifies that columns are aligned with the header in all of cli-runtime's batches of
-// rows.
-func TestTableAlignment(t *testing.T) {
-	var objects []*unstructured.Unstructured
-	for n := range 250 {
-		objects = append(objects, newThing(strings.Repeat("n", 1+n%200), "spec"))
-	}
-	lines := printTable(t, []crd.Column{{Name: "Spec", Type: "string", JSONPath: ".spec"}},
-		printers.PrintOptions{}, objects...)
-	at := strings.Index(lines[0], "SPEC")
-	for _, line := range lines[1:] {
-		if strings.Index(line, "spec") != at {
-			t.Fatalf("the column does not begin at %d: %q", at, line)
-		}
-	}
-}
-
-// TestCompareValues compares values that are listed in their order.
-func TestCompareValues(t *testing.T) {
-	values := []any{
-		nil, false, true, int64(-1), 0.5, int64(1), int64(1<<53) + 1, int64(1<<53) + 2, 1e300,
-		"", "100m", "1", "1Ki", "2Gi", "3G", "node-9", "node-10", "node-10a", "node-010", "web",
-	}
-	for i, a := range values {
-		for j, b := range values {
-			got := compareValues(a, b)
-			if got < 0 != (i < j) || got > 0 != (i > j) {
-				t.Errorf("compareValues(%v, %v) = %d, want the order of the list", a, b, got)
-			}
-		}
 	}
 }
 

@@ -36,29 +36,3 @@ func TestHangup(t *testing.T) {
 		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
 	}
 }
-
-// TestHangupQuits verifies that the wait ends when quit is closed. Regular files never hang up.
-func TestHangupQuits(t *testing.T) {
-	file, err := os.Create(t.TempDir() + "/file")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	fd, err := fileDescriptor(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	waker, err := fileDescriptor(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	if awaitHangup(fd, waker) {
-		t.Error("awaitHangup() = true for a file, want false")
-	}
-}

@@ -7,51 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
-
-	"github.com/crdcache/crdcache/discovery/crd"
 )
-
-func TestSortKeys(t *testing.T) {
-	keys := []string{"b", "web/b", "a/x", "web/a", "a-b/x", "a.b/x", "a", "A/x", "a/", "é/x", "a0/x"}
-	SortKeys(keys)
-	// "-" and "." sort before "/", and digits after it.
-	want := []string{"A/x", "a", "a-b/x", "a.b/x", "a/", "a/x", "a0/x", "b", "web/a", "web/b", "é/x"}
-	if diff := cmp.Diff(want, keys); diff != "" {
-		t.Errorf("the order (-want +got):\n%s", diff)
-	}
-}
-
-func TestParseFormat(t *testing.T) {
-	for text, want := range map[string]Format{
-		"json":                      {Name: JSON},
-		"jsonpath={.items}":         {Name: JSONPath, Argument: "{.items}"},
-		"custom-columns=A:.b=c,D:e": {Name: CustomColumns, Argument: "A:.b=c,D:e"},
-		"template={{.kind}}":        {Name: GoTemplate, Argument: "{{.kind}}"},
-	} {
-		if got, err := ParseFormat(text); err != nil || got != want {
-			t.Errorf("ParseFormat(%q) = %+v, %v; want %+v", text, got, err, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"xml":            `unknown output format "xml": use one of table, wide,`,
-		"":               `unknown output format ""`,
-		"json=x":         "the output format json takes no argument",
-		"jsonpath":       "the output format jsonpath needs an argument, as in jsonpath=",
-		"custom-columns": "as in custom-columns=NAME:.metadata.name",
-		"go-template=":   "the output format go-template needs an argument",
-		"templatefile=":  "the output format go-template-file needs an argument",
-	} {
-		if _, err := ParseFormat(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ParseFormat(%q): %v; want %q", text, err, want)
-		}
-	}
-}
 
 // TestTemplates verifies that templates get kubectl's list, and compares custom columns with kubectl's.
 func TestTemplates(t *testing.T) {
@@ -111,28 +71,6 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-func TestCSV(t *testing.T) {
-	columns := []crd.Column{
-		{Name: "Size", Type: "integer", JSONPath: ".spec.size"},
-		{Name: "Since", Type: "date", JSONPath: ".metadata.creationTimestamp", Priority: 1},
-		{Name: "Note", Type: "string", JSONPath: ".spec.note"},
-	}
-	obj := newThing("a", map[string]any{"size": int64(3), "note": "x, \"y\""})
-	obj.Object["metadata"].(map[string]any)["creationTimestamp"] = "2020-01-02T03:04:05Z"
-	var out bytes.Buffer
-	p := newCSV(&out, []csvResource{{Rows: NewRows(columns)}}, true, false,
-		false).printerFor(csvResource{Rows: NewRows(columns)})
-	for _, o := range []*unstructured.Unstructured{obj, newThing("b", nil)} {
-		if err := p.Print(NewObject(o)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := "NAMESPACE,NAME,SIZE,SINCE,NOTE\nweb,a,3,2020-01-02T03:04:05Z,\"x, \"\"y\"\"\"\nweb,b,,,\n"
-	if err := p.Close(); err != nil || out.String() != want {
-		t.Errorf("%v, output\n%swant\n%s", err, out.String(), want)
-	}
-}
-
 // fullWriter fails after some writes.
 type fullWriter struct{ remaining int }
 
@@ -185,36 +123,5 @@ func TestWriteErrors(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestCSVOfTypes verifies that several types are printed with one header, and values in the right columns.
-func TestCSVOfTypes(t *testing.T) {
-	column := func(name string) crd.Column {
-		return crd.Column{Name: name, Type: "string",
-			JSONPath: ".spec." + name}
-	}
-	types := []csvResource{
-		{NewRows([]crd.Column{column("a"), column("b")}), "One", ""},
-		{NewRows([]crd.Column{column("b"), column("c"), column("b")}), "Two", ""},
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": "x", "namespace": "n"}, "spec": map[string]any{"a": "A",
-			"b": "B", "c": "C"},
-	}}
-	var out strings.Builder
-	table := newCSV(&out, types, true, true, false)
-	for _, one := range types {
-		printer := table.printerFor(one)
-		if err := printer.Print(NewObject(object)); err != nil {
-			t.Fatal(err)
-		}
-		if err := printer.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const want = "KIND,NAMESPACE,NAME,A,B,C,B\nOne,n,x,A,B,,\nTwo,n,x,,B,C,B\n"
-	if out.String() != want {
-		t.Errorf("printed\n%swant\n%s", &out, want)
 	}
 }

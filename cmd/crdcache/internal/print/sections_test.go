@@ -7,10 +7,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/crdcache/crdcache/discovery"
 )
 
 // TestPrintEndsLines verifies that an error is printed after a completed line.
@@ -41,23 +38,6 @@ func TestPrintEndsLines(t *testing.T) {
 			t.Errorf("%s: %v, %d lines, the end is %q", name, err, strings.Count(out.String(), "\n"),
 				out.String()[max(0, out.Len()-20):])
 		}
-	}
-}
-
-// TestNamesNeedKeysOnly verifies that names are printed without reading the objects.
-func TestNamesNeedKeysOnly(t *testing.T) {
-	section := Section{Resource: discovery.Resource{GVK: schema.GroupVersionKind{Group: "example.com",
-		Kind: "Gizmo"}}, Each: func(w *Writer) error {
-		if !w.KeysOnly() {
-			t.Error("KeysOnly() = false, want true")
-		}
-		return w.PrintKeys([]string{"web/a", "b"})
-	}}
-	var out strings.Builder
-	output := NewOutput(genericiooptions.IOStreams{Out: &out}, Style{Format: Format{Name: Name}})
-	err := errors.Join(output.Print(t.Context(), []Section{section}, SectionOptions{}), output.Close())
-	if err != nil || out.String() != "gizmo.example.com/a\ngizmo.example.com/b\n" {
-		t.Errorf("printed %q, %v, want the names", out.String(), err)
 	}
 }
 

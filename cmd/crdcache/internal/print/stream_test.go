@@ -2,7 +2,6 @@ package print
 
 import (
 	"bytes"
-	"errors"
 	"testing"
 )
 
@@ -22,34 +21,5 @@ func TestStreamOnTerminal(t *testing.T) {
 		if out.String() != want {
 			t.Errorf("in pieces of %d: %q, want %q", size, out.String(), want)
 		}
-	}
-}
-
-// TestStreamToFile verifies that text and the command's own control sequences are written unchanged.
-func TestStreamToFile(t *testing.T) {
-	var out bytes.Buffer
-	file := NewStream(&out)
-	screen := &Stream{w: &out, isTerminal: true}
-	if _, err := file.Write([]byte("\x1b\xff")); err != nil || WriteControl(screen, "\x1b[31m") != nil ||
-		WriteControl(&out, "\r") != nil {
-		t.Fatal(err)
-	}
-	if out.String() != "\x1b\xff\x1b[31m\r" {
-		t.Errorf("wrote %q, want unchanged text", out.String())
-	}
-	if IsTerminal(file) || !IsTerminal(screen) || IsTerminal(&out) {
-		t.Error("IsTerminal() is not true for the terminal only")
-	}
-}
-
-type brokenWriter struct{ err error }
-
-func (w brokenWriter) Write([]byte) (int, error) { return 0, w.err }
-
-func TestStreamKeepsError(t *testing.T) {
-	broken := errors.New("no space")
-	s := NewStream(brokenWriter{broken})
-	if _, err := s.Write([]byte("a")); !errors.Is(err, broken) || !errors.Is(s.Err(), broken) {
-		t.Errorf("Write() = %v, Err() = %v, want the writer's error", err, s.Err())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,26 +56,6 @@ func TestYAMLItems(t *testing.T) {
 	}
 	for _, document := range unusualDocuments {
 		compareYAML(t, []byte(document))
-	}
-}
-
-// TestUsualYAMLItems checks that typical documents are not decoded.
-func TestUsualYAMLItems(t *testing.T) {
-	usual := certificate()
-	usual.Object["metadata"] = map[string]any{
-		"name": "web", "namespace": "n", "uid": "0e1f4a5c-1111-2222-3333-444455556666",
-		"resourceVersion": "12345", "generation": int64(3),
-		"creationTimestamp": "2025-12-01T10:00:00Z", "finalizers": []any{}, "annotations": map[string]any{
-			"example.io/yes": "yes", "example.io/note": strings.Repeat("a note that goes on ", 12) +
-				"end", "example.io/port": "8080", "example.io/empty": "",
-		},
-	}
-	raw, err := json.Marshal(usual.Object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !compareYAML(t, raw) {
-		t.Errorf("appendYAMLItem rejects the usual object %s", raw)
 	}
 }
 

@@ -2,7 +2,6 @@ package session
 
 import (
 	"encoding/json"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -107,23 +106,6 @@ func TestKubectlFlags(t *testing.T) {
 	}
 }
 
-func TestProxyURL(t *testing.T) {
-	var k kubeconfigFlags
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	k.add(set)
-	if err := set.Parse([]string{"--server=https://a.example", "--proxy-url=http://p.example"}); err != nil {
-		t.Fatal(err)
-	}
-	config, err := k.loader().ClientConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy, err := config.Proxy(httptest.NewRequest("GET", "https://a.example", nil))
-	if err != nil || proxy.String() != "http://p.example" {
-		t.Errorf("the proxy is %v (%v), want http://p.example", proxy, err)
-	}
-}
-
 // TestFlagsMatchKubectl compares names, shorthands, types and defaults with kubectl's, except --cache-dir.
 func TestFlagsMatchKubectl(t *testing.T) {
 	list := func(add func(*pflag.FlagSet)) map[string][3]string {
@@ -138,24 +120,5 @@ func TestFlagsMatchKubectl(t *testing.T) {
 	want["proxy-url"] = [3]string{"", "string", ""} // kubectl 1.37 has it, cli-runtime 0.35 has not
 	if diff := cmp.Diff(want, list(new(kubeconfigFlags).add)); diff != "" {
 		t.Errorf("(-kubectl +ours):\n%s", diff)
-	}
-}
-
-func TestKubeconfigFlagsRefused(t *testing.T) {
-	for line, want := range map[string]string{
-		"--as-user-extra k":      `--as-user-extra is "k": write key=value`,
-		"--as-user-extra =v":     `--as-user-extra is "=v": write key=value`,
-		"--request-timeout soon": `--request-timeout is "soon": use a duration like 30s`,
-		"--request-timeout -1s":  `--request-timeout is "-1s": use a duration like 30s`,
-	} {
-		var k kubeconfigFlags
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		k.add(set)
-		if err := set.Parse(strings.Fields(line)); err != nil {
-			t.Fatal(err)
-		}
-		if err := k.validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", line, err, want)
-		}
 	}
 }

@@ -65,11 +65,7 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 		return err
 	}
 	defer decompressed.Close()
-	in := bufio.NewReaderSize(readErrorMarker{decompressed}, peekSize)
-	byteOrderMark, _ := in.Peek(3) // a failed read fails again
-	if string(byteOrderMark) == "\xef\xbb\xbf" {
-		_, _ = in.Discard(len(byteOrderMark)) // it is buffered
-	}
+	in := utf8Text(bufio.NewReaderSize(readErrorMarker{decompressed}, peekSize))
 	t := &documentReader{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
 		return yield(e) && ctx.Err() == nil
 	}}

@@ -3,14 +3,21 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
+	yamlv2 "go.yaml.in/yaml/v2"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -160,4 +167,164 @@ func FuzzPlainReaders(f *testing.F) {
 func isJSON(data []byte) bool {
 	json, err := (&documentReader{in: bufio.NewReaderSize(bytes.NewReader(data), peekSize)}).skipToDocument()
 	return json && err == nil
+}
+
+// parserStream reads the documents of a text as the YAML parser separates them.
+func parserStream(text []byte) (all []any, err error) {
+	decoder := yamlv2.NewDecoder(bytes.NewReader(text))
+	for {
+		var value any
+		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if value, err = jsonValue(value); err != nil {
+			return nil, err
+		}
+		data, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		if string(data) == "null" {
+			continue
+		}
+		if all, err = plainObject(all, data); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// FuzzDocumentStream compares Read with the documents that the YAML parser finds in the whole text. Read may
+// report an error, but it must not lose an object.
+func FuzzDocumentStream(f *testing.F) {
+	var seeds []string // without errors
+	for _, lineBreak := range []string{"\n", "\r\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		for _, separator := range []string{
+			"---\n", "--- # c\n", "---\t\n", "...\n---\n", "... # c\n--- !!map\n", "---\n\ufeff",
+			"...\n%YAML 1.1\n---\n", "...\n# c\n%TAG ! tag:x,1:\n--- # c\n", "--- # c\n---\n# c\n",
+		} {
+			text := "# c\n---\n" + aYAML + separator + bYAML + separator + aYAML
+			seeds = append(seeds, strings.ReplaceAll(text, "\n", lineBreak),
+				"# c"+lineBreak+"%YAML 1.1\n--- # c"+lineBreak+text, text+"\ufeff"+text)
+		}
+	}
+	for _, text := range append(seeds, "{kind: A, apiVersion: v1} \r--- \"\"\n", aYAML+"\ufeff---\n"+aYAML) {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want, err := parserStream(data)
+		if err != nil {
+			return
+		}
+		var got []any
+		var failure error
+		err = Read(t.Context(), bytes.NewReader(data), func(e Entry) bool {
+			var object any
+			if failure = e.Err; failure == nil {
+				failure = json.Unmarshal(e.Data, &object)
+			}
+			got = append(got, object)
+			return failure == nil
+		})
+		if err != nil || failure != nil && !slices.Contains(seeds, string(data)) {
+			return
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("objects of %q (-parser +ours):\n%s", data, diff)
+		}
+	})
+}
+
+// TestEncodings verifies that UTF-8 and UTF-16 give the same objects, also of concatenated files.
+func TestEncodings(t *testing.T) {
+	file := strings.Replace(aYAML, ": a\n", ": \"\U0001F600\ufeff\"\n", 1)
+	for name, text := range map[string]string{
+		"YAML": "\ufeff" + file + "\ufeff---\r\n" + bYAML + "---\n\ufeff# c\n" + aYAML,
+		"JSON": "\ufeff" + strings.Replace(aJSON, `"a"`, "\"\U0001F600\ufeff\"", 1) + "\ufeff" + bJSON + "\r\n\ufeff\n" + aJSON,
+	} {
+		units := utf16.Encode([]rune(text))
+		for encoding, data := range map[string][]byte{
+			"UTF-8": []byte(text), "UTF-16LE": encodeUnits(binary.LittleEndian, units),
+			"UTF-16BE": encodeUnits(binary.BigEndian, units),
+		} {
+			for read, r := range map[string]io.Reader{"whole": bytes.NewReader(data),
+				"byte by byte": iotest.OneByteReader(bytes.NewReader(data))} {
+				got := describeEntries(t, r)
+				if len(got) != 3 || !strings.HasSuffix(got[0], "v1 A \U0001F600\ufeff") ||
+					!strings.HasSuffix(got[1], "v1 B b") || !strings.HasSuffix(got[2], "v1 A a") {
+					t.Errorf("%s, %s, %s: %q, want three objects", name, encoding, read, got)
+				}
+			}
+		}
+	}
+	for name, data := range map[string][]byte{
+		"half a unit":     append(encodeUnits(binary.LittleEndian, utf16.Encode([]rune("\ufeff"+aYAML))), 'x'),
+		"high surrogate":  encodeUnits(binary.BigEndian, []uint16{0xfeff, 'a', 0xd800, 'b'}),
+		"low surrogate":   encodeUnits(binary.BigEndian, []uint16{0xfeff, 'a', 0xdc00}),
+		"ends in a pair":  encodeUnits(binary.BigEndian, []uint16{0xfeff, 'a', 0xd800}),
+		"utf-8 is joined": append(encodeUnits(binary.BigEndian, []uint16{0xfeff}), aYAML...),
+	} {
+		if got := describeEntries(t, bytes.NewReader(data)); len(got) == 0 ||
+			!strings.Contains(got[len(got)-1], "failed: ") && !strings.Contains(got[len(got)-1], "error ") {
+			t.Errorf("%s: %q, want an error", name, got)
+		}
+	}
+}
+
+func encodeUnits(order binary.AppendByteOrder, units []uint16) (data []byte) {
+	for _, unit := range units {
+		data = order.AppendUint16(data, unit)
+	}
+	return data
+}
+
+// TestMergeKeys compares documents with merge keys with sigs.k8s.io/yaml, which kubectl uses.
+func TestMergeKeys(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	keys := []string{"a", "b", "\"c d\"", "yes", "1", "0x1", "1.5", "\"<<\""}
+	for range 3000 {
+		var text strings.Builder
+		text.WriteString("apiVersion: v1\nkind: A\n")
+		anchors, duplicate := 0, false
+		for i := range 1 + random.IntN(4) {
+			fmt.Fprintf(&text, "m%d: &x%d\n", i, i)
+			used := map[string]bool{}
+			for range random.IntN(5) {
+				value := fmt.Sprint(random.IntN(100))
+				switch key := keys[random.IntN(len(keys))]; {
+				case anchors > 0 && random.IntN(3) == 0:
+					fmt.Fprintf(&text, "  <<: *x%d\n", random.IntN(anchors))
+				case anchors > 0 && random.IntN(8) == 0:
+					fmt.Fprintf(&text, "  <<: [*x%d, {a: %s}, *x%d]\n", random.IntN(anchors), value, random.IntN(anchors))
+				default:
+					fmt.Fprintf(&text, "  %s: %s\n", key, value)
+					key = strings.Replace(key, "0x1", "1", 1)
+					duplicate, used[key] = duplicate || used[key], true
+				}
+			}
+			text.WriteString("  last: true\n")
+			anchors++
+		}
+		want, err := yaml.YAMLToJSON([]byte(text.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeYAML([]byte(text.String()), 1)
+		switch {
+		case duplicate && err == nil:
+			t.Errorf("a key is twice in\n%s, but the result is %s", text.String(), got)
+		case !duplicate && (err != nil || !bytes.Equal(got, want)):
+			t.Errorf("the document\n%sgives %s (%v), and sigs.k8s.io/yaml gives %s", text.String(), got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"a: &a {x: 1}\nb:\n  <<: *a\n  yes: 2\n  on: 3\n": "line 5: key true already set in map",
+		"0: a\n\"0\": b\n": `key "0" already set in map`,
+		"a: &a {x: 1}\nb: {<<: *a, x: 2, c: {d: 1, d: 2}}": `line 2: key "d" already set in map`,
+	} {
+		if _, err := yamlToJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
 }

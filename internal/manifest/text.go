@@ -17,6 +17,7 @@ type documentReader struct {
 	line        int  // line of the next byte
 	document    int
 	pendingLine []byte // an unread line
+	rest        []byte // the unread lines before the next \n
 	yield       func(Entry) bool
 }
 
@@ -37,7 +38,7 @@ func (t *documentReader) readDocument() (more bool, err error) {
 // skipToDocument skips blank lines and bare separators, and reports whether a JSON document follows. The
 // error is io.EOF at the end of the text.
 func (t *documentReader) skipToDocument() (isJSON bool, err error) {
-	if t.pendingLine != nil {
+	if t.pendingLine != nil || len(t.rest) > 0 {
 		return false, nil
 	}
 	for {
@@ -48,10 +49,13 @@ func (t *documentReader) skipToDocument() (isJSON bool, err error) {
 		if end := bytes.IndexByte(start, '\n'); end >= 0 {
 			start = start[:end+1]
 		}
-		switch trimmed := bytes.TrimSpace(start); {
-		case len(trimmed) > 0 && trimmed[0] == '{':
+		switch trimmed := bytes.TrimLeft(start, " \t\r\n"); {
+		case len(trimmed) == 0:
+		case trimmed[0] == '{':
 			return t.looksLikeJSON(), nil
-		case len(trimmed) > 0 && !(isSeparator(start) && isBareSeparator(start)):
+		case bytes.HasPrefix(trimmed, byteOrderMark): // of a file, or of one that was appended
+			start = start[:len(start)-len(trimmed)+len(byteOrderMark)]
+		case !isSeparator(start) || !isBareSeparator(start) || lineLength(start) < len(start):
 			return false, nil
 		}
 		_, _ = t.in.Discard(len(start)) // it is buffered
@@ -87,15 +91,27 @@ func (t *documentReader) unreadLine(line []byte) {
 	t.line--
 }
 
-// readLine returns the next line with a newline, or with the rest of the text. It replaces "\r\n" by "\n",
+// readLine returns the next line with a line break, or with the rest of the text. It replaces "\r\n" by "\n",
 // as kubectl does. The error is io.EOF if there is no line.
-func (t *documentReader) readLine() ([]byte, error) {
-	if line := t.pendingLine; line != nil {
-		t.pendingLine = nil
-		t.line++
-		return line, nil
+func (t *documentReader) readLine() (line []byte, err error) {
+	if line, t.pendingLine = t.pendingLine, nil; line == nil {
+		if len(t.rest) == 0 {
+			if t.rest, err = t.readPhysicalLine(); err != nil {
+				return nil, err
+			}
+		}
+		length := lineLength(t.rest)
+		line, t.rest = t.rest[:length:length], t.rest[length:]
 	}
-	var line []byte
+	t.line++
+	if cut, ok := bytes.CutSuffix(line, []byte("\r\n")); ok {
+		line = append(cut, '\n')
+	}
+	return line, nil
+}
+
+// readPhysicalLine returns the text up to the next \n.
+func (t *documentReader) readPhysicalLine() (line []byte, err error) {
 	for {
 		part, err := t.in.ReadSlice('\n')
 		line = append(line, part...)
@@ -107,10 +123,24 @@ func (t *documentReader) readLine() ([]byte, error) {
 		case err != nil && !(errors.Is(err, io.EOF) && len(line) > 0):
 			return nil, err
 		}
-		t.line++
-		if cut, ok := bytes.CutSuffix(line, []byte("\r\n")); ok {
-			line = append(cut, '\n')
-		}
 		return line, nil
 	}
+}
+
+// lineLength returns the length of the first line of a text with its line break. The line breaks are those of
+// the YAML parser: \n, \r, \r\n, U+0085, U+2028 and U+2029.
+func lineLength(text []byte) int {
+	length := len(text)
+	if i := bytes.IndexByte(text, '\n'); i >= 0 {
+		length = i + 1
+	}
+	if i := bytes.IndexByte(text[:length], '\r'); i >= 0 && i+2 != length {
+		length = i + 1
+	}
+	for _, lineBreak := range []string{"\u0085", "\u2028", "\u2029"} {
+		if i := bytes.Index(text[:length], []byte(lineBreak)); i >= 0 {
+			length = i + len(lineBreak)
+		}
+	}
+	return length
 }

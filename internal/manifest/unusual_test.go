@@ -58,7 +58,7 @@ func TestUnusualDocuments(t *testing.T) {
 		"other line breaks": {strings.ReplaceAll(aYAML, "\n", "\r"),
 			[]string{"1 1/0: v1 A a"}},
 		"other line breaks, two documents": {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r"),
-			[]string{"1 1/0: error " + errForeignLineBreak.Error()}},
+			[]string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
 		"items of a kind that is no list": {
 			"{\"apiVersion\":\"v1\",\"kind\":\"A\",\"metadata\":{\"name\":\"a\"},\"items\":\"x\"}",
 			[]string{"1 1/0: v1 A a"}},

@@ -2,15 +2,17 @@ package manifest
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
 
+	yamlv2 "go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/yaml"
 )
 
 // readYAML reads one document. It returns false at the end of the text, or if yield returned false.
@@ -45,6 +47,9 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 		} else if err != nil {
 			return nil, 0, false, err
 		}
+		if unmarked, ok := bytes.CutPrefix(line, byteOrderMark); ok && (!hasContent || isSeparator(unmarked)) {
+			line = unmarked // files were concatenated
+		}
 		switch separator := isSeparator(line); {
 		case separator && hasContent:
 			if !isBareSeparator(line) { // as in "--- {a: b}"
@@ -60,7 +65,7 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 		case !hasContent && directivePattern.Match(line):
 			line = newline
 		}
-		hasContent = hasContent || len(bytes.TrimSpace(line)) > 0
+		hasContent = hasContent || !isBlank(line)
 		if text = append(text, line...); len(text) > MaxDocument {
 			return nil, 0, false, ErrTooLarge
 		}
@@ -90,14 +95,15 @@ func isBareSeparator(line []byte) bool {
 
 // isSeparator reports whether a line ends a document. YAML forbids such lines in scalars.
 func isSeparator(line []byte) bool {
+	line = bytes.TrimRight(line, "\r\n\u0085\u2028\u2029")
 	if after, ok := bytes.CutPrefix(line, []byte("---")); ok {
-		return len(after) == 0 || strings.IndexByte(" \t\r\n#", after[0]) >= 0 // kubectl accepts "---#"
+		return len(after) == 0 || strings.IndexByte(" \t#", after[0]) >= 0 // kubectl accepts "---#"
 	}
 	after, ok := bytes.CutPrefix(line, []byte("..."))
-	return ok && (len(after) == 0 || strings.IndexByte(" \t\r\n", after[0]) >= 0) && isBlank(after)
+	return ok && (len(after) == 0 || strings.IndexByte(" \t", after[0]) >= 0) && isBlank(after)
 }
 
-// isBlank reports whether a text is empty or a comment.
+// isBlank reports whether a line, or the rest of a line, is empty or a comment.
 func isBlank(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return len(text) == 0 || text[0] == '#'
@@ -132,24 +138,17 @@ func lineOf(err error, fallback int) int {
 
 var (
 	yamlLinePattern = regexp.MustCompile(`(?s)^.*?line (\d+): (.*)$`)
-	// foreignLineBreak matches a separator after a line break that YAML recognizes and readLine does not. The
-	// library would ignore the document after it.
-	foreignLineBreak = regexp.MustCompile(`(?:\r|\xc2\x85|\xe2\x80[\xa8\xa9])(?:---|\.\.\.)` +
-		`(?:[ \t\r\n]|\xc2\x85|\xe2\x80[\xa8\xa9]|$)|(?m:^)(?:---|\.\.\.)(?:\xc2\x85|\xe2\x80[\xa8\xa9])`)
-	errForeignLineBreak = errors.New("not valid YAML here: line breaks other than \\n separate documents; convert the line ends")
+	// errSeparator is the error for a separator that the parser recognizes and isSeparator does not, such as
+	// one after another line break than \n. Documents after it would be lost.
+	errSeparator = errors.New("not valid YAML here: more than one document before a line with ---; " +
+		"are the line breaks others than \\n? Convert them")
 )
 
 // decodeYAML returns the JSON of a text that begins at firstLine of a file. Duplicate keys are an error.
 func decodeYAML(text []byte, firstLine int) ([]byte, error) {
-	if bytes.ContainsAny(text, "\r\u0085\u2028\u2029") && foreignLineBreak.Match(text) {
-		return nil, errForeignLineBreak
-	}
-	err := checkAliases(text)
-	if err == nil {
-		var data []byte
-		if data, err = yaml.YAMLToJSONStrict(text); err == nil {
-			return data, nil
-		}
+	data, err := yamlToJSON(text)
+	if err == nil || errors.Is(err, errSeparator) {
+		return data, err
 	}
 	var lineErr *yamlError
 	if errors.As(err, &lineErr) {
@@ -160,6 +159,125 @@ func decodeYAML(text []byte, firstLine int) ([]byte, error) {
 		return nil, &yamlError{firstLine + line - 1, "not valid YAML: " + parts[2]}
 	}
 	return nil, &yamlError{0, "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+}
+
+// yamlToJSON is YAMLToJSON of sigs.k8s.io/yaml for a text with one document. Duplicate keys are an error, but
+// a key may override a merged one.
+func yamlToJSON(text []byte) ([]byte, error) {
+	if err := checkAliases(text); err != nil {
+		return nil, err
+	}
+	value, err := decodeDocument(text, true)
+	var typeErr *yamlv2.TypeError
+	if errors.As(err, &typeErr) && bytes.Contains(text, []byte("<<")) {
+		// The strict decoder takes a key that overrides a merged one for a duplicate.
+		if err = checkDuplicateKeys(text); err == nil {
+			value, err = decodeDocument(text, false)
+		}
+	}
+	if err == nil {
+		value, err = jsonValue(value)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+// decodeDocument decodes the only document of a text.
+func decodeDocument(text []byte, strict bool) (value any, err error) {
+	decoder := yamlv2.NewDecoder(bytes.NewReader(text))
+	decoder.SetStrict(strict)
+	if err := decoder.Decode(&value); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	switch err := decoder.Decode(new(any)); {
+	case errors.Is(err, io.EOF):
+		return value, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, errSeparator
+}
+
+// jsonValue converts a decoded value like sigs.k8s.io/yaml, but rejects keys that are equal in JSON.
+func jsonValue(value any) (any, error) {
+	var err error
+	switch value := value.(type) {
+	case map[any]any:
+		object := make(map[string]any, len(value))
+		for k, v := range value {
+			key, err := jsonKey(k)
+			if err != nil {
+				return nil, err
+			}
+			if _, exists := object[key]; exists {
+				return nil, fmt.Errorf("key %q already set in map", key)
+			}
+			if object[key], err = jsonValue(v); err != nil {
+				return nil, err
+			}
+		}
+		return object, nil
+	case []any:
+		for i, v := range value {
+			if value[i], err = jsonValue(v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return value, nil
+}
+
+// jsonKey returns a key as sigs.k8s.io/yaml does.
+func jsonKey(key any) (string, error) {
+	switch key := key.(type) {
+	case string:
+		return key, nil
+	case int, int64, bool:
+		return fmt.Sprint(key), nil
+	case float64:
+		switch {
+		case math.IsInf(key, 1):
+			return ".inf", nil
+		case math.IsInf(key, -1):
+			return "-.inf", nil
+		case math.IsNaN(key):
+			return ".nan", nil
+		}
+		return strconv.FormatFloat(key, 'g', -1, 32), nil
+	}
+	return "", fmt.Errorf("a key must be a string, not %v", key)
+}
+
+// checkDuplicateKeys returns an error if a map has a key twice. Merged keys are not its own.
+func checkDuplicateKeys(text []byte) error {
+	var document yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	return checkDuplicateKeysOf(&document)
+}
+
+func checkDuplicateKeysOf(node *yamlv3.Node) error {
+	keys := map[any]bool{}
+	for i, child := range node.Content {
+		if node.Kind == yamlv3.MappingNode && i%2 == 0 && child.Kind == yamlv3.ScalarNode &&
+			child.Tag != "!!merge" {
+			key := any(child.Value)
+			if child.Style == 0 { // plain: the decoder's version of YAML has more booleans
+				_ = yamlv2.Unmarshal([]byte(child.Value), &key)
+			}
+			if keys[key] {
+				return fmt.Errorf("line %d: key %#v already set in map", child.Line, key)
+			}
+			keys[key] = true
+		}
+		if err := checkDuplicateKeysOf(child); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const (

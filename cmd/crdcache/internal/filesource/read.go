@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -114,10 +113,9 @@ func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 }
 
 func inferType(gvk schema.GroupVersionKind, namespaced bool) readapi.Type {
-	plural, singular := meta.UnsafeGuessKindToResource(gvk)
 	return readapi.Type{
 		Group: gvk.Group, Namespaced: namespaced,
-		Names:    crd.Names{Plural: plural.Resource, Singular: singular.Resource, Kind: gvk.Kind},
+		Names:    crd.Names{Plural: naming.GuessPlural(gvk.Kind), Kind: gvk.Kind},
 		Versions: []readapi.Version{{Name: gvk.Version}},
 	}
 }

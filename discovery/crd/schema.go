@@ -51,7 +51,15 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	type plain Schema // without this method
-	return json.Unmarshal(data, (*plain)(s))
+	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
+		return err
+	}
+	for name, property := range s.Properties {
+		if property == nil { // null: a property of any type
+			s.Properties[name] = &Schema{}
+		}
+	}
+	return nil
 }
 
 // Fields returns the names of the properties, sorted.

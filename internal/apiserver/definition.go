@@ -51,37 +51,33 @@ func systemTypes() []readapi.Type {
 // typeOfDefinition sets the status of a CustomResourceDefinition if it has none, and returns the type that it
 // defines. The type is nil if it is not established or serves no version.
 func typeOfDefinition(u *unstructured.Unstructured, now time.Time) (*readapi.Type, error) {
-	if err := setEstablished(u, now); err != nil {
-		return nil, err
-	}
-	data, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, err
-	}
-	d, err := crd.Decode(data)
+	d, err := crd.Summary(u.Object)
 	if err != nil {
 		return nil, err
 	}
 	if want := d.GroupResource().String(); d.Name != want {
 		return nil, fmt.Errorf("metadata.name is %q: want plural and group, %q", d.Name, want)
 	}
-	if !d.Established || len(d.ServedVersions()) == 0 {
+	isEstablished := setEstablished(u, now) || d.Established
+	if !isEstablished || len(d.ServedVersions()) == 0 {
 		return nil, nil
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, err
 	}
 	t, err := readapi.TypeOf(data)
 	return &t, err
 }
 
-// setEstablished sets the status of a definition that has no conditions, as in a manifest.
-func setEstablished(u *unstructured.Unstructured, now time.Time) error {
-	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
-	if err != nil || len(conditions) > 0 {
-		return err
+// setEstablished sets the status of a valid definition that has no conditions, as in a manifest. It reports
+// whether it did.
+func setEstablished(u *unstructured.Unstructured, now time.Time) bool {
+	status, _ := u.Object["status"].(map[string]any)
+	if conditions, _ := status["conditions"].([]any); len(conditions) > 0 {
+		return false
 	}
-	spec, _, err := unstructured.NestedMap(u.Object, "spec")
-	if err != nil {
-		return err
-	}
+	spec, _ := u.Object["spec"].(map[string]any)
 	u.Object["status"] = map[string]any{
 		"acceptedNames":  spec["names"],
 		"storedVersions": storedVersions(u, nil),
@@ -90,7 +86,7 @@ func setEstablished(u *unstructured.Unstructured, now time.Time) error {
 			newTrueCondition("Established", "InitialNamesAccepted", "the initial names have been accepted", now),
 		},
 	}
-	return nil
+	return true
 }
 
 // storedVersions adds the storage version of a definition to a list.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strconv"
 	"strings"
@@ -44,6 +45,7 @@ func (s *Storage) putObject(content map[string]any, options putOptions) (*object
 	if err != nil {
 		return nil, "", err
 	}
+	setNullTexts(u.Object["metadata"].(map[string]any)) // valid
 	isDefinition := gvk.GroupKind() == definitionKind
 	var definedType *readapi.Type
 	if isDefinition {
@@ -134,6 +136,21 @@ func validateIdentity(u *unstructured.Unstructured) (schema.GroupVersionKind, er
 		return gvk, fmt.Errorf("metadata: %w", err)
 	}
 	return gvk, nil
+}
+
+// setNullTexts replaces null in labels and annotations by the empty string, like a kube-apiserver. Otherwise
+// no reader would find the other labels.
+func setNullTexts(metadata map[string]any) {
+	for _, field := range []string{"labels", "annotations"} {
+		texts, _ := metadata[field].(map[string]any)
+		for key, value := range texts {
+			if value == nil {
+				texts = maps.Clone(texts) // the caller's
+				texts[key] = ""
+				metadata[field] = texts
+			}
+		}
+	}
 }
 
 // store stores an object unless it is unchanged, and returns its state.

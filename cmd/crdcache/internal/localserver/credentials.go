@@ -115,8 +115,8 @@ func reviewAccount(ctx context.Context, config *rest.Config) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	user, _, err := unstructured.NestedMap(answer.Object, "status", "userInfo")
-	if err == nil && user["username"] == nil {
+	user, _, _ := unstructured.NestedMap(answer.Object, "status", "userInfo") // nil if it is null
+	if user["username"] == nil {
 		err = errNoUserName
 	}
 	return fmt.Sprintf("user %v, uid %v, groups %v", user["username"], user["uid"], user["groups"]), err

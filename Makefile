@@ -1,10 +1,11 @@
-# Modules are built and tested with their own go.mod, as users get them. go.work is only for editors.
+# Modules are built with their own go.mod, as users get them. Tests run in the workspace, which compiles Kubernetes once.
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/adopters integration/browser integration/statemetrics bench controllerruntime examples metrics cel packaging/crdcached packaging/monitoring server storage/disk
+MODULES := . sandbox integration bench controllerruntime examples metrics cel server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+PROMTOOL := github.com/prometheus/prometheus/cmd/promtool@v0.315.0
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 # The files and folders whose English vale checks, and the files of them that it skips.
@@ -14,9 +15,9 @@ NOT_PROSE := {*_test.go,*/testdata/*}
 FUZZTIME ?= 20s
 # Packages that are also tested in 32 bits.
 ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
-# Packages that are also tested with the newest version of Kubernetes' modules. The other tests of the root
-# module run with the oldest supported version.
-NEWEST_KUBERNETES := $(addprefix github.com/crdcache/crdcache/,dynamicinformer/... internal/informer internal/newer internal/requests)
+# Packages that are also tested with the oldest supported version of Kubernetes' modules, which the root module requires.
+# All other tests run with the newest version.
+FLOOR := ./dynamicinformer/... ./internal/informer ./internal/newer ./internal/requests
 # Platforms for which the library and the command must compile. All other modules must compile for darwin/arm64,
 # and the published ones for Windows.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
@@ -26,13 +27,11 @@ VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
 SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
 # Packages that are also tested against a server without watch-lists.
-WITHOUT_WATCH_LIST := ./conformance ./discovery ./lifecycle ./shardview
+WITHOUT_WATCH_LIST := $(addprefix ./integration/,conformance discovery lifecycle shardview)
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # make sharding: the number of objects that the replicas share.
 OBJECTS ?= 100000
-# make soak-operator and soak-clusters: the time.
-DURATION ?= 30m
 CLUSTERS_DURATION ?= 10m
 # make soak: the time, the seed (0: random), and the numbers of types, objects and changes (flags of integration/soak).
 SOAK_DURATION ?= 60m
@@ -44,14 +43,14 @@ AT_ONCE ?= 3
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
 # make fuzz: the modules, a pattern for package and name of the tests, the number of executions to reach (0: one run of
 # each test), and the number of processes (0: all processors).
-FUZZ_MODULES ?= . cel controllerruntime sandbox server
+FUZZ_MODULES ?= . cel controllerruntime server
 FUZZ_RUN ?=
 FUZZ_EXECUTIONS ?= 0
 FUZZ_PARALLEL ?= 0
 # Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man test unit integration adopters browser skew skew-short versions history load attack image soak soak-clusters soak-operator sharding sandbox-test lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
+.PHONY: help build crdcached install man check test nightly unit integration adopters browser skew skew-short versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,50 +84,76 @@ man: ## Write the reference of all commands: man pages to bin/man, Markdown to b
 	go run ./cmd/crdcache completion zsh > $(BIN)/completions/_crdcache
 	go run ./cmd/crdcache completion fish > $(BIN)/completions/crdcache.fish
 
-# Tests against servers mostly wait, so they run at the same time as the tests that compute.
-test: ## Run all tests, two suites at a time; builds the sandbox first (5 to 8 minutes once)
-	@$(MAKE) --no-print-directory $(TWO_LANES) unit integration sandbox-test
+# Tests run in the workspace. The linters vet, and no test reads debug information. Parallel tests wait for servers.
+LINKED := -s -w
+WORK := $(CURDIR)/integration/go.work
+TEST = env GOWORK=$(WORK) go test -vet=off -parallel 8 -ldflags='$(LINKED)'
+# A lane shows a line for each group of packages.
+LANE := $(CURDIR)/.ci/lane
+# The packages of integration that need a server, and those that only depend on many modules.
+SERVERLESS := ./integration/packaging ./integration/statemetrics
+WITH_SERVER = $$(GOWORK=off go list -C integration ./... | sed 's,^github.com/crdcache/crdcache,.,' | \
+  grep -Ev '/(adopters|browser|cli|crdcached|history|operators|packaging|sharding|soak|statemetrics)$$')
+# crdcached and the command of the tests.
+PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCACHE_CRDCACHED_BIN=$(BIN)/tests/crdcached
+
+check: ## Before each commit: formatting and the tests of the library and the command, without a server (90 s; 5 minutes the first time)
+	@$(LANE) --start
+	@$(MAKE) --no-print-directory formatted
+	@$(LANE) check $(TEST) -short -timeout 10m ./... ./testdata
+	@$(LANE) --slowest
+
+# Tests against servers mostly wait, so they run at the same time as the tests that compute. What both need is compiled first.
+test: ## Run all tests that prove what README and docs promise, some with a real API server (6 minutes; 20 the first time)
+	@$(LANE) --start
+	@$(LANE) libraries env GOWORK=$(WORK) go build ./... k8s.io/client-go/kubernetes k8s.io/client-go/informers
+	@$(MAKE) --no-print-directory $(TWO_LANES) unit integration
+	@$(LANE) --slowest
+
+nightly: ## Run what takes hours: race detector, histories, soak, skew, versions, adopters, fuzz tests, promtool, 32 bits
+	@$(MAKE) --no-print-directory --keep-going race history soak soak-clusters sharding attack load floor-all bits32 promtool \
+	  skew versions adopters fuzz
 
 # Run two targets at a time and all of them, even if one fails. Do not mix the output of commands.
 TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
-unit: ## Run the tests that need only Go; the tests of the engine also run in 32 bits
-	go test -timeout 10m ./...
-	@# The root module requires the oldest supported version of Kubernetes' modules, integration the newest.
-	cd integration && go test -timeout 10m $(NEWEST_KUBERNETES)
-	cd bench && go test -timeout 10m ./...
-	cd cel && go test -timeout 10m ./...
-	cd server && go test -timeout 10m github.com/crdcache/crdcache/cel # with the versions of crdcached
-	cd controllerruntime && go test -timeout 10m ./...
-	cd examples && go test -timeout 10m ./...
-	cd metrics && go test -timeout 10m ./...
-	cd integration/statemetrics && go test -timeout 10m ./...
-	cd server && go test -timeout 10m ./...
-	cd storage/disk && go test -timeout 10m ./...
-	cd packaging/crdcached && go test -timeout 10m ./...
-	cd packaging/monitoring && go test -timeout 20m ./... # builds promtool once, in 3 to 6 minutes
-	@if [ "$$(go env GOOS GOARCH | paste -sd/)" = linux/amd64 ]; then \
-	  echo "GOARCH=386 go test $(ENGINE)"; GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE); fi
+unit: ## Run the tests of all modules that need only Go, and some with the oldest supported version of Kubernetes' modules
+	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./bench/... ./cel/... ./controllerruntime/... ./examples/... ./metrics/... \
+	  ./server/... ./storage/disk/... $(SERVERLESS)
+	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
+
+.PHONY: floor-all bits32 promtool
+floor-all: ## Test every module with the versions of its own go.mod
+	for m in . cel controllerruntime metrics server storage/disk; do go test -C $$m -timeout 20m ./... || exit 1; done
+
+bits32: ## Test the engine in 32 bits
+	GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE)
+
+promtool: ## Test the alerts with promtool, which is built first (5 minutes once)
+	go run -tags=remove_all_sd $(PROMTOOL) check rules --lint=all --lint-fatal packaging/monitoring/alerts.yaml
+	go run -tags=remove_all_sd $(PROMTOOL) test rules integration/packaging/alerts_test.yaml
 
 # Installs Debian packages.
 INSTALL := apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends
 
-integration: sandbox crdcached ## Run the tests against a real API server, with watch-list and without; Python and Node.js are installed if missing
+.PHONY: programs
+programs:
+	@mkdir -p $(BIN)/tests
+	@GOWORK=$(WORK) go build -ldflags='$(LINKED)' -o $(BIN)/tests/ ./cmd/crdcache ./server/cmd/crdcached
+
+integration: sandbox programs ## Run the tests against a real API server, with watch-list and without; Python and Node.js are installed if missing
 	@/usr/bin/python3 -c 'import kubernetes' 2>/dev/null || { $(INSTALL) python3 python3-kubernetes; }
 	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
-	cd examples/javascript && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -timeout 20m $$(go list ./... | grep -Ev '/(cli|crdcached|operators|history|soak)$$')
-	@# The first three run a binary that go's cache of test results does not know. The others play random histories.
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test $(CLOCK_JUMPS) -p $(AT_ONCE) -count=1 -timeout 20m \
-	  ./cli ./crdcached ./operators ./history ./soak ./internal/wallclock
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
-	  go test -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
-	  go test -count=1 -timeout 20m ./cli -run TestFollow
+	@cd examples/javascript && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	@$(LANE) integration env $(PROGRAMS) CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox $(TEST) -p $(AT_ONCE) -timeout 20m $(WITH_SERVER)
+	@# These run a binary that go's cache of test results does not know.
+	@$(LANE) programs env $(PROGRAMS) $(TEST) -p $(AT_ONCE) -count=1 -timeout 20m ./integration/cli ./integration/crdcached ./integration/operators
+	@$(LANE) lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
+	  $(TEST) -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
 
-browser: sandbox crdcached ## Test the page with headless Chromium, which is installed if missing
+browser: sandbox programs ## Test the page with headless Chromium, which is installed if missing
 	@command -v chromium >/dev/null || { $(INSTALL) chromium; }
-	cd integration/browser && CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_CRDCACHED_BIN=$(BIN)/crdcached go test -count=1 -timeout 10m ./...
+	@$(LANE) browser env $(PROGRAMS) $(TEST) -count=1 -timeout 20m ./integration/browser
 
 # The test events are read by "project compatibility".
 SKEW_TEST = cd integration && go build -o $(BIN)/project ./project && \
@@ -145,7 +170,7 @@ versions: sandbox ## Test the modules with three versions of Kubernetes' modules
 
 skew-short: ## Run some of the tests of make skew if VERSION is built
 	@if [ -x $(SKEW_CACHE)/$(VERSION)/kube-apiserver ]; then \
-	  $(SKEW_TEST) ./cli ./discovery ./indexers ./lifecycle | $(BIN)/project compatibility -server "Kubernetes $(VERSION)"; \
+	  $(SKEW_TEST) ./cli ./discovery ./lifecycle | $(BIN)/project compatibility -server "Kubernetes $(VERSION)"; \
 	else echo "skipped: Kubernetes $(VERSION) is not built. Build it with make skew VERSION=$(VERSION)"; fi
 
 history: sandbox ## Play random histories for HISTORY_DURATION (10m) from HISTORY_SEED (0: random) with the race detector
@@ -170,19 +195,12 @@ soak: sandbox ## Follow many types with injected faults for SOAK_DURATION (60m),
 soak-clusters: ## Let 200 clusters join and leave one process for CLUSTERS_DURATION (10m)
 	go test -count=1 -timeout 0 -v ./dynamicinformer -run TestClustersJoinAndLeave -soak-clusters $(CLUSTERS_DURATION)
 
-soak-operator: sandbox ## Run the sample operator for DURATION (30m) while CRDs are created and deleted and API servers restart
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./operator -run TestSoak \
-	  -args -duration=$(DURATION)
-
 adopters: ## Change kro and Kyverno to use crdcache, and run their tests before and after (needs the module proxy)
-	cd integration/adopters && go test -count=1 -timeout 90m -v ./...
+	cd integration && go test -count=1 -timeout 90m -v ./adopters
 
 sharding: sandbox ## Share OBJECTS (100000) among replicas that start, stop and are killed, and measure hand-overs
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./sharding -run TestScale \
 	  -args -objects=$(OBJECTS) -updates=200 -shards=64
-
-sandbox-test: sandbox ## Run the sandbox's own tests
-	cd sandbox && CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox go test -timeout 10m ./...
 
 race: sandbox ## Run unit and integration tests with the race detector
 	go test -race -timeout 20m ./...
@@ -190,7 +208,7 @@ race: sandbox ## Run unit and integration tests with the race detector
 	cd metrics && go test -race -timeout 10m ./...
 	cd server && go test -race -timeout 10m ./...
 	cd storage/disk && go test -race -timeout 10m ./...
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m ./...
+	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m $$(go list ./... | grep -Ev '/(adopters|browser)$$')
 
 fuzz: ## Run every fuzz test for FUZZTIME (20s), and add the number of executions to docs/reliability.md
 	cd integration && go build -o $(BIN)/project ./project
@@ -244,9 +262,12 @@ generate: ## Write generated files, format all Go code and tidy every module
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 
-lint: ## Run gofmt, go vet, staticcheck, go mod tidy, other platforms, actionlint, the prose rules and govulncheck
+.PHONY: formatted
+formatted:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
+
+lint: formatted ## Run gofmt, go vet, staticcheck, go mod tidy, other platforms, actionlint, the prose rules and govulncheck
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
 	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd integration && go build -o $(BIN)/project ./project) && $(BIN)/project platforms $(PLATFORMS)
@@ -268,4 +289,4 @@ vulncheck: ## Look for known vulnerabilities in reachable code; reports if the d
 
 verify: test ## Run everything that CI runs
 	@$(MAKE) --no-print-directory $(TWO_LANES) browser lint
-	@$(MAKE) --no-print-directory skew-short bench-ci
+	@$(MAKE) --no-print-directory bench-ci

@@ -2,13 +2,9 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 	"github.com/crdcache/crdcache/bench/internal/report"
@@ -59,30 +55,5 @@ func TestBrokenPromisesFailOnlyWithCI(t *testing.T) {
 	if code := command([]string{"-ci", "-from", path}, &withCI); code != exitFailed ||
 		!strings.Contains(withCI.String(), "\nmargin missed") {
 		t.Errorf("command(-ci) = %d with the output %q, want a failure", code, withCI.String())
-	}
-}
-
-func TestParse(t *testing.T) {
-	o, err := parse([]string{"-ci", "-subjects", "stream,client-go", "-rounds", "2", "-objects", "10"},
-		&bytes.Buffer{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Choice{Subjects: []string{"stream", "client-go"}, Objects: 10, Rounds: 2}
-	if diff := cmp.Diff(want, o.choice); diff != "" || !o.ci {
-		t.Errorf("-ci is %v; choice (-want +got):\n%s", o.ci, diff)
-	}
-}
-
-func TestParseErrors(t *testing.T) {
-	for _, args := range [][]string{{"extra"}, {"-objects", "x"}, {"-rounds", "-1"}, {"-nonsense"}} {
-		if o, err := parse(args, &bytes.Buffer{}); err == nil {
-			t.Errorf("parse(%q) = %+v, want an error", args, o)
-		}
-	}
-	var usage bytes.Buffer
-	if _, err := parse([]string{"-help"}, &usage); !errors.Is(err, flag.ErrHelp) ||
-		!strings.Contains(usage.String(), "-objects") {
-		t.Errorf("parse(-help) = %v with the usage %q", err, usage.String())
 	}
 }

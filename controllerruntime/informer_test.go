@@ -188,24 +188,6 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 	}
 }
 
-// TestEndedContextIsATimeout verifies that the first reader of a form with an ended context gets a timeout,
-// even if the informer has synced for another form.
-func TestEndedContextIsATimeout(t *testing.T) {
-	c := newCache(t, newServer(t), cache.Options{}, Options{})
-	start(t, c)
-	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if i, err := c.GetInformer(ctx, configMap("web", "a")); !apierrors.IsTimeout(err) || i != nil {
-		t.Errorf("GetInformer() with an ended context = %v, %v, want a timeout", i, err)
-	}
-	if err := c.List(ctx, &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("List() with the ended context = %v", err)
-	}
-}
-
 // invalidConfigMap returns an object that does not fit corev1.ConfigMap.
 func invalidConfigMap(namespace, name string) *unstructured.Unstructured {
 	u := configMap(namespace, name)
@@ -368,29 +350,6 @@ func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 			return
 		}
 		<-changed
-	}
-}
-
-// TestDefaultWatchErrorHandler verifies that the handler receives failed requests with a usable reflector.
-func TestDefaultWatchErrorHandler(t *testing.T) {
-	server := newServer(t)
-	server.AddFaults(apitest.Fault{Path: "/api/v1/configmaps", Status: http.StatusForbidden})
-	failed := make(chan string, 100)
-	c := newCache(t, server, cache.Options{DefaultWatchErrorHandler: func(ctx context.Context,
-		r *toolscache.Reflector, err error) {
-		toolscache.DefaultWatchErrorHandler(ctx, r, err)
-		select {
-		case failed <- r.TypeDescription() + ": " + err.Error():
-		default:
-		}
-	}}, Options{})
-	start(t, c)
-	_, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := <-failed; !strings.Contains(got, "configmaps") || !strings.Contains(got, "out of order") {
-		t.Errorf("the handler received %q, want the error of configmaps", got)
 	}
 }
 

@@ -80,27 +80,6 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestStartWithAnEndedContext verifies that as in the stock cache, the end of the context is not an error.
-func TestStartWithAnEndedContext(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	server := newServer(t)
-	stock, err := cache.New(server.Config(), cache.Options{Mapper: newMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]cache.Cache{"stock": stock,
-		"ours":   newCache(t, server, cache.Options{}, Options{}),
-		"shared": newCache(t, server, cache.Options{}, Options{Factory: newFactory(t, server)})} {
-		if err := c.Start(ended); err != nil {
-			t.Errorf("%s: Start() with an ended context = %v, want nil", name, err)
-		}
-		if err := c.Start(t.Context()); err == nil {
-			t.Errorf("%s: the second Start() succeeded, want an error", name)
-		}
-	}
-}
-
 // TestEndDropsEvents verifies that after the end of its context the cache calls no handler again, like the
 // stock cache. It does not wait for queued events to be handled.
 func TestEndDropsEvents(t *testing.T) {
@@ -126,7 +105,7 @@ func TestEndDropsEvents(t *testing.T) {
 	}
 	<-entered
 	cancel()
-	for deadline := time.Now().Add(5 * time.Second); !i.IsStopped(); runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); !i.IsStopped(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Error("timed out waiting for the informer to stop while a handler runs")
 			break

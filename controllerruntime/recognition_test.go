@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -256,25 +255,6 @@ func TestRecognition(t *testing.T) {
 	})
 }
 
-// TestInitialListHasLowPriority checks the priority that recognized handlers give to objects of the initial
-// list.
-func TestInitialListHasLowPriority(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, configMaps, configMap("web", "a"), configMap("web", "b"))
-	c := newCache(t, server, cache.Options{}, Options{})
-	start(t, c)
-	queue := priorityqueue.New("test", func(o *priorityqueue.Opts[reconcile.Request]) {
-		o.RateLimiter = workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
-	})
-	defer queue.ShutDown()
-	startKind(t, c, emptyForms()["typed"], watch{forObject, []predicate.Predicate{generationChanged}}, queue)()
-	for range 2 {
-		if _, priority, _ := queue.GetWithPriority(); priority != handler.LowPriority {
-			t.Errorf("priority of an object of the initial list = %d, want handler.LowPriority", priority)
-		}
-	}
-}
-
 // metadataHandler is a handler that records the metadata of its objects.
 type metadataHandler struct{ *requests }
 
@@ -368,7 +348,7 @@ func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 // compareQueues waits until two queues have the same requests, once or more if events are merged.
 func compareQueues(t *testing.T, ours *Cache, name string, queues [2]*requests) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if err := ours.Factory().Informers()[0].Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}

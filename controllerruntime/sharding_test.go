@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -427,26 +426,4 @@ func TestShardingOptions(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestDeletionRetention verifies that deletions that are not reconciled are forgotten eventually.
-func TestDeletionRetention(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newRecentDeletions()
-		a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
-		d.add(a, "1")
-		d.remove(a, "0")
-		if uid, ok := d.uid(a); !ok || uid != "1" {
-			t.Errorf("uid() = %q, %v, want 1 after the removal of another UID", uid, ok)
-		}
-		time.Sleep(2 * deletionRetention)
-		d.add(b, "2")
-		if _, ok := d.uid(a); ok {
-			t.Error("an expired deletion remains")
-		}
-		d.remove(b, "2")
-		if n := d.uids.Len(); n != 0 {
-			t.Errorf("%d deletions remain, want 0", n)
-		}
-	})
 }

@@ -298,7 +298,7 @@ func TestSetTypeSettingsClosesChannels(t *testing.T) {
 	}
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Errorf("timed out waiting for the channel to be closed; HasSynced() = %v", handle.HasSynced())
 	}
 }

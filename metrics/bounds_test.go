@@ -2,30 +2,11 @@ package metrics
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
-
-func TestShortenOptions(t *testing.T) {
-	long := strings.Repeat("é", maxOptionsLabel)
-	seen := map[string]string{}
-	for _, options := range []string{"", "pruned", long, long + "a", long + "b", "\xff", "\xfe"} {
-		got := shortenOptions(options)
-		if len(got) > maxOptionsLabel+30 || strings.ToValidUTF8(got, "") != got {
-			t.Errorf("shortenOptions(%q) = %q, want a short valid text", options, got)
-		}
-		if other, taken := seen[got]; taken {
-			t.Errorf("shortenOptions of %q and %q both return %q", options, other, got)
-		}
-		seen[got] = options
-	}
-	if got := shortenOptions("pruned"); got != "pruned" {
-		t.Errorf("shortenOptions(pruned) = %q, want pruned", got)
-	}
-}
 
 // TestHandlersAreBounded verifies that handlers of one name share a series, and so do handlers beyond the
 // limit.
@@ -45,17 +26,5 @@ func TestHandlersAreBounded(t *testing.T) {
 	if last := got[maxHandlers]; last.Name != othersLabel || last.Depth != 2*maxHandlers+1 ||
 		last.Lag != 3*maxHandlers-1 {
 		t.Errorf("handlers above the limit: got %+v, want their sum", last)
-	}
-}
-
-func TestIndexesAreBounded(t *testing.T) {
-	var all []status.IndexMetrics
-	for n := range maxIndexes + 2 {
-		all = append(all, status.IndexMetrics{Name: fmt.Sprint("index ", n), Values: 2, Entries: 3})
-	}
-	got := limitIndexes(all)
-	if last := got[len(got)-1]; len(got) != maxIndexes+1 ||
-		last != (status.IndexMetrics{Name: othersLabel, Values: 4, Entries: 6}) {
-		t.Errorf("got %d indexes, of which the last is %+v, want the sum of the others", len(got), last)
 	}
 }

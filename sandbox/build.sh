@@ -18,8 +18,8 @@ ldflags="-s -w -X $pkg.gitVersion=v$major.$minor.$patch"
 ldflags="$ldflags -X $pkg.gitMajor=$major -X $pkg.gitMinor=$minor"
 ldflags="$ldflags -X $pkg.gitTreeState=clean -X $pkg.gitCommit=sandbox"
 
-export GOWORK=off
-go build -ldflags "-s -w" -o "$out/sandbox" .
+# The workspace has the versions of the tests, which share the compiled packages.
+GOWORK=$(cd ../integration && pwd)/go.work
+export GOWORK
+go build -ldflags "$ldflags" -o "$out/" . k8s.io/kubernetes/cmd/kubectl k8s.io/kubernetes/cmd/kube-apiserver
 go build -ldflags "-s -w" -o "$out/etcd" go.etcd.io/etcd/server/v3
-go build -ldflags "$ldflags" -o "$out/kubectl" k8s.io/kubernetes/cmd/kubectl
-go build -ldflags "$ldflags" -o "$out/kube-apiserver" k8s.io/kubernetes/cmd/kube-apiserver

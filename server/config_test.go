@@ -129,39 +129,6 @@ func TestFlagsOverFile(t *testing.T) {
 	}
 }
 
-func TestInvalidFlags(t *testing.T) {
-	for flag, want := range map[string]string{
-		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:",
-		"--config=/nowhere":          "no such file",
-		"--request-timeout=0s":       "--request-timeout:",
-		"--max-requests-inflight=-1": "--max-requests-inflight:", "--type=": "name the types to cache",
-	} {
-		options := NewOptions()
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		options.AddFlags(set)
-		if err := set.Parse([]string{flag}); err != nil {
-			t.Fatal(err)
-		}
-		if err := options.Complete(set); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s gives %v, want %q", flag, err, want)
-		}
-	}
-}
-
-// TestAllErrorsAreReported verifies that Validate returns all errors, not only the first.
-func TestAllErrorsAreReported(t *testing.T) {
-	_, err := LoadConfig(writeConfigFile(t,
-		configHeader+"types: [a]\nmemoryBudget: lots\nlimits: {watches: many, burstBytes: 1 GB}\n"))
-	for _, want := range []string{"memoryBudget:", "limits.watches:", "limits.burstBytes:"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("the error is %v, want %s", err, want)
-		}
-	}
-	if _, err := LoadConfig(writeConfigFile(t, "")); err == nil || !strings.Contains(err.Error(), `kind ""`) {
-		t.Errorf("LoadConfig() of an empty file = %v, want an error", err)
-	}
-}
-
 // TestIndexNames verifies that an index with the name of a field selector is an error.
 func TestIndexNames(t *testing.T) {
 	for name, refused := range map[string]bool{"spec.nodeName": true, "metadata.name": true, "type": true,
@@ -180,21 +147,5 @@ spec:
 			!refused && err != nil {
 			t.Errorf("an index named %q: got the error %v, want one: %v", name, err, refused)
 		}
-	}
-}
-
-// TestInvalidCertificates verifies that the error names the file.
-func TestInvalidCertificates(t *testing.T) {
-	options := NewOptions()
-	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	options.AddFlags(set)
-	file := writeConfigFile(t, "no certificate")
-	if err := set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file,
-		"--tls-private-key-file", file}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := options.genericConfig(newLimits(Limits{}, 0))
-	if err == nil || !strings.Contains(err.Error(), "--tls-cert-file "+file) {
-		t.Errorf("the error is %v, want one that names the flag and the file", err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/sharding"
 
-	shards "github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -46,18 +44,4 @@ func FuzzShardSelector(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestShardRanges verifies that the parser of API servers accepts the selectors of package sharding.
-func TestShardRanges(t *testing.T) {
-	for _, ranges := range [][]shards.Range{{{}}, {{End: 1}, {Start: 1 << 63}}, shards.Split(3)[1:]} {
-		text := requests.NewRanges(ranges...).Selector(shards.ByNamespace)
-		ours, err := readapi.ParseShardSelector(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s, err := sharding.Parse(text); err != nil || s.String() != text || ours.String() != text {
-			t.Errorf("Parse(%q) = %v, %v, want the same text", text, s, err)
-		}
-	}
 }

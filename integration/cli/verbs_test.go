@@ -66,18 +66,3 @@ func TestVerbs(t *testing.T) {
 	run(t, crdcache, "__complete", "dump", "certificates.").expect(t, 0, certificates,
 		"ShellCompDirectiveNoFileComp")
 }
-
-// TestPlugin runs the command as a kubectl plugin.
-func TestPlugin(t *testing.T) {
-	plugin := filepath.Join(t.TempDir(), "kubectl-crdcache")
-	if err := os.Symlink(harness.Crdcache(t), plugin); err != nil {
-		t.Fatal(err)
-	}
-	run(t, plugin, "dump", "namespaces", "-o", "name").expect(t, 0, "namespace/default", "")
-	run(t, plugin, "dump").expect(t, 2, "", "kubectl crdcache dump")
-	t.Setenv("PATH", filepath.Dir(plugin)+":"+os.Getenv("PATH"))
-	if got := harness.Kubectl(t, "crdcache", "dump", "namespaces", "-o", "name"); !strings.Contains(got,
-		"namespace/default\n") {
-		t.Errorf("kubectl crdcache printed %q, want the namespaces", got)
-	}
-}

@@ -133,18 +133,3 @@ func goOutput(t *testing.T, args ...string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
-
-func TestReplaceNew(t *testing.T) {
-	source := "import (\n\t" + cacheImport +
-		"\n)\nvar _ = cache.New\nvar _ = cache.NewInformer\nvar _ = cache.New(nil)\nvar _ = client.New()\n"
-	want := "import (\n\t" + cacheImport +
-		"\n\treplaced \"example.org/ours\"\n)\nvar _ = replaced.NewCache\nvar _ = cache.NewInformer\nvar _ = replaced.NewCache(nil)\nvar _ = replaced.NewClient()\n"
-	if got, err := replaceNew([]byte(source), "example.org/ours"); err != nil || string(got) != want {
-		t.Errorf("replaceNew() = %q, %v; want %q", got, err, want)
-	}
-	for name, source := range map[string]string{"no import": "cache.New()", "no call": cacheImport} {
-		if _, err := replaceNew([]byte(source), "example.org/ours"); err == nil {
-			t.Errorf("%s: want an error", name)
-		}
-	}
-}

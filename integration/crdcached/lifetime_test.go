@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -258,30 +257,6 @@ func TestOutage(t *testing.T) {
 		object, ok := informer.Snapshot().Get("default/" + user.Name)
 		if !ok || object.(metav1.Object).GetAnnotations()["after"] != "outage" {
 			return fmt.Errorf("no event of the change: %s", informer.Status())
-		}
-		return nil
-	})
-}
-
-// TestUnusableFolder checks that types are served without persistence, and that the reason is reported.
-func TestUnusableFolder(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := harness.StartCrdcached(t, "types: [namespaces]\npersistenceDirectory: "+file+"\n")
-	admin := s.As(harness.Config(t))
-	if got := send(t, admin, http.MethodGet,
-		"/api/v1/namespaces?resourceVersion=0"); got.Code != http.StatusOK ||
-		got.Header.Get("Crdcache-Served") != "cache" {
-		t.Errorf("the list = %d, %v, want 200 from the cache", got.Code, got.Header)
-	}
-	harness.Eventually(t, func(context.Context) error {
-		for path, want := range map[string]string{"/readyz/types": ": Synced; cannot persist its objects: ",
-			"/metrics": `persisted_informers\{[^}]*state="Failing"[^}]*\} 1`} {
-			if got := send(t, admin, http.MethodGet, path); !regexp.MustCompile(want).MatchString(got.Body) {
-				return fmt.Errorf("%s does not have %q: %.2000s", path, want, got.Body)
-			}
 		}
 		return nil
 	})

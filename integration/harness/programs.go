@@ -40,9 +40,13 @@ func KubectlPath(t testing.TB) string {
 	return kubectl
 }
 
-// Crdcache returns the path of the crdcache binary. The first call builds it.
+// Crdcache returns the path of the crdcache binary, which is CRDCACHE_BIN if that is set. Otherwise the first call
+// builds it.
 func Crdcache(t testing.TB) string {
 	t.Helper()
+	if path := os.Getenv("CRDCACHE_BIN"); path != "" {
+		return path
+	}
 	s := currentSuite(t)
 	return s.cli.build(t, s.dir, ".", "crdcache")
 }
@@ -70,9 +74,8 @@ func (p *program) build(t testing.TB, dir, module, name string) string {
 	t.Helper()
 	p.once.Do(func() {
 		p.path = filepath.Join(dir, name)
-		cmd := exec.Command("go", "build", "-o", p.path, "./cmd/"+name)
+		cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", p.path, "./cmd/"+name)
 		cmd.Dir = filepath.Join(repository(), module)
-		cmd.Env = append(os.Environ(), "GOWORK=off")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			p.err = fmt.Errorf("building %s: %w\n%s", name, err, out)
 		}

@@ -28,10 +28,9 @@ type step struct {
 }
 
 const (
-	mediaJSON      = "application/json"
-	mediaMerge     = "application/merge-patch+json"
-	mediaPatch     = "application/json-patch+json"
-	mediaStrategic = "application/strategic-merge-patch+json"
+	mediaJSON  = "application/json"
+	mediaMerge = "application/merge-patch+json"
+	mediaPatch = "application/json-patch+json"
 )
 
 func pickRandom[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }

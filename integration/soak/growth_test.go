@@ -125,27 +125,3 @@ func (g growth) check(t testing.TB) {
 		t.Errorf("the number of open files grows: %+v", g.files)
 	}
 }
-
-func TestFit(t *testing.T) {
-	at := []float64{0, 1, 2, 3, 4, 5}
-	for _, c := range []struct {
-		name   string
-		values []float64
-		growth float64
-		grows  bool
-	}{
-		{name: "flat", values: []float64{7, 7, 7, 7, 7, 7}},
-		{name: "noise", values: []float64{100, 140, 90, 130, 95, 135}, growth: 11.43},
-		{name: "a slope", values: []float64{10, 31, 49, 70, 91, 109}, growth: 99.43, grows: true},
-		{name: "negligible", values: []float64{10, 11, 12, 13, 14, 15}, growth: 5},
-		{name: "downwards", values: []float64{60, 50, 40, 30, 20, 10}, growth: -50},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := fitTrend(at, c.values)
-			if math.Abs(got.Growth-c.growth) > 0.01 || got.grows(10) != c.grows {
-				t.Errorf("fit = %+v, grows = %v; want a growth of %v, grows = %v", got, got.grows(10),
-					c.growth, c.grows)
-			}
-		})
-	}
-}

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // goroutineStacks counts the goroutines by their functions. It ignores the fault proxy, which leaks
@@ -59,25 +57,5 @@ func logMoreGoroutines(t testing.TB, before, after map[string]int) {
 		if more := n - before[stack]; more > 1 {
 			t.Logf("%d more goroutines in\n%s", more, stack)
 		}
-	}
-}
-
-func TestCountStacks(t *testing.T) {
-	got := countStacks(`goroutine profile: total 10
-4 @ 0x48570e 0x41a9ee
-#	0x41a9ed	main.wait+0x2d	main.go:7
-
-3 @ 0x48570e 0x41a9ff
-#	0x41a9fe	github.com/Shopify/toxiproxy/v2.(*ToxicLink).read+0x2d	link.go:122
-
-1 @ 0x41a9ee
-#	0x41b000	main.wait+0x2d	main.go:7
-
-2 @ 0x48570e
-#	0x41a9ed	main.read+0x2d	main.go:9
-`)
-	want := map[string]int{"#\tmain.wait+main.go:7": 5, "#\tmain.read+main.go:9\n": 2}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("countStacks (-want +got):\n%s", diff)
 	}
 }

@@ -1,5 +1,4 @@
-// Package statemetrics compares the metrics of index configs with kube-state-metrics. It is a separate
-// module, because it depends on kube-state-metrics.
+// Package statemetrics compares the metrics of index configs with kube-state-metrics.
 package statemetrics
 
 import (
@@ -16,6 +15,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -46,7 +46,7 @@ func run(t testing.TB, program string, args ...string) string {
 func buildCrdcache(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "crdcache")
-	run(t, "go", "build", "-C", "../..", "-o", program, "./cmd/crdcache")
+	run(t, "go", "build", "-C", "../..", "-ldflags=-s -w", "-o", program, "./cmd/crdcache")
 	return program
 }
 
@@ -90,7 +90,7 @@ func kubeStateMetricsSeries(t testing.TB, config string, objects []*unstructured
 			lines.WriteString(line)
 		}
 	}
-	var parser expfmt.TextParser
+	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(lines.String()))
 	if err != nil {
 		t.Fatal(err)

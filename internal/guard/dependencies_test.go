@@ -58,17 +58,3 @@ func undocumentedDependencies(required map[string][]string, page string) (violat
 	}
 	return violations
 }
-
-func TestUndocumentedDependencies(t *testing.T) {
-	const head = "| dependency | modules | reason |\n|---|---|---|\n"
-	for page, want := range map[string][]string{
-		head + "| `a` | root, metrics | why |\n": nil,
-		head + "| `a` | root | why |\n":          {"a is required by [metrics root]"},
-		head + "| `a` | root, metrics | |\n":     {"a has no reason"},
-		head:                                     {"lacks a"},
-		head + "| `a` | root, metrics | why |\n| `b` | x | why |\n": {"b is required by []"},
-	} {
-		required := map[string][]string{"a": {"root", "metrics"}}
-		expectViolations(t, undocumentedDependencies(required, page), want...)
-	}
-}

@@ -77,37 +77,3 @@ func TestDirection(t *testing.T) {
 	}
 	reportViolations(t, wrongDirectionImports(packages))
 }
-
-func TestWrongDirectionImports(t *testing.T) {
-	tests := map[string]struct {
-		pkg, imported string
-		want          []string
-	}{
-		"down":     {"dynamicinformer", "internal/store", nil},
-		"sideways": {"internal/informer", "internal/store", nil},
-		"up": {"internal/store", "dynamicinformer",
-			[]string{"internal/store imports dynamicinformer: public packages are built on internal"}},
-		"known":            {"internal/testkit/apitest", "readapi", nil},
-		"like a known one": {"internal/testkits", "readapi", []string{"public packages are built on internal"}},
-		"command down":     {"cmd/crdcache/internal/session", "cmd/crdcache/internal/print", nil},
-		"command up": {"cmd/crdcache/internal/print", "cmd/crdcache/internal/session",
-			[]string{"the order of the command"}},
-		"command unknown": {"cmd/crdcache/internal/new", "cmd/crdcache/internal/localserver",
-			[]string{"need a place"}},
-		"command to library": {"cmd/crdcache/internal/localserver", "dynamicinformer", nil},
-		"engine to command": {"internal/store", "cmd/crdcache/internal/localserver",
-			[]string{"public packages are built on internal"}},
-		"unrelated to our own": {"internal/store", "../k8s.io/apimachinery", nil},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			imported := modulePath + "/" + tt.imported
-			if outside, ok := strings.CutPrefix(tt.imported, "../"); ok {
-				imported = outside
-			}
-			expectViolations(t,
-				wrongDirectionImports([]dependency{{modulePath + "/" + tt.pkg, []string{"fmt", imported}}}),
-				tt.want...)
-		})
-	}
-}

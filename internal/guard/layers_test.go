@@ -68,31 +68,3 @@ func TestLayers(t *testing.T) {
 	}
 	reportViolations(t, forbiddenImports(layers, packages))
 }
-
-func TestForbiddenImports(t *testing.T) {
-	const cobra = "github.com/spf13/cobra"
-	tests := map[string]struct {
-		pkg      string
-		imported string
-		want     []string
-	}{
-		"allowed":            {"cmd/crdcache/internal/cli", cobra, nil},
-		"allowed at the top": {"cmd", cobra, nil},
-		"not allowed":        {"indexers", cobra, []string{"indexers imports " + cobra}},
-		"part of it":         {"readapi", cobra + "/doc", []string{"readapi imports " + cobra + "/doc"}},
-		"similar folder":     {"cmdline", cobra, []string{"cmdline imports"}},
-		"similar package":    {"indexers", cobra + "x", nil},
-		"our own": {"discovery", modulePath + "/cmd/crdcache/internal/cli",
-			[]string{"nothing depends on the command line"}},
-		"unrelated":           {"indexers", "k8s.io/apimachinery/pkg/labels", nil},
-		"informers in compat": {"compat/dynamicinformer", "k8s.io/client-go/informers", nil},
-		"informers elsewhere": {"dynamicinformer", "k8s.io/client-go/informers",
-			[]string{"only [compat] may"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			packages := []dependency{{modulePath + "/" + tt.pkg, []string{"fmt", tt.imported}}}
-			expectViolations(t, forbiddenImports(layers, packages), tt.want...)
-		})
-	}
-}

@@ -3,9 +3,7 @@ package guard
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -83,24 +81,6 @@ func (p modulePolicy) violations(m goMod) []string {
 	return violations
 }
 
-// leakingReplaces lists the modules of a workspace whose replace lines would apply to the whole workspace.
-// The workspace excludes the sandbox, which replaces k8s.io/*: with it, the library's tests would use
-// another client-go than the root go.mod. Replacing one of our modules by its folder is harmless.
-func leakingReplaces(workspace map[string]goMod) []string {
-	var violations []string
-	for dir, m := range workspace {
-		for _, r := range m.Replace {
-			if !isWithin(r.Old.Path, modulePath) {
-				violations = append(violations,
-					fmt.Sprintf("go.work uses %s, which replaces %s for every module of the workspace",
-						dir, r.Old.Path))
-			}
-		}
-	}
-	slices.Sort(violations)
-	return violations
-}
-
 func readGoMod(t *testing.T, dir string) goMod {
 	t.Helper()
 	var m goMod
@@ -114,20 +94,26 @@ func TestRootModule(t *testing.T) {
 	reportViolations(t, rootPolicy.violations(readGoMod(t, ".")))
 }
 
+// TestWorkspace verifies that the workspace of the tests has every module.
 func TestWorkspace(t *testing.T) {
-	if _, err := os.Stat(filepath.Join(root, "go.work")); os.IsNotExist(err) {
-		return // without a workspace, no replacement can leak
-	}
 	var work struct{ Use []struct{ DiskPath string } }
-	if err := json.Unmarshal([]byte(goCommand(t, ".", "work", "edit", "-json", "go.work")),
-		&work); err != nil {
+	if err := json.Unmarshal([]byte(goCommand(t, "integration", "work", "edit", "-json", "go.work")), &work); err != nil {
 		t.Fatal(err)
 	}
-	modules := map[string]goMod{}
+	var used, modules []string
 	for _, use := range work.Use {
-		modules[use.DiskPath] = readGoMod(t, use.DiskPath)
+		used = append(used, path.Join("integration", use.DiskPath, "go.mod"))
 	}
-	reportViolations(t, leakingReplaces(modules))
+	for _, name := range files(t) {
+		if path.Base(name) == "go.mod" {
+			modules = append(modules, name)
+		}
+	}
+	slices.Sort(used)
+	slices.Sort(modules)
+	if !slices.Equal(used, modules) {
+		t.Errorf("integration/go.work uses %q, want %q", used, modules)
+	}
 }
 
 // TestNestedModules checks that the path of each nested module matches its folder.
@@ -138,59 +124,5 @@ func TestNestedModules(t *testing.T) {
 				t.Errorf("%s: module path is %q, want %q", name, m.Module.Path, path.Join(modulePath, dir))
 			}
 		}
-	}
-}
-
-func TestModulePolicyViolations(t *testing.T) {
-	const validGoMod = `{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Version": "v1.0.0"}]}`
-	tests := map[string]struct {
-		goMod string
-		want  []string
-	}{
-		"sound": {validGoMod, nil},
-		"other path": {`{"Module": {"Path": "n"}, "Go": "1.26.0", "Require": [{"Path": "need"}]}`,
-			[]string{"module path"}},
-		"other go": {`{"Module": {"Path": "m"}, "Go": "1.25", "Require": [{"Path": "need"}]}`,
-			[]string{"go version"}},
-		"replace": {
-			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Replace": [{"Old": {"Path": "x"}}]}`, []string{"replaces x"}},
-		"tool": {
-			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}], "Tool": [{"Path": "x/cmd"}]}`, []string{"tool x/cmd"}},
-		"missing": {`{"Module": {"Path": "m"}, "Go": "1.26.0"}`, []string{"need is not a direct"}},
-		"indirect": {
-			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need", "Indirect": true}]}`,
-			[]string{"need is not a direct"}},
-		"banned": {
-			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/x/server/v3", "Indirect": true}]}`, []string{"too heavy"}},
-		"similar name": {
-			`{"Module": {"Path": "m"}, "Go": "1.26.0", "Require": [{"Path": "need"}, {"Path": "bad.example/xy"}]}`, nil},
-	}
-	policy := modulePolicy{path: "m", goVersion: "1.26.0", direct: []string{"need"},
-		banned: []bannedImport{{"bad.example/x", "too heavy"}}}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			var m goMod
-			if err := json.Unmarshal([]byte(tt.goMod), &m); err != nil {
-				t.Fatal(err)
-			}
-			expectViolations(t, policy.violations(m), tt.want...)
-		})
-	}
-}
-
-func TestLeakingReplaces(t *testing.T) {
-	modules := func(replaced string) map[string]goMod {
-		var m goMod
-		m.Replace = append(m.Replace, struct{ Old struct{ Path string } }{struct{ Path string }{replaced}})
-		return map[string]goMod{".": {}, "./nested": m}
-	}
-	expectViolations(t, leakingReplaces(modules(modulePath)))
-	expectViolations(t, leakingReplaces(modules("k8s.io/client-go")), "./nested, which replaces k8s.io/client-go")
-}
-
-// TestSandboxWouldLeak applies the workspace guard to the real sandbox module.
-func TestSandboxWouldLeak(t *testing.T) {
-	if violations := leakingReplaces(map[string]goMod{"./sandbox": readGoMod(t, "sandbox")}); len(violations) == 0 {
-		t.Error("the sandbox module has no replacements, so it could be in the workspace")
 	}
 }

@@ -104,17 +104,3 @@ func staleNames(packages []sourcePackage) (violations []string) {
 func TestNamesInComments(t *testing.T) {
 	reportViolations(t, staleNames(sourcePackages(t)))
 }
-
-func TestStaleNames(t *testing.T) {
-	source := func(text string) map[string][]byte { return map[string][]byte{"p.go": []byte(text)} }
-	other := sourcePackage{"x/other", source("package other\nvar ReadAll, readOne int\n")}
-	for text, want := range map[string][]string{
-		"// oldName is gone.\nvar newName int":                         {"begins with oldName", "p.go:2:1: the comment names oldName"},
-		"type t struct {\n\t// kept is n.\n\tn int // t is one\n}":     {"begins with kept"},
-		"// t has newNames and http.NewRequest.\nvar t, newName int":   nil,
-		"var s = \"newName\" // like newName and managedFields":        nil,
-		"// a: ReadAll, other.ReadAll, readOne, other.Read\nvar b int": {"names other.Read", "names readOne"},
-	} {
-		expectViolations(t, staleNames([]sourcePackage{{"p", source("package p\n" + text + "\n")}, other}), want...)
-	}
-}

@@ -119,31 +119,3 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 }
-
-func TestInternalTypes(t *testing.T) {
-	const head = "package p\n\nimport \"example.com/m/internal/store\"\n\n"
-	names := stringTypes([]sourcePackage{{"internal/store",
-		map[string][]byte{"store.go": []byte("package store\n\ntype Name string\n\ntype S struct{}\n")}}})
-	tests := map[string]struct {
-		source string
-		want   int
-	}{
-		"result":           {"func (T) F() *store.S { return nil }\n\ntype T struct{}\n", 1},
-		"hidden receiver":  {"func (t *t) F() *store.S { return nil }\n\ntype t struct{}\n", 0},
-		"alias":            {"type A = store.S\n", 1},
-		"alias of strings": {"type A = store.Name\n", 0},
-		"field":            {"type T struct{ F []store.S }\n", 1},
-		"variable":         {"var V store.S\n", 1},
-		"unexported field": {"type T struct{ f store.S }\n", 0},
-		"unexported":       {"func f(store.S) {}\n\ntype t store.S\n", 0},
-		"body":             {"func F() { var _ store.S }\n", 0},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			p := sourcePackage{"p", map[string][]byte{"p.go": []byte(head + tt.source)}}
-			if got := p.internalTypes(names); len(got) != tt.want {
-				t.Errorf("violations: %v, want %d", got, tt.want)
-			}
-		})
-	}
-}

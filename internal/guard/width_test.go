@@ -77,25 +77,3 @@ func TestLinesAreNarrow(t *testing.T) {
 	}
 	reportViolations(t, violations)
 }
-
-func TestWideLines(t *testing.T) {
-	long := strings.Repeat("é", maxColumns+1)
-	for name, tt := range map[string]struct {
-		source string
-		want   string
-	}{
-		"code":               {"package p\nvar a" + long + " = 1\n", "[2]"},
-		"tabs":               {"package p\n" + strings.Repeat("\t", maxColumns/4+1) + "\n", "[2]"},
-		"as wide as allowed": {"package p\n// " + long[:2*(maxColumns-3)] + "\n", "[]"},
-		"comment":            {"package p\n\n// " + long + "\n", "[3]"},
-		"string":             {"package p\nvar a = \"" + long + "\"\n", "[]"},
-		"raw string":         {"package p\nvar a = `x\n" + long + "\n` + b" + long + "\n", "[4]"},
-		"expected output":    {"package p\n// Output:\n// " + long + "\nvar a int\n// " + long + "\n", "[5]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := fmt.Sprint(wideLines([]byte(tt.source))); got != tt.want {
-				t.Errorf("the lines %s are too wide, want %s", got, tt.want)
-			}
-		})
-	}
-}

@@ -14,7 +14,7 @@ import (
 func readManifests(t testing.TB) [][]byte {
 	t.Helper()
 	var all [][]byte
-	for _, pattern := range []string{"../../testdata/*/*.yaml", "../../sandbox/testdata/crds/*.yaml"} {
+	for _, pattern := range []string{"../../testdata/*/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no manifests: %v", err)

@@ -17,33 +17,6 @@ import (
 	"github.com/crdcache/crdcache/bench/internal/experiment"
 )
 
-func TestSectionRows(t *testing.T) {
-	r := &Result{}
-	add := func(objects int, name string, metrics map[string]float64) {
-		r.Add("e", "small", objects, name, metrics)
-	}
-	add(10, "base", map[string]float64{"cpu_s": 10, "object_allocs": 8})
-	add(10, "ours", map[string]float64{"cpu_s": 2, "object_allocs": 0})
-	add(20, "base", map[string]float64{"cpu_s": 1000})
-	s := section{Base: "base", Subjects: []string{"base", "ours", "unmeasured"},
-		Columns: []column{
-			{Title: "CPU", Experiment: "e", Metric: "cpu_s", Size: "small"},
-			{Title: "not measured", Experiment: "e", Metric: "heap_b", Size: "small"},
-			{Title: "allocations", Experiment: "e", Metric: "object_allocs", Size: "small"},
-		}}
-	want := [][]string{
-		{"", "CPU", "allocations"},
-		{"base", "10.0 s", "8.00"},
-		{"ours", "2.00 s (5.00×)", "0"}, // no ratio to zero
-	}
-	if diff := cmp.Diff(want, s.rows(r)); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
-	}
-	if rows := s.rows(&Result{}); rows != nil {
-		t.Errorf("rows of an empty result = %v, want nil", rows)
-	}
-}
-
 // TestPage checks that the page shows figures, promises, charts and failures, and leaves out sections
 // without figures.
 func TestPage(t *testing.T) {
@@ -127,23 +100,5 @@ func TestPublishedPage(t *testing.T) {
 	slices.Sort(shown)
 	if diff := cmp.Diff(files, shown); diff != "" || len(shown) != 3 {
 		t.Errorf("charts (-files +shown):\n%s", diff)
-	}
-}
-
-func TestWriteOutcomes(t *testing.T) {
-	p := Promise{Title: "speed", Subject: experiment.Stream, Peer: "kubectl", Target: 10, Margin: 4}
-	var text strings.Builder
-	WriteOutcomes(&text, []Outcome{
-		{Promise: p, Measured: true, Ratio: 3, Broken: true},
-		{Promise: Promise{Title: "size", Subject: "us", Flat: true, AtMost: true, Target: 1.15}},
-		{Promise: Promise{Title: "pause", Subject: "us", Absolute: true, AtMost: true, Target: 10,
-			Over: Key{Metric: "index_pause_ms"}}, Measured: true, Ratio: 4.5, Met: true},
-	})
-	const want = `missed   speed, stream alone against kubectl: promised ≥ 10.0×, measured 3.00× (margin ≥ 4.00×)
-unknown  size, us against 10,000 objects: promised ≤ 1.15×, measured –
-met      pause, us against –: promised ≤ 10.0 ms, measured 4.50 ms
-`
-	if diff := cmp.Diff(want, text.String()); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
 	}
 }

@@ -2,26 +2,6 @@ package report
 
 import "testing"
 
-func TestRatioRange(t *testing.T) {
-	tests := map[string]struct {
-		over, under []float64
-		low, high   float64
-	}{
-		"round by round":    {[]float64{10, 30, 40}, []float64{1, 2, 5}, 8, 15},
-		"other rounds":      {[]float64{10, 20}, []float64{5}, 2, 4},
-		"one round":         {[]float64{10}, []float64{5}, 0, 0},
-		"nothing to divide": {[]float64{10, 20}, []float64{5, 0}, 0, 0},
-		"no missing values": {nil, []float64{5, 6}, 0, 0},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if low, high := ratioRange(tt.over, tt.under); low != tt.low || high != tt.high {
-				t.Errorf("ratioRange() = %v to %v, want %v to %v", low, high, tt.low, tt.high)
-			}
-		})
-	}
-}
-
 // TestRoundsOfPromises checks the extremes of a promise's rounds after its floor is subtracted, and pooled
 // figures.
 func TestRoundsOfPromises(t *testing.T) {
@@ -77,16 +57,5 @@ func TestQuantile(t *testing.T) {
 	}
 	if hundred[0] != 100 {
 		t.Error("Quantile sorted the values of its caller")
-	}
-}
-
-func TestMedian(t *testing.T) {
-	for _, tt := range []struct {
-		values []float64
-		want   float64
-	}{{nil, 0}, {[]float64{4}, 4}, {[]float64{5, 3}, 4}, {[]float64{9, 1, 4}, 4}} {
-		if got := median(tt.values); got != tt.want {
-			t.Errorf("median(%v) = %v, want %v", tt.values, got, tt.want)
-		}
 	}
 }

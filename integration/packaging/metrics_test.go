@@ -1,4 +1,4 @@
-package monitoring
+package packaging_test
 
 import (
 	"os"
@@ -9,6 +9,9 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 )
+
+// monitoring is the folder of the dashboard and the alerts.
+const monitoring = "../../packaging/monitoring/"
 
 // operations is the page that documents the metrics and alerts. A test of the module metrics compares it with
 // the code.

@@ -1,11 +1,7 @@
-// Package monitoring has a Grafana dashboard and alerts for the metrics of crdcache's informers. It is a
-// separate module, because its tests depend on Prometheus' parser and promtool.
-package monitoring
+package packaging_test
 
 import (
 	"cmp"
-	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,14 +15,16 @@ import (
 type ruleFile struct {
 	Groups []struct {
 		Name  string `json:"name"`
-		Rules []struct {
-			Alert       string            `json:"alert"`
-			Expr        string            `json:"expr"`
-			For         string            `json:"for"`
-			Labels      map[string]string `json:"labels"`
-			Annotations map[string]string `json:"annotations"`
-		} `json:"rules"`
+		Rules []rule `json:"rules"`
 	} `json:"groups"`
+}
+
+type rule struct {
+	Alert       string            `json:"alert"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
 }
 
 func parse(t *testing.T, name string, target any) {
@@ -36,47 +34,16 @@ func parse(t *testing.T, name string, target any) {
 	}
 }
 
-// promtool runs the promtool of promtool.mod. The tag remove_all_sd omits service discovery, which is most of
-// the program.
-func promtool(t *testing.T, arguments ...string) {
-	t.Helper()
-	command := append([]string{"run", "-modfile=promtool.mod", "-tags=remove_all_sd",
-		"github.com/prometheus/prometheus/cmd/promtool"}, arguments...)
-	run := exec.CommandContext(t.Context(), "go", command...)
-	run.Env = append(os.Environ(), "GOWORK=off") // required by -modfile
-	out, err := run.CombinedOutput()
-	if err != nil {
-		t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, out)
-	}
-}
-
-// TestAlerts checks the rules and runs their tests with promtool.
-func TestAlerts(t *testing.T) {
-	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml")
-	promtool(t, "test", "rules", "alerts_test.yaml")
-}
-
 // TestEachAlertIsTested verifies that the tests of each alert include one that fires and one that does not.
 func TestEachAlertIsTested(t *testing.T) {
 	var alertRules ruleFile
-	parse(t, "alerts.yaml", &alertRules)
-	var tests struct {
-		Tests []struct {
-			Rules []struct {
-				Alert    string `json:"alertname"`
-				Expected []any  `json:"exp_alerts"`
-			} `json:"alert_rule_test"`
-		} `json:"tests"`
-	}
-	if err := yaml.Unmarshal([]byte(read(t, "alerts_test.yaml")), &tests); err != nil {
-		t.Fatal(err)
-	}
+	parse(t, monitoring+"alerts.yaml", &alertRules)
 	type outcome struct {
 		alert string
 		fires bool
 	}
 	seen := map[outcome]bool{}
-	for _, test := range tests.Tests {
+	for _, test := range readAlertTests(t) {
 		for _, rule := range test.Rules {
 			seen[outcome{rule.Alert, len(rule.Expected) > 0}] = true
 		}
@@ -99,8 +66,8 @@ func TestManifest(t *testing.T) {
 		Metadata   map[string]any `json:"metadata"`
 		Spec       ruleFile       `json:"spec"`
 	}
-	parse(t, "alerts.yaml", &fileRules)
-	parse(t, "prometheusrule.yaml", &manifest)
+	parse(t, monitoring+"alerts.yaml", &fileRules)
+	parse(t, monitoring+"prometheusrule.yaml", &manifest)
 	if manifest.APIVersion != "monitoring.coreos.com/v1" || manifest.Kind != "PrometheusRule" ||
 		manifest.Metadata["name"] != "crdcache" {
 		t.Errorf("the manifest is %s %s %v, want a PrometheusRule", manifest.APIVersion, manifest.Kind,
@@ -115,7 +82,7 @@ func TestManifest(t *testing.T) {
 func TestRunbooks(t *testing.T) {
 	const page = "https://github.com/crdcache/crdcache/blob/main/docs/operations.md#"
 	var alertRules ruleFile
-	parse(t, "alerts.yaml", &alertRules)
+	parse(t, monitoring+"alerts.yaml", &alertRules)
 	metricNames := knownMetrics(t)
 	var alerts, sections []string
 	for _, rule := range alertRules.Groups[0].Rules {
@@ -139,20 +106,5 @@ func TestRunbooks(t *testing.T) {
 	slices.Sort(sections)
 	if diff := gocmp.Diff(alerts, sections); diff != "" {
 		t.Errorf("sections of %s (-alerts +sections):\n%s", operations, diff)
-	}
-}
-
-// TestOneVersion verifies that the parser and promtool have the same Prometheus version.
-func TestOneVersion(t *testing.T) {
-	version := func(file string) string {
-		match := regexp.MustCompile(`(?m)github\.com/prometheus/prometheus (v\S+)`).
-			FindStringSubmatch(read(t, file))
-		if match == nil {
-			t.Fatalf("%s does not require Prometheus", file)
-		}
-		return match[1]
-	}
-	if library, tool := version("go.mod"), version("promtool.mod"); library != tool {
-		t.Errorf("go.mod has the Prometheus version %s, promtool.mod %s, want equal versions", library, tool)
 	}
 }

@@ -1,4 +1,4 @@
-package crdcached
+package packaging_test
 
 import (
 	"maps"
@@ -29,7 +29,7 @@ serviceMonitor: {enabled: true}`,
 	} {
 		t.Run(folder, func(t *testing.T) {
 			manifests, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
-				folder)
+				crdcachedFolder+"/"+folder)
 			if err != nil {
 				t.Fatal(err)
 			}

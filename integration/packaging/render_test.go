@@ -1,4 +1,4 @@
-package crdcached
+package packaging_test
 
 import (
 	"bytes"
@@ -18,6 +18,12 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
+)
+
+// crdcachedFolder has the manifests of crdcached, and chartFolder its chart.
+const (
+	crdcachedFolder = "../../packaging/crdcached"
+	chartFolder     = crdcachedFolder + "/chart"
 )
 
 // objects are manifests by "Kind name".
@@ -71,7 +77,7 @@ func render(t *testing.T, values string) (objects, error) {
 
 func renderAs(t *testing.T, release, namespace, values string) (objects, error) {
 	t.Helper()
-	chart, err := loader.LoadDir("chart")
+	chart, err := loader.LoadDir(chartFolder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
-// Package crdcached has the manifests, the Helm chart and the image of crdcached. It is a separate module,
-// because its tests depend on Helm and kustomize.
-package crdcached
+// Package packaging_test tests the files of packaging: the chart and the manifests of crdcached with Helm and
+// kustomize, and the dashboard and the alerts with Prometheus' parser and engine.
+package packaging_test
 
 import (
 	"encoding/json"
@@ -61,7 +61,7 @@ func TestLint(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(values), &parsedValues); err != nil {
 				t.Fatal(err)
 			}
-			for _, message := range lint.RunAll("chart", parsedValues, "crdcached").Messages {
+			for _, message := range lint.RunAll(chartFolder, parsedValues, "crdcached").Messages {
 				if !strings.Contains(message.Error(), "icon is recommended") {
 					t.Errorf("lint: %v", message)
 				}
@@ -225,7 +225,7 @@ func TestDefaultsAreDescribed(t *testing.T) {
 	var values, schema map[string]any
 	for name, target := range map[string]*map[string]any{"values.yaml": &values,
 		"values.schema.json": &schema} {
-		text, err := os.ReadFile("chart/" + name)
+		text, err := os.ReadFile(chartFolder + "/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +245,7 @@ func TestDefaultsAreDescribed(t *testing.T) {
 // TestArtifactHub verifies that the annotations for Artifact Hub are valid and name the chart's default
 // image.
 func TestArtifactHub(t *testing.T) {
-	chart, err := loader.LoadDir("chart")
+	chart, err := loader.LoadDir(chartFolder)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package monitoring
+package packaging_test
 
 import (
 	"bytes"
@@ -41,7 +41,7 @@ var durationVariable = regexp.MustCompile(`\$__(rate_)?interval`)
 func readDashboard(t *testing.T) dashboard {
 	t.Helper()
 	var d dashboard
-	if err := json.Unmarshal([]byte(read(t, "dashboard.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(read(t, monitoring+"dashboard.json")), &d); err != nil {
 		t.Fatal(err)
 	}
 	return d
@@ -118,7 +118,7 @@ func TestPanels(t *testing.T) {
 // TestDashboardIsReadable verifies that the file has one value per line, so that a diff of two versions is
 // readable.
 func TestDashboardIsReadable(t *testing.T) {
-	text := read(t, "dashboard.json")
+	text := read(t, monitoring+"dashboard.json")
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, []byte(text), "", "  "); err != nil {
 		t.Fatal(err)

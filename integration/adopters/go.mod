@@ -1,3 +1,0 @@
-module github.com/crdcache/crdcache/integration/adopters
-
-go 1.26.0

@@ -1,5 +1,0 @@
-package harness
-
-import "testing"
-
-func TestMain(m *testing.M) { Main(m) }

@@ -50,7 +50,7 @@ FUZZ_PARALLEL ?= 0
 # Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man check test nightly unit integration adopters browser skew skew-short versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify
+.PHONY: help build crdcached install man check test nightly unit integration adopters browser skew skew-short versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -252,6 +252,9 @@ publish: ## Build, sign and publish a release with the text of the file NOTES; t
 
 release: ## Commit and tag VERSION=v0.9.0 of all modules; pushes nothing
 	./packaging/release.sh $(if $(filter command line,$(origin VERSION)),$(VERSION),'')
+
+size: ## Show the sizes of the project's rings and their limits
+	@go test -count=1 ./internal/guard -run '^TestRings$$' -v | sed -n 's/^ *rings_test.go:[0-9]*: //p'
 
 microbench: ## Run the Go benchmarks of every package of the root module
 	go test -run '^$$' -bench . -benchmem ./...

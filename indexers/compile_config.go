@@ -25,9 +25,6 @@ func (d *decoder) decodeDocument(n *yaml.Node) {
 	if d.reportOtherKind(n) {
 		return
 	}
-	if IsDeprecated(fieldOfNode(n, "apiVersion").Value) {
-		upgrader{report: d.failAt}.upgradeDocument(n)
-	}
 	if !d.decodeForm(&form, n, "an "+Kind) || !d.checkVersion(&form) {
 		return
 	}
@@ -79,11 +76,6 @@ func (d *decoder) reportOtherKind(n *yaml.Node) bool {
 // another meaning.
 func (d *decoder) checkVersion(f *configForm) bool {
 	valid := true
-	if v := &f.APIVersion; IsDeprecated(v.value) {
-		d.failAt(codeOldVersion, v.node, fmt.Sprintf("apiVersion %q is deprecated", v.value),
-			"write apiVersion: "+APIVersion+", or run 'crdcache validate --convert'")
-		v.value = APIVersion
-	}
 	for _, c := range []struct {
 		field      textField
 		name, want string

@@ -40,10 +40,6 @@ func (p pathCompiler) compileTarget(form *targetForm, reference *Reference) []in
 	kind := p.compileTargetPart(partKind, cmp.Or(form.Kind, form.Resource), form.KindPath)
 	name := p.compileTargetPart(partName, textField{}, form.NamePath)
 	namespace := p.compileTargetPart(partNamespace, form.Namespace, form.NamespacePath)
-	if hint := oldNamespaceWords[form.Namespace.value]; hint != "" {
-		p.failAt(codeUnknownValue, form.Namespace.node, fmt.Sprintf("\"namespace\" cannot be %q",
-			form.Namespace.value), hint)
-	}
 	if form.Namespace.node == nil {
 		namespace.missing.kind = missingValue // "" for cluster-scoped targets
 		if form.Scope.node == nil && (namespace.constant || namespace.sources != nil) {
@@ -61,13 +57,6 @@ func (p pathCompiler) compileTarget(form *targetForm, reference *Reference) []in
 		return parts[2:]
 	}
 	return parts
-}
-
-// oldNamespaceWords maps words that v1alpha1 has in place of a namespace to remedies. As names of namespaces,
-// they would silently have another meaning.
-var oldNamespaceWords = map[string]string{
-	"own":  "remove it; the namespace of the object is the default",
-	"none": "write scope: Cluster",
 }
 
 // lacksValue reports whether a part has neither a source nor a value, because of an error.

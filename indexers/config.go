@@ -17,12 +17,6 @@ const (
 	Kind       = "IndexConfig"
 )
 
-// deprecatedVersions are older versions that can be read; see upgrade.
-var deprecatedVersions = []string{"crdcache.dev/v1alpha1"}
-
-// IsDeprecated reports whether an apiVersion is deprecated. It can still be read.
-func IsDeprecated(apiVersion string) bool { return slices.Contains(deprecatedVersions, apiVersion) }
-
 // Default limits of an index.
 const (
 	DefaultMaxValues     = 64

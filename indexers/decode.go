@@ -57,14 +57,8 @@ func (d *decoder) decodeMapping(header *formHeader, n *yaml.Node, noun string,
 		case key.Kind != yaml.ScalarNode:
 			d.failAt(codeWrongType, key, "a field name must be text, not "+kindOf(key), fieldList(allowed))
 		case !slices.Contains(allowed, key.Value):
-			hint, isRemoved := removedFields[noun+" "+key.Value]
-			if !isRemoved {
-				hint = didYouMean(key.Value, allowed, fieldList(allowed))
-			}
-			d.failAt(codeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value), hint)
-			for _, name := range allowed {
-				header.excusedFields[name] = header.excusedFields[name] || isRemoved
-			}
+			d.failAt(codeUnknownField, key, fmt.Sprintf("unknown field %q", key.Value),
+				didYouMean(key.Value, allowed, fieldList(allowed)))
 			header.excusedFields[nearestSpelling(key.Value, allowed)] = true
 		case header.keys[key.Value] != nil:
 			message := fmt.Sprintf("%q is already set at %s", key.Value, d.file.positionOf(header.keys[key.Value]))

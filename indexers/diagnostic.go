@@ -98,7 +98,6 @@ const (
 	codeCEL           = "E021" // a CEL expression that does not compile
 
 	codePrunedFieldIndexed = "W001" // an index over a pruned field, which is therefore stored
-	codeOldVersion         = "W002" // a deprecated apiVersion
 )
 
 // Findings of the comparison with CustomResourceDefinitions.

@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -39,6 +40,33 @@ func (d *decoder) compilePath(n *yaml.Node, noun string) *jsonpath.Path {
 		hint = "write " + quoted(text)
 	}
 	return compileExpression(d, n, noun, hint, jsonpath.Compile)
+}
+
+// plainName is a name that a path has without quotes.
+var plainName = newLazyPattern("^[A-Za-z_][A-Za-z0-9_-]*$")
+
+// pathOfNames returns the path of a list of names; "" for a node that is no such list.
+func pathOfNames(n *yaml.Node) string {
+	path := ""
+	for _, item := range n.Content {
+		isName := n.Kind == yaml.SequenceNode && item.Kind == yaml.ScalarNode && item.ShortTag() == "!!str"
+		other, err := jsonpath.Compile(item.Value)
+		isPath := err == nil && len(other.Steps()) > 1 && strings.IndexAny(item.Value, ".$@{") == 0
+		if !isName || item.Value == "" || isPath {
+			return ""
+		}
+		path += stepOf(item.Value)
+	}
+	return path
+}
+
+// stepOf returns the step of a path to a name.
+func stepOf(name string) string {
+	if plainName.compile().MatchString(name) {
+		return "." + name
+	}
+	quoted, _ := json.Marshal(name) // a text can always be encoded
+	return "[" + string(quoted) + "]"
 }
 
 // quoted returns a text as YAML.

@@ -229,9 +229,8 @@ type layout struct {
 
 var layouts sync.Map // reflect.Type to *layout
 
-// versionReplacer fills the apiVersions into tags.
-var versionReplacer = strings.NewReplacer("VERSIONS", strings.Join(slices.Concat([]string{APIVersion},
-	deprecatedVersions), ","), "VERSION", APIVersion)
+// versionReplacer fills the apiVersion into tags.
+var versionReplacer = strings.NewReplacer("VERSION", APIVersion)
 
 func layoutOf(t reflect.Type) *layout {
 	if l, ok := layouts.Load(t); ok {

@@ -22,7 +22,7 @@ package indexers
 //	conflict  remedy for a conflict of with or without
 //	reserved  words that are not allowed as a name
 //
-// VERSION and VERSIONS in a tag are the current and all apiVersions. The fields of an embedded form belong to
+// VERSION in a tag is the apiVersion. The fields of an embedded form belong to
 // the form.
 //
 // The tags of a field _ are rules for the form:
@@ -36,7 +36,7 @@ package indexers
 
 type configForm struct {
 	formHeader
-	APIVersion textField `json:"apiVersion" doc:"The version of the format." required:"true" hint:"write apiVersion: VERSION" const:"VERSIONS"`
+	APIVersion textField `json:"apiVersion" doc:"The version of the format." required:"true" hint:"write apiVersion: VERSION" const:"VERSION"`
 	Kind       textField `json:"kind" doc:"The kind of the document." required:"true" hint:"write kind: IndexConfig" const:"IndexConfig"`
 	Metadata   metaForm  `json:"metadata" doc:"The metadata of the config." required:"true" hint:"add metadata: {name: ...}"`
 	Spec       specForm  `json:"spec" doc:"The content of the config." required:"true" hint:"add spec with a list of resources"`

@@ -137,7 +137,7 @@ func DefaultConfig() Config {
 }
 
 // LoadConfig returns the config in a file. Omitted fields have the defaults. Unknown fields are errors, and
-// names are case-sensitive. It logs a deprecated apiVersion. It does not call Validate.
+// names are case-sensitive. It does not call Validate.
 func LoadConfig(file string) (Config, error) {
 	config := DefaultConfig()
 	config.APIVersion, config.Kind = "", ""
@@ -147,11 +147,6 @@ func LoadConfig(file string) (Config, error) {
 	}
 	if err := decode(text, &config); err != nil {
 		return config, fmt.Errorf("%s: %w", file, err)
-	}
-	if indexers.IsDeprecated(config.APIVersion) {
-		klog.InfoS("The apiVersion of a config is deprecated", "file", file, "apiVersion", config.APIVersion,
-			"replacement", ConfigAPIVersion)
-		config.APIVersion = ConfigAPIVersion
 	}
 	if config.APIVersion != ConfigAPIVersion || config.Kind != ConfigKind {
 		return config, fmt.Errorf("%s: apiVersion %q and kind %q are not %s and %s", file, config.APIVersion,

@@ -54,15 +54,6 @@ limits: {watches: 5, bytesPerSecond: 0}
 	}
 }
 
-// TestDeprecatedVersion verifies that LoadConfig accepts the previous apiVersion.
-func TestDeprecatedVersion(t *testing.T) {
-	config, err := LoadConfig(writeConfigFile(t, strings.Replace(configHeader, "v1beta1", "v1alpha1",
-		1)+"types: [a]"))
-	if err != nil || config.APIVersion != ConfigAPIVersion {
-		t.Errorf("the apiVersion is %q, %v; want %s", config.APIVersion, err, ConfigAPIVersion)
-	}
-}
-
 func TestInvalidConfigs(t *testing.T) {
 	for text, want := range map[string]string{
 		"types: [a]":               `apiVersion "" and kind ""`,

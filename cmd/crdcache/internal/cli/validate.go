@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,11 +18,10 @@ import (
 
 type validateVerb struct {
 	genericiooptions.IOStreams
-	flags   session.ServerFlags
-	crds    []string
-	live    bool
-	convert bool
-	format  string
+	flags  session.ServerFlags
+	crds   []string
+	live   bool
+	format string
 
 	configs []string
 	target  *session.Target // nil without --live
@@ -39,9 +37,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 			"remedy. Several files are checked as one config.\n\n" +
 			"--crds compares the paths with the schemas in files, --live with those of the\n" +
 			"cluster or of --from, and estimates the series of metrics from a sample of the\n" +
-			"objects. The exit code is 2 after errors and 0 after warnings.\n\n" +
-			"--convert rewrites files with a deprecated apiVersion and without errors in the\n" +
-			"current one. It keeps comments, and the layout unless fields changed.",
+			"objects. The exit code is 2 after errors and 0 after warnings.",
 		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
 			"  crdcache validate indexes.yaml --live -o json",
 		Args: session.AtLeastOne("config", "indexes.yaml"),
@@ -53,8 +49,6 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		"File or directory with CRDs, or a snapshot. May be repeated.")
 	set.BoolVar(&o.live, "live", false,
 		"Compare with the CRDs of the cluster.")
-	set.BoolVar(&o.convert, "convert", false,
-		"Convert files with a deprecated apiVersion.")
 	session.AddChoice(cmd, &o.format, "output", "o", "Output format: text (on stderr) or json (on stdout).",
 		formatText, formatJSON)
 	return cmd
@@ -85,11 +79,6 @@ func (o *validateVerb) run(ctx context.Context) error {
 	switch {
 	case config != nil:
 		warnings = slices.Concat(config.Warnings, o.warnOfManySeries(ctx, config))
-		if o.convert {
-			if warnings, err = o.convertFiles(warnings); err != nil {
-				return err
-			}
-		}
 	case findings != nil:
 		warnings = findings.Warnings
 	}
@@ -140,34 +129,6 @@ func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]
 		return nil, o.target.Explain(ctx, err)
 	}
 	return definitions, nil
-}
-
-// convertFiles rewrites files with a deprecated apiVersion, and returns the remaining warnings.
-func (o *validateVerb) convertFiles(warnings []indexers.Diagnostic) (remaining []indexers.Diagnostic,
-	err error) {
-	for _, w := range warnings {
-		if w.Code != "W002" {
-			remaining = append(remaining, w)
-			continue
-		}
-		if err := convertFile(w.File); err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(o.ErrOut, "converted %s:%d to %s\n", w.File, w.Line, indexers.APIVersion)
-	}
-	return remaining, nil
-}
-
-// convertFile writes the current version of a file.
-func convertFile(file string) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if text, err = indexers.Convert(text); err != nil {
-		return fmt.Errorf("convert %s: %w", file, err)
-	}
-	return os.WriteFile(file, text, 0o666)
 }
 
 func (o *validateVerb) printSummary(config *indexers.Config) error {

@@ -193,7 +193,6 @@ func (g *Group) MemoryStats() status.MemoryStats {
 		total.Used += clusterStats.Used
 		total.Compressed += clusterStats.Compressed
 		total.Compressible += clusterStats.Compressible
-		total.Mapped += clusterStats.Mapped
 	}
 	return withOverBudget(total)
 }

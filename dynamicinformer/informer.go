@@ -194,9 +194,7 @@ func (i *Informer) Status() status.Status {
 
 // StatusChange returns the current status and a channel that is closed when it changes.
 func (i *Informer) StatusChange() (status.Status, <-chan struct{}) {
-	current, changed := i.health.Snapshot()
-	current.StorageErr = i.core.Store().FileErr()
-	return current, changed
+	return i.health.Snapshot()
 }
 
 // Informer returns i. It implements informers.GenericInformer of client-go.

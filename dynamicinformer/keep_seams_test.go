@@ -26,7 +26,6 @@ func TestKeepWholeWithOtherOptions(t *testing.T) {
 		"namespace":        {Namespaces: InNamespaces("web")},
 		"verified":         {Verify: time.Millisecond},
 		"compressed lists": {Storage: adaptive},
-		"mapped":           {Storage: mapped},
 		"shard":            {Shard: NewShard(sharding.ByUID, sharding.Split(1)...)},
 	} {
 		t.Run(name, func(t *testing.T) {

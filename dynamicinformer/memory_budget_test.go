@@ -125,7 +125,6 @@ func TestMemoryBudgetHoldsWhileListing(t *testing.T) {
 		"list":                       {storage: adaptive},
 		"list, with transform":       {storage: adaptive, transform: transform},
 		"list, always compressed":    {storage: compressed},
-		"list, mapped":               {storage: mapped},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,6 @@ func (i *Informer) Stats() status.Stats {
 		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: coreStats.Objects,
 		Compressed:  coreStats.Compressed,
 		ObjectBytes: coreStats.ObjectBytes, CompressedBytes: coreStats.CompressedBytes,
-		MappedBytes: coreStats.MappedBytes, FileBytes: coreStats.FileBytes,
 		TableBytes: coreStats.TableBytes, Hits: hits, Misses: misses,
 		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),
 		ListDuration: i.Status().ListDuration,
@@ -83,7 +82,6 @@ func (f *Factory) MemoryStats() status.MemoryStats {
 			memory := i.core.Store().Stats()
 			stats.Used += memory.Bytes()
 			stats.Compressed += memory.CompressedBytes
-			stats.Mapped += memory.MappedBytes
 			if i.core.Store().Adaptive() != nil {
 				stats.Compressible += memory.Compressible()
 			}
@@ -99,8 +97,8 @@ func withOverBudget(stats status.MemoryStats) status.MemoryStats {
 	return stats
 }
 
-// Compress compresses all objects with StorageAdaptive that are not in frequent use, moves all objects with
-// StorageMapped to files, and returns when that is done or with the cause of ctx. It is for programs that
+// Compress compresses all objects with StorageAdaptive that are not in frequent use, and returns when that is
+// done or with the cause of ctx. It is for programs that
 // expect no reads soon, and for measurements. Readers and the informer continue meanwhile. It does nothing in
 // other storage modes, for an informer that does not run, or for too few objects to train the compressor.
 func (i *Informer) Compress(ctx context.Context) error {
@@ -138,7 +136,6 @@ func addInformer(m *status.Metrics, i *Informer) {
 	m.Compressed += memory.Compressed
 	m.ObjectBytes += memory.ObjectBytes
 	m.CompressedBytes += memory.CompressedBytes
-	m.MappedBytes += memory.MappedBytes
 	m.TableBytes += memory.TableBytes
 	for _, index := range memory.Indexes {
 		at := slices.IndexFunc(m.Indexes,

@@ -121,7 +121,7 @@ var storages = map[string]ResourceOptions{
 	"inline": {}, "reflector": {Storage: Storage{Mode: StorageObject}},
 	"metadata":   {Storage: Storage{Mode: StorageMetadata}},
 	"keep":       {Keep: Keep{Paths: []string{}}},
-	"compressed": {Storage: adaptive}, "JSON only": {}, "mapped": {Storage: mapped},
+	"compressed": {Storage: adaptive}, "JSON only": {},
 	"namespaces": {Namespaces: InNamespaces("a",
 		"b")}, "namespaces, reflectors": {Namespaces: InNamespaces("b", "a"),
 		Storage: Storage{Mode: StorageObject}},

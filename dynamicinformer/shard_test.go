@@ -159,8 +159,7 @@ func TestShard(t *testing.T) {
 		if server.sent > 0 && !newer.HasShardSelector {
 			continue // apimachinery 0.35 cannot send the shard selector
 		}
-		for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata, StorageAdaptive,
-			StorageMapped} {
+		for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata, StorageAdaptive} {
 			for _, watchList := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s/%v/%v", name, mode, watchList), func(t *testing.T) {
 					prepare := func(s *shardStage) {

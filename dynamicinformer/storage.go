@@ -19,14 +19,9 @@ import (
 type Storage struct {
 	Mode StorageMode
 
-	// Compression is required by StorageCompressed and StorageAdaptive, recommended for StorageMapped, and
-	// ignored by other modes. Use s2.New(s2.Options{}) of package storage/s2. Package storage/zstd takes more
-	// time, and less memory if objects are large.
+	// Compression is required by StorageCompressed and StorageAdaptive, and ignored by other modes. Use
+	// s2.New(s2.Options{}) of package storage/s2.
 	Compression Compression
-
-	// Directory is the folder of the files of StorageMapped. It must exist. It should be on a disk: a tmpfs,
-	// which /tmp often is, uses the memory of the container. Default: os.TempDir, which reads TMPDIR.
-	Directory string
 
 	// CompressLists makes StorageAdaptive compress lists and watch-lists of 1 MB or more on arrival, rather
 	// than after the sync. Filling a cache then takes as much memory and time as with StorageCompressed.
@@ -76,29 +71,15 @@ const (
 	// without an error result panic with it. Only keys and numbers of objects can be read. Resync, Indexers,
 	// Indexes and Persist are errors.
 	StorageNone
-	// StorageMapped stores objects in files, compressed if Compression is set. Only keys, identities and
-	// labels stay on the heap, where the garbage collector needs as much memory again. It suits types with
-	// many or large objects. The kernel caches the files. It drops cached pages when memory is short,
-	// and a read then waits for the disk. Readers get decoded copies, as with StoragePacked.
-	//
-	// Lists of 1 MB or more are written on arrival, new and changed objects within ten seconds. The files
-	// have no names and disappear with the process. Files that consist mostly of replaced objects are
-	// rewritten. A gigabyte, or a tenth of a smaller disk, always remains free. While the disk is full,
-	// objects stay on the heap, and Status.StorageErr is set. They also stay on the heap if GOOS is neither
-	// linux nor darwin. Secrets are never written to files; they are stored as with StorageCompressed.
-	//
-	// Stats and Options.MemoryBudget count bytes in files like bytes on the heap, because the memory of a
-	// container includes the cached pages.
-	StorageMapped
 )
 
 var storageModes = map[StorageMode]string{
 	storageUnset: "", StoragePacked: "packed", StorageCompressed: "compressed", StorageObject: "object",
 	StorageMetadata: "metadata",
-	StorageAdaptive: "adaptive", StorageNone: "none", StorageMapped: "mapped",
+	StorageAdaptive: "adaptive", StorageNone: "none",
 }
 
-// String returns packed, compressed, adaptive, object, metadata, none, mapped, or "" if the mode is unset.
+// String returns packed, compressed, adaptive, object, metadata, none, or "" if the mode is unset.
 func (m StorageMode) String() string {
 	if name, ok := storageModes[m]; ok {
 		return name
@@ -117,7 +98,7 @@ func (m *StorageMode) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown storage mode %q: use packed, compressed, adaptive, object, metadata, none or mapped", text)
+	return fmt.Errorf("unknown storage mode %q: use packed, compressed, adaptive, object, metadata or none", text)
 }
 
 // Compression makes compressors for types. It is an interface, so that programs without compression do
@@ -151,14 +132,12 @@ func (s Storage) modeOrDefault() StorageMode {
 
 func (s Storage) validate() error {
 	switch {
-	case s.Mode < storageUnset || s.Mode > StorageMapped:
+	case s.Mode < storageUnset || s.Mode > StorageNone:
 		return fmt.Errorf("Storage.Mode is %d, which does not exist", int(s.Mode))
 	case s.Mode == StorageCompressed && s.Compression == nil:
 		return errors.New("StorageCompressed requires Storage.Compression: use package storage/s2")
 	case s.Mode == StorageAdaptive && s.Compression == nil:
 		return errors.New("StorageAdaptive requires Storage.Compression: use package storage/s2")
-	case s.Mode == StorageMapped:
-		return store.CheckFolder(s.Directory)
 	}
 	return nil
 }
@@ -207,12 +186,6 @@ func (o ResourceOptions) storeFormat(gr schema.GroupResource, dictionaries *stor
 		format = store.NewMetadata(pruner)
 	case StorageNone:
 		format = store.NewIdentities(pruner)
-	case StorageMapped:
-		if gr == secrets {
-			format = store.NewPacked(pruner, dictionary)
-		} else {
-			format = store.NewMapped(pruner, dictionary, o.Storage.Directory)
-		}
 	case StorageCompressed:
 		format = store.NewPacked(pruner, dictionary)
 	case StorageAdaptive:

@@ -75,7 +75,7 @@ type storedForm struct {
 
 type storageForm struct {
 	formHeader
-	Mode textField `json:"mode" doc:"The form in which objects are stored." required:"true" hint:"write storage: {mode: Packed}" enum:"Packed,Compressed,Adaptive,Object,Metadata,None,Mapped"`
+	Mode textField `json:"mode" doc:"The form in which objects are stored." required:"true" hint:"write storage: {mode: Packed}" enum:"Packed,Compressed,Adaptive,Object,Metadata,None"`
 }
 
 type pruneForm struct {

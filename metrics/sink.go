@@ -53,16 +53,13 @@ func (w metricWriter) writeStatus(statuses []status.Status) {
 		reason status.Reason
 	}
 	counts := map[stateAndReason]int{}
-	staleCount, storageFailing, incarnation := 0, 0, 0
+	staleCount, incarnation := 0, 0
 	var oldestContact time.Time
 	var longestList time.Duration
 	for _, current := range statuses {
 		counts[stateAndReason{current.State, current.Reason}]++
 		if current.Stale {
 			staleCount++
-		}
-		if current.StorageErr != nil {
-			storageFailing++
 		}
 		incarnation = max(incarnation, current.Incarnation)
 		contact := current.LastContact
@@ -75,7 +72,6 @@ func (w metricWriter) writeStatus(statuses []status.Status) {
 		w.add("informers", float64(n), string(k.state), string(k.reason))
 	}
 	w.add("stale_informers", float64(staleCount))
-	w.add("storage_failing_informers", float64(storageFailing))
 	w.add("generation", float64(incarnation))
 	if !oldestContact.IsZero() {
 		w.add("last_contact_timestamp_seconds", float64(oldestContact.UnixNano())/1e9)
@@ -89,8 +85,7 @@ func (w metricWriter) writeContent(m status.Metrics) {
 	w.add("objects", float64(m.Objects))
 	w.add("compressed_objects", float64(m.Compressed))
 	w.add("compressed_bytes", float64(m.CompressedBytes))
-	w.add("memory_bytes", float64(m.ObjectBytes-m.MappedBytes), "objects")
-	w.add("memory_bytes", float64(m.MappedBytes), "files")
+	w.add("memory_bytes", float64(m.ObjectBytes), "objects")
 	w.add("memory_bytes", float64(m.TableBytes), "table")
 	w.add("memory_bytes", float64(m.IndexBytes), "indexes")
 	for _, index := range limitIndexes(m.Indexes) {

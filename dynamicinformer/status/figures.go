@@ -20,14 +20,13 @@ type Metrics struct {
 	// Status has the status of each informer: usually one; several if informers have equal Options, or if
 	// an informer is still stopping while its successor has started.
 	Status []Status
-	// Objects is the number of objects, Compressed the number of those that are compressed or in files.
+	// Objects is the number of objects, Compressed the number of compressed ones.
 	Objects, Compressed int
 	// ObjectBytes, TableBytes and IndexBytes are as in Stats; IndexBytes is the sum over all indexes. The
 	// figures of packed objects are exact. The others are estimates, usually within ten percent.
 	ObjectBytes, TableBytes, IndexBytes int64
-	// CompressedBytes is the part of ObjectBytes in objects that are compressed or in files, MappedBytes the
-	// part in files.
-	CompressedBytes, MappedBytes int64
+	// CompressedBytes is the part of ObjectBytes in compressed objects.
+	CompressedBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexMetrics
 	// Handlers are the event handlers of the running informers, including those of subscriptions.
@@ -137,16 +136,13 @@ type Stats struct {
 	Options string
 	// Storage is the storage mode, as the text of dynamicinformer.StorageMode: "packed", for example.
 	Storage string
-	// Objects is the number of objects, Compressed the number of those that are compressed or in files.
+	// Objects is the number of objects, Compressed the number of compressed ones.
 	Objects, Compressed int
 	// ObjectBytes is the size of the objects. It does not include the copies that were decoded for
 	// readers, because the garbage collector can free them at any time.
 	ObjectBytes int64
-	// CompressedBytes is the part of ObjectBytes in objects that are compressed or in files.
+	// CompressedBytes is the part of ObjectBytes in compressed objects.
 	CompressedBytes int64
-	// MappedBytes is the part of ObjectBytes in files. FileBytes is the disk space of the files; it includes
-	// replaced objects.
-	MappedBytes, FileBytes int64
 	// TableBytes is the size of the table that maps keys to objects.
 	TableBytes int64
 	// Indexes are in the order in which they were added.
@@ -203,11 +199,10 @@ type MemoryStats struct {
 	Budget int64
 	// Used is the size of all caches with their tables and indexes.
 	Used int64
-	// Compressed is the size of the objects that are compressed or in files, in any storage mode. Mapped is
-	// the part in files.
-	Compressed, Mapped int64
-	// Compressible is the size of the objects that StorageAdaptive has not compressed, and StorageMapped has
-	// not written. Compression does not make all of them smaller.
+	// Compressed is the size of the compressed objects, in any storage mode.
+	Compressed int64
+	// Compressible is the size of the objects that StorageAdaptive has not compressed. Compression does not
+	// make all of them smaller.
 	Compressible int64
 	// OverBudget is the amount by which Used exceeds Budget; zero without a budget. It may be positive for a
 	// moment while objects arrive. If it remains positive, compression cannot reach the budget.

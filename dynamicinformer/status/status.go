@@ -75,9 +75,6 @@ type Status struct {
 	ListDuration time.Duration
 	// Relists is the number of relists by reason.
 	Relists Relists
-	// StorageErr is the reason why objects with StorageMapped stay on the heap, such as a full disk; nil
-	// while they can be written to files. It does not affect State, and its changes notify no listener.
-	StorageErr error
 	// Shard describes the shard that the informer watches (see ResourceOptions.Shard); nil without one.
 	Shard *Shard
 }
@@ -94,9 +91,6 @@ func (s Status) String() string {
 	text := name + ": " + s.Describe()
 	if s.Stale {
 		text += "; stale"
-	}
-	if s.StorageErr != nil {
-		text += "; objects stay on the heap: " + s.StorageErr.Error()
 	}
 	return text
 }

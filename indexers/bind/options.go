@@ -12,8 +12,8 @@ import (
 
 // Options configure a Binding. The zero value is usable.
 type Options struct {
-	// Compression is required for resources with storage mode compressed or adaptive, and recommended for
-	// mapped; see package storage/s2.
+	// Compression is required for resources with storage mode compressed or adaptive; see package
+	// storage/s2.
 	Compression dynamicinformer.Compression
 	// OnError is called when Follow cannot bind a type, and when references cannot be followed. Optional.
 	OnError func(error)
@@ -48,8 +48,6 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 			return fail(err)
 		}
 		switch out.Storage.Mode {
-		case dynamicinformer.StorageMapped:
-			out.Storage.Compression = o.Compression
 		case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 			if o.Compression == nil {
 				return fail(fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))

@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 	"github.com/crdcache/crdcache/storage/s2"
-	"github.com/crdcache/crdcache/storage/zstd"
 )
 
 const (
@@ -116,7 +115,7 @@ func storagesByType(types []schema.GroupVersionResource,
 	offset int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
-		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
+		{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})},
 		{Mode: dynamicinformer.StorageObject},
 		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})},
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/integration/harness"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 type fixture struct {
@@ -163,9 +163,9 @@ func (w *fixture) newFactory(options dynamicinformer.Options) *dynamicinformer.F
 func (w *fixture) storagesByType() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
-		{Mode: dynamicinformer.StorageCompressed, Compression: zstd.New(zstd.Options{})},
+		{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})},
 		{Mode: dynamicinformer.StorageObject},
-		{Mode: dynamicinformer.StorageAdaptive, Compression: zstd.New(zstd.Options{}), CompressLists: true},
+		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{}), CompressLists: true},
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for n, k := range w.kinds {

@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/storage/s2"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestConformance runs the conformance scenarios with the formats that store complete objects in memory.
@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 		conformance.Subject{Name: "packed",
 			New: withFormat(func(testing.TB) store.Format { return store.NewPacked(nil, nil) })},
 		conformance.Subject{Name: "compressed",
-			New: withFormat(compressedFormats(&trainOnce{Trainer: zstd.New(zstd.Options{})},
+			New: withFormat(compressedFormats(&trainOnce{Trainer: s2.New(s2.Options{})},
 				store.NewPacked))},
 		conformance.Subject{Name: "adaptive",
 			New: sweptInformers(compressedFormats(&trainOnce{Trainer: s2.New(s2.Options{})},

@@ -77,9 +77,9 @@ func (o *Object) Version() string {
 }
 
 // Compressed reports whether the object does not contain its JSON: reading it has to decompress the body, or
-// to copy it out of a Block or a Segment.
+// to copy it out of a Block.
 func (o *Object) Compressed() bool {
-	return o.info.compressor != nil || o.info.block != nil || o.info.segment != nil
+	return o.info.compressor != nil || o.info.block != nil
 }
 
 // JSON returns the JSON without copying it. It returns "", false if the object is compressed or has no JSON.
@@ -101,8 +101,6 @@ func (o *Object) appendJSON(dst []byte) ([]byte, error) {
 	switch {
 	case o.info.unpackableObject != nil:
 		return appendOriginal(dst, o.info.unpackableObject)
-	case o.info.segment != nil:
-		return o.info.segment.appendJSON(dst, o)
 	case o.info.compressor != nil:
 		return o.info.compressor.Decompress(dst, bytesOf(o.slab[:o.bodyLen]))
 	case o.info.block != nil:
@@ -145,24 +143,16 @@ func (o *Object) Prefetch() (sum byte) {
 }
 
 // Len returns the length of the body in bytes; it is the compressed length if the object is compressed.
-func (o *Object) Len() int {
-	if o.info.segment != nil {
-		return o.bodyReference().length
-	}
-	return int(o.bodyLen)
-}
+func (o *Object) Len() int { return int(o.bodyLen) }
 
 // Size returns the object's size in bytes, without decoded copies and without up to 24 bytes that refer to
-// them. It is the size in the heap and in a Segment. For an object in a block it is a share of the block's
+// them. For an object in a block it is a share of the block's
 // memory.
 func (o *Object) Size() int {
 	if b := o.info.block; b != nil {
 		return b.sizeOf(o)
 	}
 	size := int(unsafe.Sizeof(*o)) + AllocationSize(len(o.slab))
-	if o.info.segment != nil {
-		size += o.Len()
-	}
 	if o.info.unpackableObject != nil {
 		size += sizeOfValue(o.info.unpackableObject.Object)
 	}

@@ -21,10 +21,6 @@ type typeInfo struct {
 	compressor Compressor
 	// block holds the bodies of its objects. It is nil for other objects. Blocks share no typeInfo.
 	block *Block
-	// segment holds the bodies, and inMemory is the type of the same objects in memory. Both are nil for
-	// other objects.
-	segment  *Segment
-	inMemory *typeInfo
 	// unpackableObject is an object that JSON cannot represent. Such an object has a typeInfo of its own.
 	unpackableObject *unstructured.Unstructured
 }

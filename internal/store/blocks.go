@@ -3,13 +3,10 @@ package store
 import "github.com/crdcache/crdcache/internal/packed"
 
 // blocks tracks the blocks that contain objects of the content. A block stays in memory until all its objects
-// have been replaced. The same applies to segments. Changes are guarded by Store.write and update the sizes
-// too. The zero value is empty.
+// have been replaced. Changes are guarded by Store.write and update the sizes too. The zero value is empty.
 type blocks struct {
 	usage  map[*packed.Block]*blockUsage
 	sparse map[*packed.Block]struct{}
-	// segments maps the segments to the length of the bodies of the content in them.
-	segments map[*packed.Segment]int64
 }
 
 // blockUsage is the part of a block that the content uses.
@@ -41,7 +38,6 @@ func (b *blocks) count(sizes *objectSizes, item Item, delta int) {
 	block := o.Block()
 	if block == nil {
 		sizes.countPacked(o, delta)
-		b.countMapped(sizes, o, delta)
 		return
 	}
 	usage := b.usageOf(sizes, block)
@@ -49,40 +45,6 @@ func (b *blocks) count(sizes *objectSizes, item Item, delta int) {
 	usage.replacedBytes -= delta * o.Size()
 	sizes.compressed += delta
 	b.update(sizes, block, usage)
-}
-
-// countMapped counts an object if its body is in a segment.
-func (b *blocks) countMapped(sizes *objectSizes, o *packed.Object, delta int) {
-	segment := o.Segment()
-	if segment == nil {
-		return
-	}
-	if b.segments == nil {
-		b.segments = map[*packed.Segment]int64{}
-	}
-	bytes := int64(delta * o.Len())
-	sizes.mapped += delta
-	sizes.mappedBytes += bytes
-	if b.segments[segment] += bytes; b.segments[segment] == 0 {
-		delete(b.segments, segment)
-	}
-}
-
-// sparseSegments returns the full segments that have mostly bodies of replaced objects.
-func (s *Store) sparseSegments() map[*packed.Segment]bool {
-	files := s.segments()
-	if files == nil {
-		return nil
-	}
-	s.write.Lock()
-	defer s.write.Unlock()
-	sparse := map[*packed.Segment]bool{}
-	for segment, live := range s.blocks.segments {
-		if segment != files.current.Load() && 2*live < segment.Used() {
-			sparse[segment] = true
-		}
-	}
-	return sparse
 }
 
 // usageOf returns the usage of a block, and adds the block to the sizes if it is new.

@@ -12,7 +12,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 type countingTrainer struct {
@@ -25,7 +25,7 @@ func (s *countingTrainer) Train(samples [][]byte) (packed.Compressor, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return zstd.New(zstd.Options{}).Train(samples)
+	return s2.New(s2.Options{}).Train(samples)
 }
 
 // TestFewLargeObjectsAreEnough trains the compressor with fewer than 200 objects of 100 KB.
@@ -127,7 +127,7 @@ func TestTrainingFails(t *testing.T) {
 
 // TestIncompressibleObjects checks that objects stay uncompressed if they do not shrink.
 func TestIncompressibleObjects(t *testing.T) {
-	format := NewPacked(nil, zstd.New(zstd.Options{}))
+	format := NewPacked(nil, s2.New(s2.Options{}))
 	var kept []Item
 	for n := range 2 * samplesToTrain {
 		kept = append(kept, keyedCertificate(t, format, n, 1).Item)

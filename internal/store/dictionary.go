@@ -28,8 +28,8 @@ const (
 // to the Compressor that compressed them. A Dictionary is itself a packed.Trainer, so that a shared one can
 // be passed in place of its Trainer. It is safe for concurrent use.
 type Dictionary struct {
-	packed.Trainer // nil if objects are not compressed
-	codec          atomic.Pointer[packed.Codec]
+	packed.Trainer
+	codec atomic.Pointer[packed.Codec]
 
 	// isSampling is set while samples are being collected; training guards them. The references are weak, so
 	// that a type with too few objects does not retain replaced ones.
@@ -46,13 +46,13 @@ type Dictionary struct {
 	count, bytesBefore, bytesAfter, initialRatio atomic.Int64
 }
 
-// dictionaryOf returns trainer if it is a Dictionary, or else a new one. trainer may be nil.
+// dictionaryOf returns trainer if it is a Dictionary, or else a new one.
 func dictionaryOf(trainer packed.Trainer) *Dictionary {
 	if d, ok := trainer.(*Dictionary); ok {
 		return d
 	}
 	d := &Dictionary{Trainer: trainer}
-	d.isSampling.Store(trainer != nil)
+	d.isSampling.Store(true)
 	return d
 }
 
@@ -103,36 +103,15 @@ func (d *Dictionaries) forget(key dictionaryKey) {
 	}
 }
 
-// compressor compresses the objects of one store. It then moves bodies to files, if the format has any.
-type compressor struct {
-	*Dictionary
-	// segments is nil if bodies stay in memory.
-	segments *segments
-}
+// isReady reports whether compress works as configured: there is a Compressor, or none will be trained.
+func (d *Dictionary) isReady() bool { return d.isTrained() || !d.isSampling.Load() }
 
-// isReady reports whether compress works as configured: the Compressor is trained, and segments can be
-// written.
-func (p *compressor) isReady() bool {
-	return (p.codec.Load() != nil || !p.isSampling.Load()) &&
-		(p.segments == nil || p.segments.failure() == nil)
-}
-
-// compress returns the object compressed, with its body in a file if the format has files. It returns the
-// object itself if that saves nothing, or before training.
-func (p *compressor) compress(o *packed.Object) *packed.Object {
-	compressed := o
-	if !o.Compressed() {
-		compressed = p.compressInMemory(o)
+// compress returns the object compressed. It returns the object itself if it is compressed, if that saves
+// nothing, or before training.
+func (d *Dictionary) compress(o *packed.Object) *packed.Object {
+	if o.Compressed() {
+		return o
 	}
-	if p.segments == nil || o.Segment() != nil || p.isSampling.Load() && p.codec.Load() == nil {
-		return compressed
-	}
-	return p.segments.move(compressed)
-}
-
-// compressInMemory returns the object compressed. It returns the object itself if that saves nothing, or
-// before training.
-func (d *Dictionary) compressInMemory(o *packed.Object) *packed.Object {
 	if d.isSampling.Load() {
 		d.sample(o)
 	}

@@ -3,11 +3,11 @@ package store
 import "github.com/crdcache/crdcache/internal/packed"
 
 // ShouldExtractBlocks reports whether the caller should copy objects out of their blocks with ExtractBlocks.
-// It is true if the store does not compress objects, or stores them in files. Other stores leave objects in a
-// block while most of the block is in use.
+// It is true if the store does not compress objects. Other stores leave objects in a block while most of the
+// block is in use.
 func (s *Store) ShouldExtractBlocks() bool {
 	f, ok := s.format.(*Packed)
-	return ok && (f.compressor == nil || f.compressor.segments != nil)
+	return ok && f.compressor == nil
 }
 
 // ExtractBlocks copies objects out of their blocks, starting at position from; zero is the first position. It

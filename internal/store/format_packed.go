@@ -12,7 +12,7 @@ import (
 // neither packed nor unstructured are stored unchanged.
 type Packed struct {
 	packer     *packed.Packer
-	compressor *compressor // nil if nothing is compressed
+	compressor *Dictionary // nil if nothing is compressed
 	// adaptive formats compress objects that have not been read recently, by Store.Sweep. They compress
 	// arriving objects while compressOnArrival is set.
 	adaptive          bool
@@ -34,7 +34,7 @@ type Packed struct {
 func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := &Packed{packer: packed.NewPacker(pruner)}
 	if trainer != nil {
-		f.compressor = &compressor{Dictionary: dictionaryOf(trainer)}
+		f.compressor = dictionaryOf(trainer)
 		f.packer.SetListConversion(f.compressListed)
 	}
 	return f
@@ -44,17 +44,6 @@ func NewPacked(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 func NewAdaptive(pruner *packed.Pruner, trainer packed.Trainer) *Packed {
 	f := NewPacked(pruner, trainer)
 	f.adaptive = true
-	return f
-}
-
-// NewMapped returns a Format that stores the bodies of objects in files in the folder, compressed unless
-// trainer is nil. Its Store moves lists of 1 MB or more to files when they arrive, and other objects with
-// Store.Sweep.
-func NewMapped(pruner *packed.Pruner, trainer packed.Trainer, folder string) *Packed {
-	f := NewPacked(pruner, nil).CompressLists()
-	f.adaptive = true
-	f.compressor = &compressor{Dictionary: dictionaryOf(trainer), segments: newSegments(folder)}
-	f.packer.SetListConversion(f.compressListed)
 	return f
 }
 
@@ -90,7 +79,7 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 
 // compressesSmallLists reports whether compression costs no memory, because the Dictionary exists.
 func (f *Packed) compressesSmallLists() bool {
-	return f.compressor.segments == nil && f.compressor.isTrained()
+	return f.compressor.isTrained()
 }
 
 // RestartList makes ForList measure the current list from its first object again, unless it is already large

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // formats returns the formats that store complete objects.
@@ -18,7 +18,7 @@ func formats(t testing.TB) map[string]Format {
 	return map[string]Format{
 		"object":     Objects(managedFieldsPruner(t)),
 		"packed":     NewPacked(managedFieldsPruner(t), nil),
-		"compressed": NewPacked(managedFieldsPruner(t), zstd.New(zstd.Options{})),
+		"compressed": NewPacked(managedFieldsPruner(t), s2.New(s2.Options{})),
 	}
 }
 

@@ -6,19 +6,14 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Stats describe the memory of a Store. Bytes are heap bytes as allocated, and bytes of bodies in files.
-// Counts and the sizes of packed objects are exact. The sizes of the table, the indexes and decoded objects
+// Stats describe the memory of a Store. Bytes are heap bytes as allocated. Counts and the sizes of packed objects are exact. The sizes of the table, the indexes and decoded objects
 // are extrapolated from samples.
 type Stats struct {
 	// Objects is the number of objects, Compressed the number of compressed ones.
 	Objects, Compressed int
 	// ObjectBytes is the size of the objects, without decoded copies. CompressedBytes is the part of it in
-	// objects that are compressed or in files, PackedBytes the part in packed, uncompressed ones.
+	// compressed objects, PackedBytes the part in packed, uncompressed ones.
 	ObjectBytes, CompressedBytes, PackedBytes int64
-	// Mapped is the number of objects with a body in a file, MappedBytes the size of these bodies. FileBytes
-	// is the size of the files, including bodies of replaced objects.
-	Mapped                 int
-	MappedBytes, FileBytes int64
 	// TableBytes is the size of the table that maps keys to objects.
 	TableBytes int64
 	// Indexes are in the order of addition.
@@ -62,11 +57,7 @@ func (s *Store) Stats() Stats {
 		ObjectBytes:     current.sizes.packed + s.decoded.bytes(current),
 		CompressedBytes: current.sizes.compressedBytes,
 		PackedBytes:     current.sizes.packed - current.sizes.compressedBytes,
-		Mapped:          current.sizes.mapped, MappedBytes: current.sizes.mappedBytes,
-		Indexes: make([]IndexStats, len(current.indexes)),
-	}
-	if files := s.segments(); files != nil {
-		stats.FileBytes = files.fileBytes.Load()
+		Indexes:         make([]IndexStats, len(current.indexes)),
 	}
 	if f := s.Adaptive(); f != nil {
 		stats.trained = f.compressor != nil && f.compressor.isTrained()
@@ -141,9 +132,6 @@ type objectSizes struct {
 	// compressedBytes is the size of the compressed ones.
 	packed, compressedBytes int64
 	compressed              int
-	// mapped is the number of objects in segments, and mappedBytes the size of their bodies.
-	mapped      int
-	mappedBytes int64
 	// decoded is the number of objects that are not packed.
 	decoded int
 	// replaced is the number of rows added or removed so far.

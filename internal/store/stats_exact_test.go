@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/storage/zstd"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestStatsAreAccurate compares Stats with the sizes of all parts, after a list and after many changes.
@@ -19,7 +19,7 @@ func TestStatsAreAccurate(t *testing.T) {
 	}
 	for name, format := range map[string]func() Format{
 		"packed":     func() Format { return NewPacked(managedFieldsPruner(t), nil) },
-		"compressed": func() Format { return NewPacked(managedFieldsPruner(t), zstd.New(zstd.Options{})) },
+		"compressed": func() Format { return NewPacked(managedFieldsPruner(t), s2.New(s2.Options{})) },
 		"metadata":   func() Format { return NewMetadata(nil) },
 		"object":     func() Format { return Objects(nil) },
 	} {

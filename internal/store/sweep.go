@@ -10,8 +10,6 @@ type Sweep struct {
 	Compresses func(packed.Usage) bool
 	// Decompresses selects decompression of objects that are in use.
 	Decompresses bool
-	// sparse are the segments whose objects have to move to another one.
-	sparse map[*packed.Segment]bool
 }
 
 // The kinds of sweeps.
@@ -62,19 +60,6 @@ func (s *Store) Adaptive() *Packed {
 	return nil
 }
 
-// needsSweep reports whether a periodic sweep can have an effect. It releases the file of a store that does
-// not use it.
-func (s *Store) needsSweep(stats Stats) bool {
-	files := s.segments()
-	if files == nil {
-		return true
-	}
-	if stats.Mapped == 0 {
-		files.current.Store(nil)
-	}
-	return stats.Objects > stats.Mapped || len(s.sparseSegments()) > 0
-}
-
 // SetCompressOnArrival sets whether objects are compressed on arrival.
 func (f *Packed) SetCompressOnArrival(enabled bool) { f.compressOnArrival.Store(enabled) }
 
@@ -84,7 +69,6 @@ func (f *Packed) SetCompressOnArrival(enabled bool) { f.compressOnArrival.Store(
 // objects are stored.
 func (s *Store) Sweep(from uint64, mode Sweep) SweepResult {
 	f, current := s.Adaptive(), s.current.Load()
-	mode.sparse = s.sparseSegments()
 	var changes []conversion
 	result := SweepResult{Next: from}
 	for rows, work := 0, 0; rows < sweepRows && work < sweepBytes; {
@@ -122,9 +106,6 @@ func (f *Packed) sweep(r *storedRow, mode Sweep) (conversion, int) {
 	if o == nil {
 		return conversion{}, 0
 	}
-	if files := f.compressor.segments; files != nil {
-		return f.sweepToFile(r, o, files, mode)
-	}
 	var use packed.Usage
 	if mode.AdvanceAges {
 		use = o.StartReadPeriod()
@@ -143,20 +124,6 @@ func (f *Packed) sweep(r *storedRow, mode Sweep) (conversion, int) {
 		return conversion{r, o, next}, next.Len()
 	}
 	if use.Incompressible || !mode.Compresses(use) {
-		return conversion{}, 0
-	}
-	return f.compressRow(r, o)
-}
-
-// sweepToFile moves any object to the files, and out of sparse files.
-func (f *Packed) sweepToFile(r *storedRow, o *packed.Object, files *segments, mode Sweep) (conversion, int) {
-	switch segment := o.Segment(); {
-	case mode.sparse[segment]:
-		if next := files.move(o); next != o {
-			return conversion{r, o, next}, o.Len()
-		}
-		return conversion{}, 0
-	case segment != nil || o.Block() != nil || o.Usage().Incompressible:
 		return conversion{}, 0
 	}
 	return f.compressRow(r, o)

@@ -80,7 +80,7 @@ func (r *sweepWorker) compressEverything(ctx context.Context) {
 	}
 	for s := range r.sweeper.members() {
 		stats := s.Stats()
-		if s.Adaptive() == nil || !s.needsSweep(stats) || !r.savesMemory(s, stats) {
+		if s.Adaptive() == nil || !r.savesMemory(s, stats) {
 			continue
 		}
 		for next, more := uint64(0), true; more; more = next != 0 {
@@ -120,7 +120,7 @@ func (r *sweepWorker) savesMemory(s *Store, stats Stats) bool {
 		return true
 	}
 	shared := s.Adaptive().compressor
-	if shared == nil || shared.segments != nil {
+	if shared == nil {
 		return false
 	}
 	if shared.isTrained() {
@@ -128,7 +128,7 @@ func (r *sweepWorker) savesMemory(s *Store, stats Stats) bool {
 	}
 	for other := range r.sweeper.members() {
 		if f := other.Adaptive(); other != s && f != nil && f.compressor != nil &&
-			f.compressor.Dictionary == shared.Dictionary {
+			f.compressor == shared {
 			total += other.Stats().PackedBytes
 		}
 	}
@@ -139,7 +139,7 @@ func (r *sweepWorker) savesMemory(s *Store, stats Stats) bool {
 // a new store serve to train the compressor.
 func (r *sweepWorker) compress(ctx context.Context, s *Store) {
 	for range 2 {
-		if stats := s.Stats(); stats.Compressible() > 0 || s.segments() != nil && s.needsSweep(stats) {
+		if s.Stats().Compressible() > 0 {
 			r.sweepAll(ctx, s, SweepAfterFill, func(int64) bool { return true })
 		}
 	}

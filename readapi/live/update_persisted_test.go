@@ -78,13 +78,13 @@ func (b *lockedBackend) loads(t *testing.T) (loads, objects int) {
 // last saved objects once and does not list them. The new index has them.
 func TestUpdatePersisted(t *testing.T) {
 	reduced := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec.tier"}}}
-	mapped := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
-		Mode: dynamicinformer.StorageMapped, Directory: t.TempDir()}}
+	decoded := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
+		Mode: dynamicinformer.StorageObject}}
 	for name, steps := range map[string][]dynamicinformer.ResourceOptions{
 		"indexes":                       {noOptions},
-		"storage in memory":             {noOptions, mapped}, // shares the stored content
+		"storage in memory":             {noOptions, decoded}, // shares the stored content
 		"kept fields":                   {noOptions, reduced},
-		"kept fields, then whole again": {reduced, mapped},
+		"kept fields, then whole again": {reduced, decoded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // the server confirms restored objects after seconds

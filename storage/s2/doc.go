@@ -1,6 +1,4 @@
-// Package s2 compresses the objects of a cache with a dictionary per type. It is fast, and the right choice
-// for most programs. Package storage/zstd takes four to ten times as long. It makes objects of 10 KB a third
-// smaller than s2 does, but not small objects.
+// Package s2 compresses the objects of a cache with a dictionary per type.
 //
 // # Usage
 //

@@ -20,7 +20,6 @@ const (
 	CompressedTrimmed = "crdcache-compressed"
 	AdaptiveTrimmed   = "crdcache-adaptive"
 	Metadata          = "crdcache-metadata"
-	Mapped            = "crdcache-mapped"
 	NotStored         = "crdcache-none"
 )
 
@@ -37,8 +36,6 @@ func storageModes() []Subject {
 	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
 		Compression: s2.New(s2.Options{})}
 	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
-		Compression: s2.New(s2.Options{})}
-	mapped := dynamicinformer.Storage{Mode: dynamicinformer.StorageMapped,
 		Compression: s2.New(s2.Options{})}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	none := dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}
@@ -57,8 +54,6 @@ func storageModes() []Subject {
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: compressed, Prune: pruned})},
 		{Name: AdaptiveTrimmed, Title: "crdcache, adaptive, pruned", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: adaptive, Prune: pruned})},
-		{Name: Mapped, Title: "crdcache, mapped, pruned", IsCrdcache: true,
-			New: constructorFor(dynamicinformer.ResourceOptions{Storage: mapped, Prune: pruned})},
 		{Name: Metadata, Title: "crdcache, metadata", IsCrdcache: true,
 			New: constructorFor(dynamicinformer.ResourceOptions{Storage: metadata, Prune: pruned})},
 		{Name: NotStored, Title: "crdcache, none", IsCrdcache: true,

@@ -61,8 +61,8 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
 	session.AddChoice(cmd, &o.storage, "storage", "",
-		"Storage mode: packed, compressed, adaptive, object, metadata, mapped or none.",
-		"packed", "compressed", "adaptive", "object", "metadata", "mapped", "none")
+		"Storage mode: packed, compressed, adaptive, object, metadata or none.",
+		"packed", "compressed", "adaptive", "object", "metadata", "none")
 	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
 	cmd.Flags().IntVar(&o.limitObjects, "limit", 0,
@@ -85,7 +85,7 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	switch options.Storage.Mode {
-	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive, dynamicinformer.StorageMapped:
+	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 		options.Storage.Compression = s2.New(s2.Options{})
 	}
 	options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
@@ -115,7 +115,6 @@ type statsReport struct {
 	SyncTime    string        `json:"syncTime"`
 	Bytes       int64         `json:"bytes"`
 	ObjectBytes int64         `json:"objectBytes"`
-	MappedBytes int64         `json:"mappedBytes,omitempty"`
 	TableBytes  int64         `json:"tableBytes"`
 	Indexes     []indexReport `json:"indexes"`
 	Keep        *keepEstimate `json:"keep,omitempty"`
@@ -192,7 +191,7 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	s := c.Informer.Stats()
 	r := statsReport{
 		Type: c.Resource.String(), Storage: s.Storage, Objects: s.Objects, Compressed: s.Compressed,
-		Bytes: s.Bytes(), ObjectBytes: s.ObjectBytes, MappedBytes: s.MappedBytes, TableBytes: s.TableBytes,
+		Bytes: s.Bytes(), ObjectBytes: s.ObjectBytes, TableBytes: s.TableBytes,
 		Indexes: []indexReport{},
 	}
 	if o.keep {
@@ -205,8 +204,7 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	}
 	if o.recommendsLimits && r.Objects > 0 {
 		count := float64(r.Objects)
-		r.Limits = recommendLimits(float64(r.Bytes)/count, float64(r.MappedBytes)/count,
-			cmp.Or(o.limitObjects, r.Objects))
+		r.Limits = recommendLimits(float64(r.Bytes)/count, cmp.Or(o.limitObjects, r.Objects))
 	}
 	if c.Informer.Snapshot().Err() != nil { // --storage none has no indexes
 		return r, nil
@@ -304,13 +302,8 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 		return
 	}
 	bytesPerObject := float64(r.Bytes) / float64(r.Objects)
-	mappedText := ""
-	if r.MappedBytes > 0 {
-		mappedText = fmt.Sprintf(" (%s in files)", sizeText(r.MappedBytes))
-	}
-	fmt.Fprintf(out, "  %.0f bytes per object; in total: objects %s%s, key table %s, indexes %s\n",
-		bytesPerObject, sizeText(r.ObjectBytes), mappedText,
-		sizeText(r.TableBytes), sizeText(r.Bytes-r.ObjectBytes-r.TableBytes))
+	fmt.Fprintf(out, "  %.0f bytes per object; in total: objects %s, key table %s, indexes %s\n",
+		bytesPerObject, sizeText(r.ObjectBytes), sizeText(r.TableBytes), sizeText(r.Bytes-r.ObjectBytes-r.TableBytes))
 	if k := r.Keep; k != nil {
 		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n",
 			k.KeptObjectBytes,

@@ -14,18 +14,18 @@ type memoryLimits struct {
 const maxLimitObjects = 1_000_000_000
 
 // recommendLimits returns the limits for objects of objectBytes each, including the cache's table and
-// indexes, of which mappedBytes bytes are in files. A relist needs up to 1.4 times the memory of the cache;
-// the garbage collector needs room beyond that. The container includes the cached pages of the files.
-func recommendLimits(objectBytes, mappedBytes float64, objects int) *memoryLimits {
+// indexes. A relist needs up to 1.4 times the memory of the cache;
+// the garbage collector needs room beyond that.
+func recommendLimits(objectBytes float64, objects int) *memoryLimits {
 	const (
 		mebibyte = 1 << 20
 		// runtimeMemory is for goroutines, connections and buffers, and programMemory for the program's code.
 		runtimeMemory, programMemory = 24 * mebibyte, 40 * mebibyte
 	)
-	cacheBytes, fileBytes := objectBytes*float64(objects), mappedBytes*float64(objects)
+	cacheBytes := objectBytes * float64(objects)
 	roundUp := func(bytes float64) int64 { return (int64(bytes)/mebibyte + 1) * mebibyte }
 	limits := &memoryLimits{Objects: objects, Budget: roundUp(cacheBytes * 1.1),
-		GoMemoryLimit: roundUp((cacheBytes-fileBytes)*2 + runtimeMemory)}
-	limits.ContainerLimit = roundUp(float64(limits.GoMemoryLimit)*1.1 + programMemory + fileBytes)
+		GoMemoryLimit: roundUp(cacheBytes*2 + runtimeMemory)}
+	limits.ContainerLimit = roundUp(float64(limits.GoMemoryLimit)*1.1 + programMemory)
 	return limits
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/storage/s2"
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestConformance runs the conformance scenarios with the formats that store complete objects in memory.

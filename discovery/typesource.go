@@ -48,10 +48,12 @@ func informerType(t Type) typesource.Type {
 	for _, v := range t.Versions {
 		switch {
 		case !v.Served:
-		case slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch"):
+		case !slices.Contains(v.Verbs, "list"):
+			out.Unlistable = append(out.Unlistable, v.Name)
+		case slices.Contains(v.Verbs, "watch"):
 			out.Versions = append(out.Versions, v.Name)
 		default:
-			out.Unwatchable = append(out.Unwatchable, v.Name)
+			out.ListOnly = append(out.ListOnly, v.Name)
 		}
 	}
 	return out

@@ -24,12 +24,13 @@ func TestInformerType(t *testing.T) {
 		GroupResource: gr, Kind: "W", Scope: Namespaced, UID: "1", Established: true, Terminating: true,
 		Versions: []TypeVersion{
 			{Name: "v2", Served: true, Verbs: watchable}, {Name: "v1", Served: true, Verbs: watchable},
-			{Name: "v1beta1", Served: true, Verbs: []string{"list"}}, {Name: "v1alpha1", Verbs: watchable},
+			{Name: "v1beta1", Served: true, Verbs: []string{"list"}},
+			{Name: "v1beta2", Served: true, Verbs: []string{"create", "watch"}}, {Name: "v1alpha1", Verbs: watchable},
 		},
 	})
 	want := typesource.Type{
 		GroupResource: gr, Kind: "W", Namespaced: true, UID: "1", Established: true, Terminating: true,
-		Versions: []string{"v2", "v1"}, Unwatchable: []string{"v1beta1"},
+		Versions: []string{"v2", "v1"}, ListOnly: []string{"v1beta1"}, Unlistable: []string{"v1beta2"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the type (-want +got):\n%s", diff)

@@ -328,6 +328,7 @@ func (r requester) target(p follow.PartitionSpec) requests.Target {
 		Tweak: r.options.requestTweaker(gvr), Filter: r.options.Namespaces.set.Filter(),
 		Selects:   alternatives(r.options.AnyOf).filter(),
 		Selection: p.Selection, Custom: p.Custom, NoBookmarks: r.options.noBookmarks(),
+		ListOnly: p.ListOnly,
 	}
 }
 

@@ -265,7 +265,7 @@ func PinnedVersion() VersionPolicy { return VersionPolicy{follow.Pinned()} }
 func PreferredVersion() VersionPolicy { return VersionPolicy{follow.Preferred()} }
 
 // VersionOrder is PreferredVersion with a custom order: it selects the first of these versions that supports
-// list and watch, and no other version.
+// list and watch, or else list, and no other version.
 func VersionOrder(versions ...string) VersionPolicy {
 	return VersionPolicy{follow.Ordered(versions...)}
 }

@@ -248,8 +248,8 @@ func awaitAll(ctx context.Context, channels []<-chan struct{}) error {
 type Selection struct {
 	// Group is the pattern for the API group. Empty is the core group; "*" matches all.
 	Group string
-	// Version is the pattern for the version. Of the matching versions that support list and watch, the
-	// server's preferred one is watched until it is no longer served. Default: "*".
+	// Version is the pattern for the version. Of the matching versions that support list and watch, or else
+	// list, the server's preferred one is watched until it is no longer served. Default: "*".
 	Version string
 	// Resource is the pattern for the plural resource name; "*" matches all. Required.
 	Resource string
@@ -284,7 +284,7 @@ func (s Selection) chooseVersion(t typesource.Type, current string) (string, boo
 		!naming.MatchGlob(s.Resource, t.GroupResource.Resource) {
 		return "", false
 	}
-	served := slices.DeleteFunc(slices.Clone(t.Versions),
+	served := slices.DeleteFunc(slices.Concat(t.Versions, t.ListOnly),
 		func(v string) bool { return !naming.MatchGlob(s.Version, v) })
 	if len(served) == 0 || s.Match != nil && !s.Match(t) {
 		return "", false

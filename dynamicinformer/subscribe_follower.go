@@ -64,7 +64,7 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	case f == nil && selected:
 		s.startFollower(gr.WithVersion(version))
 	case f == nil, selected && version == current:
-	case exists && t.Established && slices.Contains(t.Versions, current):
+	case exists && t.Established && slices.Contains(slices.Concat(t.Versions, t.ListOnly), current):
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
 	case f.hasEnded():
 		s.stopFollower(f, status.ReasonNone)

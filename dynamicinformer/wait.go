@@ -19,7 +19,7 @@ import (
 //
 // A required type (see ResourceOptions.Required) is settled only when it is synced or stopped, because it may
 // be installed, or the permission to read it granted, while the program starts. A type that does not support
-// list and watch, or has another scope, is settled as well.
+// list, or has another scope, is settled as well.
 //
 // WaitForSync returns nil if all types are synced, and otherwise a *NotSyncedError with the status of each
 // type that is not. These include types that were not requested, and without arguments the types that only

@@ -12,8 +12,13 @@ const (
 	ReasonUnauthorized Reason = "Unauthorized"
 	// ReasonNotFound: the server answered 404: it does not serve the type.
 	ReasonNotFound Reason = "NotFound"
-	// ReasonVerbUnsupported: the server answered 405: the type does not support list or watch.
+	// ReasonVerbUnsupported: the server answered 405: the type does not support list.
 	ReasonVerbUnsupported Reason = "VerbUnsupported"
+	// ReasonPolled: the type supports list but not watch. The synced informer lists it periodically.
+	ReasonPolled Reason = "Polled"
+	// ReasonRepeatedKeys: the server lists several objects with one namespace and name. The synced cache has
+	// only one of them.
+	ReasonRepeatedKeys Reason = "RepeatedKeys"
 	// ReasonThrottled: the server answered 429.
 	ReasonThrottled Reason = "Throttled"
 	// ReasonConversionFailed: the webhook that converts the type's objects between versions fails.

@@ -42,7 +42,7 @@ type Status struct {
 	// State is the phase of the informer.
 	State State
 	// Reason is the machine-readable cause. It is set as soon as requests fail, even before the state is
-	// Degraded.
+	// Degraded. ReasonPolled and ReasonRepeatedKeys describe a synced cache.
 	Reason Reason
 	// Message is the cause in one line of text.
 	Message string
@@ -96,7 +96,7 @@ func (s Status) String() string {
 }
 
 // Settled reports whether waiting is unlikely to change the state: the informer is synced or stopped, or
-// the server reports that the type does not exist, does not support list and watch, or may not be read,
+// the server reports that the type does not exist, does not support list, or may not be read,
 // or rejects the credentials.
 func (s Status) Settled() bool {
 	switch s.State {

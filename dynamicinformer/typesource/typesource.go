@@ -39,8 +39,10 @@ type Type struct {
 	// Versions are the served versions that support list and watch, the server's preferred version
 	// first. A version that could not be looked up remains in the list.
 	Versions []string
-	// Unwatchable are the served versions that do not support list and watch.
-	Unwatchable []string
+	// ListOnly are the served versions that support list but not watch. Informers poll them.
+	ListOnly []string
+	// Unlistable are the served versions that do not support list.
+	Unlistable []string
 	// Established is false while the CRD exists and the server does not serve the type.
 	Established bool
 	// Terminating is true while the CRD is being deleted and objects of the type remain.

@@ -19,6 +19,7 @@ type incarnationEnd struct {
 type incarnationWatcher struct {
 	*Follower
 	version string
+	polls   bool               // the incarnation lists and does not watch
 	cancel  context.CancelFunc // ends the incarnation
 
 	mu         sync.Mutex // serializes check
@@ -62,7 +63,7 @@ func (e *incarnationWatcher) compare(state *typeState) (incarnationEnd, bool) {
 	if reason := state.endReason(e.identity); reason != status.ReasonNone {
 		return incarnationEnd{reason: reason}, true
 	}
-	if !state.serves(e.version) {
+	if !state.serves(e.version) || state.polls(e.version) != e.polls {
 		next, reason := e.Versions.choose(e.Type.Version, state.Type)
 		if reason != status.ReasonNone {
 			return incarnationEnd{reason: status.ReasonVersionNotServed}, true

@@ -67,6 +67,8 @@ type PartitionSpec struct {
 	TypeKnown, NamespaceIsNew bool
 	// Custom states that the type is known to have a CRD.
 	Custom bool
+	// ListOnly states that the version is known to support no watch.
+	ListOnly bool
 }
 
 // Cache stores the objects. It is implemented by *informer.Informer.
@@ -166,7 +168,7 @@ func (f *Follower) runVersions(ctx context.Context, state *typeState, version st
 	for {
 		running, cancel := context.WithCancel(ctx)
 		e := &incarnationWatcher{Follower: f, identity: identityOf(&state.Type), version: version,
-			cancel: cancel}
+			polls: state.polls(version), cancel: cancel}
 		stop := f.Types.addWatcher(f.Type.GroupResource(), e.onTypeChange)
 		e.check() // for changes before notify
 		f.runIncarnation(running, state, version)

@@ -90,7 +90,8 @@ func (f *Follower) restoredStateOf(g *incarnation, p PartitionSpec) informer.Per
 
 func (f *Follower) partitionSpec(g *incarnation, namespace string) PartitionSpec {
 	return PartitionSpec{Incarnation: g.number, Version: g.version, Namespace: namespace,
-		TypeKnown: g.state.exists, Custom: g.state.UID != ""}
+		TypeKnown: g.state.exists, Custom: g.state.UID != "",
+		ListOnly: g.state.polls(g.version)}
 }
 
 func (f *Follower) newPartition(p PartitionSpec, forbidden func(error)) informer.Partition {

@@ -89,5 +89,10 @@ func (s *typeState) endReason(earlier identity) status.Reason {
 	return status.ReasonNone
 }
 
-// serves reports whether a version can be listed and watched.
-func (s *typeState) serves(version string) bool { return slices.Contains(s.Versions, version) }
+// serves reports whether a version can be listed.
+func (s *typeState) serves(version string) bool {
+	return slices.Contains(s.Versions, version) || s.polls(version)
+}
+
+// polls reports whether a version can be listed but not watched.
+func (s *typeState) polls(version string) bool { return slices.Contains(s.ListOnly, version) }

@@ -16,14 +16,14 @@ func TestRunnable(t *testing.T) {
 		namespaces Namespaces
 	}
 	installed := typeState{complete: true, exists: true, Type: typesource.Type{
-		Established: true, Versions: []string{"v1"}, Unwatchable: []string{"v2"},
+		Established: true, Versions: []string{"v1"}, Unlistable: []string{"v2"}, ListOnly: []string{"v0"},
 	}}
 	with := func(change func(*typeState)) typeState { k := installed; change(&k); return k }
 	unknown := map[schema.GroupVersion]error{{Group: "example.com", Version: "v4"}: errors.New("stale")}
 	failed := with(func(k *typeState) { k.unknown = unknown })
 	in := func(n Namespaces) options { return options{namespaces: n} }
 	by := func(v Versions) options { return options{versions: v} }
-	several := with(func(k *typeState) { k.Versions, k.Unwatchable = []string{"v3", "v1"}, []string{"v2"} })
+	several := with(func(k *typeState) { k.Versions, k.Unlistable = []string{"v3", "v1"}, []string{"v2"} })
 	tests := []struct {
 		name      string
 		known     typeState
@@ -39,7 +39,8 @@ func TestRunnable(t *testing.T) {
 		{"cluster-scoped in all but one", installed, "v1", in(Except("x")), "v1", status.ReasonNone},
 		{"namespaced in a factory for one", with(func(k *typeState) { k.Namespaced = true }), "v1",
 			in(Only("x")), "v1", status.ReasonNone},
-		{"not watchable", installed, "v2", in(Namespaces{}), "", status.ReasonVerbUnsupported},
+		{"not watchable", installed, "v0", in(Namespaces{}), "v0", status.ReasonNone},
+		{"not listable", installed, "v2", in(Namespaces{}), "", status.ReasonVerbUnsupported},
 		{"not served", installed, "v3", in(Namespaces{}), "", status.ReasonVersionNotServed},
 		{"not established", with(func(k *typeState) { k.Established = false }), "v1", in(Namespaces{}), "",
 			status.ReasonNotEstablished},
@@ -57,13 +58,16 @@ func TestRunnable(t *testing.T) {
 		{"none of the order, and one is unknown", failed, "v1", by(Ordered("v5", "v4")), "",
 			status.ReasonGroupUnknown},
 		{"the preferred version", several, "v1", by(Preferred()), "v3", status.ReasonNone},
-		{"the preferred version of those that can be watched", with(func(k *typeState) { k.Versions = nil }),
+		{"the preferred version of those that can be listed", with(func(k *typeState) { k.Versions = nil }),
+			"", by(Preferred()), "v0", status.ReasonNone},
+		{"none can be listed", with(func(k *typeState) { k.Versions, k.ListOnly = nil, nil }),
 			"", by(Preferred()), "", status.ReasonVerbUnsupported},
-		{"no version at all", with(func(k *typeState) { k.Versions, k.Unwatchable = nil, nil }), "v1",
+		{"no version at all", with(func(k *typeState) { k.Type = typesource.Type{Established: true} }), "v1",
 			by(Preferred()), "", status.ReasonVersionNotServed},
 		{"the first in order", several, "", by(Ordered("v4", "v2", "v1", "v3")), "v1", status.ReasonNone},
 		{"none of the order", several, "v1", by(Ordered("v4", "v5")), "", status.ReasonVersionNotServed},
-		{"the order can't be watched", several, "v1", by(Ordered("v4", "v2")), "",
+		{"the first in order that can be watched", installed, "", by(Ordered("v0", "v1")), "v1", status.ReasonNone},
+		{"the order can't be listed", several, "v1", by(Ordered("v4", "v2")), "",
 			status.ReasonVerbUnsupported},
 	}
 	for _, test := range tests {

@@ -31,7 +31,7 @@ func Pinned() Versions { return Versions{kind: versionsPinned} }
 // Preferred follows the version that the server prefers.
 func Preferred() Versions { return Versions{kind: versionsPreferred} }
 
-// Ordered follows the first of these versions that is served.
+// Ordered follows the first of these versions that can be watched, or else listed.
 func Ordered(versions ...string) Versions {
 	return Versions{kind: versionsOrdered, order: slices.Clone(versions)}
 }
@@ -80,18 +80,20 @@ func (v Versions) choose(requested string, t typesource.Type) (version string, n
 	candidates := []string{requested}
 	switch v.kind {
 	case versionsPreferred:
-		candidates = slices.Concat(t.Versions, t.Unwatchable)
+		candidates = slices.Concat(t.Versions, t.ListOnly, t.Unlistable)
 	case versionsOrdered:
 		candidates = v.order
 	}
-	none = status.ReasonVersionNotServed
-	for _, version := range candidates {
-		if slices.Contains(t.Versions, version) {
-			return version, status.ReasonNone
-		}
-		if slices.Contains(t.Unwatchable, version) {
-			none = status.ReasonVerbUnsupported
+	for _, readable := range [][]string{t.Versions, t.ListOnly} {
+		for _, version := range candidates {
+			if slices.Contains(readable, version) {
+				return version, status.ReasonNone
+			}
 		}
 	}
-	return "", none
+	if slices.ContainsFunc(candidates,
+		func(version string) bool { return slices.Contains(t.Unlistable, version) }) {
+		return "", status.ReasonVerbUnsupported
+	}
+	return "", status.ReasonVersionNotServed
 }

@@ -205,6 +205,7 @@ type requestProblem struct {
 	problem
 	verb          requests.Verb
 	partitionName string
+	remarks       []remark // in place of a problem
 }
 
 // worstRequestProblem returns the most severe problem of all partitions. Of equally severe ones it returns
@@ -220,15 +221,20 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 		if c.reason == status.ReasonNone && f.overdue(p, now) {
 			c.reason = status.ReasonNoAnswer
 		}
+		if c.reason == status.ReasonNone && f.synced && len(p.remarks) > 0 {
+			c.reason, c.remarks = p.remarks[0].reason, p.remarks
+		}
 		w := 0
 		switch {
 		case c.reason == status.ReasonNone:
-		case f.degrades(p, now):
-			w = 3
-		case requests.AffectsFactory(c.reason):
+		case c.remarks != nil:
 			w = 1
-		default:
+		case f.degrades(p, now):
+			w = 4
+		case requests.AffectsFactory(c.reason):
 			w = 2
+		default:
+			w = 3
 		}
 		if w > weight {
 			worst, weight = c, w
@@ -240,6 +246,12 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 // String returns a message of one line.
 func (c requestProblem) String() string {
 	text := requests.Explain(c.reason)
+	for k, m := range c.remarks {
+		if k > 0 {
+			text += "; "
+		}
+		text += m.message
+	}
 	if c.err != nil {
 		text = OneLine(c.err.Error())
 	}

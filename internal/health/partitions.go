@@ -32,8 +32,26 @@ type partitionRecord struct {
 	beforeWatch *preWatchState
 	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool
+	// remarks are worth knowing while the informer is synced, the most severe one first.
+	remarks []remark
 	// relistResponses counts consecutive responses that cause a relist, without a watch event in between.
 	relistResponses streak
+}
+
+// remark describes a synced partition. It is not a failure.
+type remark struct {
+	reason  status.Reason
+	message string
+}
+
+// severity orders the remarks of a partition.
+func (m remark) severity() int {
+	return slices.Index([]status.Reason{status.ReasonPolled, status.ReasonRepeatedKeys}, m.reason)
+}
+
+// isPolled reports whether lists replace the watch of the partition.
+func (p *partitionRecord) isPolled() bool {
+	return slices.ContainsFunc(p.remarks, func(m remark) bool { return m.reason == status.ReasonPolled })
 }
 
 // preWatchState is the record before a watch was accepted.
@@ -102,7 +120,7 @@ func (p *partitionRecords) recordUnknownNamespaces(namespaces string, t problem)
 
 // update must be called after each change of a partition.
 func (p *partitionRecords) update(partition *partitionRecord) {
-	if !partition.isHealthy() {
+	if !partition.isHealthy() || len(partition.remarks) > 0 {
 		p.withProblems = withPartition(p.withProblems, partition)
 	} else if at, found := find(p.withProblems, partition.name); found {
 		p.withProblems = slices.Delete(p.withProblems, at, at+1)

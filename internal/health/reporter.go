@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -109,7 +110,7 @@ func (r Reporter) acceptLocked(p *partitionRecord, verb requests.Verb, now time.
 	if verb == requests.VerbWatchList {
 		p.waitingSince = now // the list is still to come
 	}
-	if p.relistReason == "" && r.mu.observations.synced && p.hasListed {
+	if p.relistReason == "" && r.mu.observations.synced && p.hasListed && !p.isPolled() {
 		p.relistReason = status.RelistFailed
 	}
 	if p.relistReason != "" {
@@ -217,6 +218,17 @@ func (r Reporter) ListCompleted(took time.Duration) {
 		current.ListDuration = took
 		r.mu.counts.lists++
 		r.mu.counts.listTime += took
+	})
+}
+
+// Remark sets or replaces the remark for a reason. An empty message removes it.
+func (r Reporter) Remark(reason status.Reason, message string) {
+	r.update(func(p *partitionRecord, _ *Status, _ time.Time) {
+		p.remarks = slices.DeleteFunc(p.remarks, func(other remark) bool { return other.reason == reason })
+		if message != "" {
+			p.remarks = append(p.remarks, remark{reason, message})
+			slices.SortFunc(p.remarks, func(a, b remark) int { return b.severity() - a.severity() })
+		}
 	})
 }
 

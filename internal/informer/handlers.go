@@ -217,7 +217,8 @@ func (i *Informer) notifyLocked(p *partition, notifications ...notification) {
 }
 
 // notifyListLocked queues the notifications of the changes of a list for every handler, as one element each.
-func (i *Informer) notifyListLocked(l listChanges) {
+// It reports whether an object has changed.
+func (i *Informer) notifyListLocked(l listChanges) (changed bool) {
 	if i.mu.unconfirmed.any() {
 		l.changes = i.mu.unconfirmed.filterChanges(l.changes)
 	}
@@ -235,6 +236,7 @@ func (i *Informer) notifyListLocked(l listChanges) {
 			r.push(newList(l, left, wantsResyncs))
 		}
 	}
+	return all > resyncs
 }
 
 func withoutResyncs(notifications []notification) []notification {

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -102,7 +103,7 @@ func (p *partition) commit(next store.Prepared) (bool, error) {
 	case old == nil:
 		i.notifyLocked(p, newAddition(next.Item, false))
 	case sameUID(old, next.Item):
-		i.notifyLocked(p, newUpdate(old, next.Item, sameVersion(old, next.Item)))
+		i.notifyLocked(p, newUpdate(old, next.Item, unchanged(old, next.Item)))
 	default:
 		i.notifyLocked(p, deletedUnobserved(next.Key, old), newAddition(next.Item, false))
 	}
@@ -192,7 +193,21 @@ func uidOf(item Item) types.UID {
 	return ""
 }
 
-// sameVersion reports whether two items have the same resource version, as in a relist or resync.
+// unchanged reports whether two items are the same version of an object, as in a relist or resync. The content
+// of objects without a resource version, which some aggregated API servers send, is compared.
+func unchanged(a, b Item) bool {
+	if !sameVersion(a, b) || versionOf(a) != "" {
+		return sameVersion(a, b)
+	}
+	x, isPacked := a.(*packed.Object)
+	y, bothPacked := b.(*packed.Object)
+	if isPacked && bothPacked {
+		return !isIdentity(x) && !isIdentity(y) && x.SameContent(y)
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// sameVersion reports whether two items have the same resource version.
 func sameVersion(a, b Item) bool { return versionOf(a) == versionOf(b) }
 
 // versionOf returns the resource version of an item. Unlike that of resourceVersion, the result may reference

@@ -37,6 +37,12 @@ type InlineWatcher interface {
 	ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
 	// RelistRequested records that the next list is a relist that the informer needs. It must not block.
 	RelistRequested()
+	// Polls reports whether lists replace watches, because the type cannot be watched. WatchInline then waits
+	// until the next list is due, and returns an error.
+	Polls() bool
+	// ListStored is called when a list has been stored. changed reports whether it changed the cache;
+	// incomplete is not nil if the cache lacks listed objects.
+	ListStored(changed bool, incomplete error)
 	// Interrupt ends the open watch, or the next one if none is open: WatchInline returns nil. It does not
 	// wait, and can be called while WatchInline runs.
 	Interrupt()
@@ -188,6 +194,7 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	}
 	s.version = resourceVersion
 	s.recordList()
+	s.lw.ListStored(s.lastList.changed, s.lastList.incomplete)
 	s.canWatch = true
 	s.endList()
 	return nil
@@ -210,6 +217,7 @@ func (l inlineLister) ListWithContext(ctx context.Context,
 	options metav1.ListOptions) (runtime.Object, error) {
 	if options.Continue == "" {
 		l.beginList()
+		l.polled = l.lw.Polls()
 	}
 	l.collectedObjects = nil
 	l.setMinVersion(&options)

@@ -66,6 +66,10 @@ func (*interruptibleWatcher) ListMetadata(context.Context, metav1.ListOptions) (
 	return nil, errors.ErrUnsupported
 }
 
+func (*interruptibleWatcher) Polls() bool { return false }
+
+func (*interruptibleWatcher) ListStored(bool, error) {}
+
 func (q *interruptibleWatcher) RelistRequested() {
 	q.relists++
 	q.onRelist()

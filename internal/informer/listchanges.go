@@ -82,7 +82,7 @@ func (l *listChanges) notificationsFor(n int) (result [2]notification, count int
 	case c.Old == nil:
 		result[0] = newAddition(c.New, l.initial)
 	case sameUID(c.Old, c.New):
-		result[0] = newUpdate(c.Old, c.New, !l.firstOfIncarnation && sameVersion(c.Old, c.New))
+		result[0] = newUpdate(c.Old, c.New, !l.firstOfIncarnation && unchanged(c.Old, c.New))
 	default:
 		result[0], result[1] = deletedUnobserved(c.Key, c.Old), newAddition(c.New, l.initial)
 		return result, 2

@@ -35,6 +35,10 @@ type partition struct {
 	hasListed, relisting bool
 	// listNumber is Informer.mu.lists after the last complete list of the partition; 0 before the first.
 	listNumber int
+	// lastList is the outcome of the last complete list. Only the reflector uses it.
+	lastList listOutcome
+	// polled is true if lists replace watches. Only the reflector uses it.
+	polled bool
 	// listsMissing is true if the next list only serves late handlers and a Selection that has grown.
 	listsMissing bool
 }
@@ -91,14 +95,18 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 func (p *partition) replace(listed *items, resourceVersion string) (bool, error) {
 	if p.isComplete() {
 		listed = listed.selected(p.Selection)
-		return p.commitWhole(listed, p.informer.store.PrepareList(len(listed.items), listed.itemWithKey),
-			resourceVersion)
+		batch := p.informer.store.PrepareList(len(listed.items), listed.itemWithKey)
+		p.recordRepeatedKeys(listed, batch.Len())
+		return p.commitWhole(listed, batch, resourceVersion)
 	}
 	prepared := make([]store.Prepared, len(listed.items))
+	keys := make(map[string]bool, len(prepared))
 	for k := range prepared {
 		prepared[k] = p.informer.store.Prepare(listed.itemWithKey(k))
+		keys[prepared[k].Key] = true
 	}
-	return p.commitList(prepared, resourceVersion)
+	p.recordRepeatedKeys(listed, len(keys))
+	return p.commitList(prepared, keys, resourceVersion)
 }
 
 // commitWhole replaces the content with the prepared list of the only partition.
@@ -121,9 +129,10 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 	return true, nil
 }
 
-// commitList stores the prepared list of one of several partitions. If it returns false, the handlers have
+// commitList stores the prepared list of one of several partitions; listed has its keys. If it returns false, the handlers have
 // been notified of the objects stored so far.
-func (p *partition) commitList(prepared []store.Prepared, resourceVersion string) (bool, error) {
+func (p *partition) commitList(prepared []store.Prepared, listed map[string]bool,
+	resourceVersion string) (bool, error) {
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -131,10 +140,6 @@ func (p *partition) commitList(prepared []store.Prepared, resourceVersion string
 		return false, ErrIncarnationOver
 	}
 	p.resumeVersion = ""
-	listed := make(map[string]bool, len(prepared))
-	for _, next := range prepared {
-		listed[next.Key] = true
-	}
 	changes := i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] })
 	done := true
 	for _, next := range prepared {
@@ -176,15 +181,15 @@ func (p *partition) recordListedLocked(changes changeList, resourceVersion strin
 
 // recordLocked records the changes that a list has made. done is true if the list is complete.
 func (p *partition) recordLocked(l listChanges, done bool) {
-	if done && p.relisting {
+	if done && p.relisting && !p.polled {
 		p.informer.mu.events.Relists++
 	}
 	first := done && !p.hasListed
 	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
 	l.partition, l.complete = p, done
-	l.withoutResyncs = p.listsMissing
+	l.withoutResyncs = p.listsMissing || p.polled
 	p.listsMissing = p.listsMissing && !done
-	p.recordListLocked(l, first)
+	p.lastList.changed = p.recordListLocked(l, first) && p.informer.store.StoresObjects()
 }
 
 // advanceLocked records that the stream has been applied up to a resource version.

@@ -57,6 +57,44 @@ func (l *items) isSelected(selection Selection) bool {
 		!slices.ContainsFunc(l.items, func(item Item) bool { return !selection.Has(item) })
 }
 
+// listOutcome is the outcome of a list that was stored.
+type listOutcome struct {
+	changed    bool  // an object has changed
+	incomplete error // why the cache lacks listed objects, or nil
+}
+
+// recordRepeatedKeys records whether several objects of a stored list have the same key. Some servers list
+// the objects of several workspaces, clusters or catalogs together.
+func (p *partition) recordRepeatedKeys(listed *items, keys int) {
+	before := p.lastList.incomplete
+	p.lastList.incomplete = nil
+	if keys == len(listed.items) {
+		return
+	}
+	p.lastList.incomplete = repeatedKeysError(listed, keys)
+	if before == nil {
+		p.logger.Info("Warning: the cache is incomplete", "type", p.informer.options.ObjectDescription,
+			"reason", p.lastList.incomplete.Error())
+	}
+}
+
+// repeatedKeysError describes a list with fewer keys than objects.
+func repeatedKeysError(listed *items, keys int) error {
+	seen, example, uids := map[string]Item{}, "", ""
+	for n := range listed.items {
+		k := listed.itemWithKey(n)
+		other, repeated := seen[k.Key]
+		if seen[k.Key] = k.Item; repeated && example == "" {
+			example = k.Key
+			if !sameUID(other, k.Item) {
+				uids = fmt.Sprintf(" (UIDs %s and %s)", uidOf(other), uidOf(k.Item))
+			}
+		}
+	}
+	return fmt.Errorf("the server lists %d objects with only %d different names, for example %s twice%s: "+
+		"the cache has one object of each name", len(listed.items), keys, example, uids)
+}
+
 // itemsOf transforms the objects of a list, in the memory of the list, and computes their keys. It reports an
 // object whose transform fails; the stored version of such an object stays, so that no handler is notified of
 // a deletion that did not happen.
@@ -95,14 +133,15 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 	return listed, nil
 }
 
-// recordListLocked notifies the handlers of the changes of a list. first is true for the first list of a
-// partition in this incarnation. The informer has synced when the last of them is handled.
-func (g *incarnation) recordListLocked(l listChanges, first bool) {
+// recordListLocked notifies the handlers of the changes of a list, and reports whether there are any. first
+// is true for the first list of a partition in this incarnation. The informer has synced when the last of them
+// is handled.
+func (g *incarnation) recordListLocked(l listChanges, first bool) (changed bool) {
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
 	l.initial, l.firstOfIncarnation = initial, first && !initial
-	i.notifyListLocked(l)
+	changed = i.notifyListLocked(l)
 	if l.complete {
 		i.mu.lists++
 		l.partition.listNumber = i.mu.lists
@@ -121,6 +160,7 @@ func (g *incarnation) recordListLocked(l listChanges, first bool) {
 	}
 	i.recordCaughtUpLocked()
 	i.releaseWaitsLocked()
+	return changed
 }
 
 // callOnAllListed calls onAllListed once if no lists are pending.

@@ -250,6 +250,10 @@ func (a *fixedServer) Probe(context.Context) (string, error) { return a.version,
 
 func (*fixedServer) Interrupt() {}
 
+func (*fixedServer) Polls() bool { return false }
+
+func (*fixedServer) ListStored(bool, error) {}
+
 func (*fixedServer) RelistRequested() {}
 
 func (*fixedServer) ListMetadata(context.Context, metav1.ListOptions) (apiruntime.Object, error) {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -132,8 +134,8 @@ func (a *attempt) resultError(ctx context.Context, err error) error {
 
 // retriesWatch reports whether a watch that failed with err is requested again without a list.
 func (a *attempt) retriesWatch(err error) bool {
-	return reflectorRetries(err) || isConnectionFailure(err) || isConnectionError(err) || err != nil &&
-		a.retryAfter > 0
+	return reflectorRetries(err) || isConnectionFailure(err) || isConnectionError(err) ||
+		apierrors.IsMethodNotSupported(err) || err != nil && a.retryAfter > 0
 }
 
 // watchSilence aborts the watch when the server is silent for longer than silence; zero means never. Time

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // events is an open watch: a codec.Events or clientEvents.
@@ -103,11 +105,12 @@ func (l *listWatch) followDynamic(ctx context.Context, w watch.Interface, initia
 
 type discardReporter struct{}
 
-func (discardReporter) RelistRequested()            {}
-func (discardReporter) RequestStarted(Verb)         {}
-func (discardReporter) RequestEnded(Verb, error)    {}
-func (discardReporter) NoContact()                  {}
-func (discardReporter) WatchOpened()                {}
-func (discardReporter) ListCompleted(time.Duration) {}
-func (discardReporter) Throttled(Verb)              {}
-func (discardReporter) RecordContact(bool)          {}
+func (discardReporter) RelistRequested()             {}
+func (discardReporter) RequestStarted(Verb)          {}
+func (discardReporter) RequestEnded(Verb, error)     {}
+func (discardReporter) NoContact()                   {}
+func (discardReporter) WatchOpened()                 {}
+func (discardReporter) ListCompleted(time.Duration)  {}
+func (discardReporter) Throttled(Verb)               {}
+func (discardReporter) Remark(status.Reason, string) {}
+func (discardReporter) RecordContact(bool)           {}

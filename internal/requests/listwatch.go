@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,6 +38,8 @@ type listWatch struct {
 	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
 	// ends the requests.
 	forbidden func(error)
+	// polls is true while lists replace watches.
+	polls atomic.Bool
 	// listStarted is the start of the current list. One field is enough, because the reflector requests pages
 	// one at a time.
 	listStarted time.Time
@@ -68,6 +71,7 @@ func (l *listWatch) record(o requestOutcome) {
 	}
 	if e.watchOpened {
 		l.reports.WatchOpened()
+		l.setPolls(false)
 	}
 }
 

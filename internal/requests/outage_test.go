@@ -181,12 +181,13 @@ type reportCounter struct {
 	lists    int
 }
 
-func (*reportCounter) RequestStarted(Verb) {}
-func (*reportCounter) Throttled(Verb)      {}
-func (*reportCounter) RecordContact(bool)  {}
-func (*reportCounter) RelistRequested()    {}
-func (*reportCounter) WatchOpened()        {}
-func (*reportCounter) NoContact()          {}
+func (*reportCounter) RequestStarted(Verb)          {}
+func (*reportCounter) Throttled(Verb)               {}
+func (*reportCounter) RecordContact(bool)           {}
+func (*reportCounter) RelistRequested()             {}
+func (*reportCounter) Remark(status.Reason, string) {}
+func (*reportCounter) WatchOpened()                 {}
+func (*reportCounter) NoContact()                   {}
 
 func (h *reportCounter) RequestEnded(_ Verb, err error) {
 	h.mu.Lock()

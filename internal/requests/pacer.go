@@ -103,11 +103,44 @@ func (p *Pacer) awaitWatch(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// mustList reports whether to list because a watch-list has stalled.
+// mustList reports whether to list because a watch-list has stalled, or the type cannot be watched.
 func (p *Pacer) mustList() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.state.watchListStalled
+	return p.mu.state.watchListStalled || p.pollsLocked()
+}
+
+// polls reports whether the type is listed periodically, because it cannot be watched.
+func (p *Pacer) polls() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.pollsLocked()
+}
+
+func (p *Pacer) pollsLocked() bool {
+	return p.facts.listOnly || time.Now().Before(p.mu.state.pollsUntil)
+}
+
+// awaitPoll waits until the next list of a type that cannot be watched. The first list begins immediately.
+func (p *Pacer) awaitPoll(ctx context.Context) error {
+	p.mu.Lock()
+	s, due := &p.mu.state, time.Time{}
+	if s.hasListed {
+		due = time.Now().Add(backoffs[stagePoll].pauseAfter(s.unchangedLists, rand.Float64()))
+	}
+	s.listIsFallback = true
+	p.mu.Unlock()
+	return p.sleep(ctx, due)
+}
+
+// listStored records whether a list has changed the cache.
+func (p *Pacer) listStored(changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.state.unchangedLists++
+	if changed {
+		p.mu.state.unchangedLists = 0
+	}
 }
 
 // sleep waits until a time, or for the retry signal, including one sent since the last request began. While

@@ -42,6 +42,8 @@ type targetFacts struct {
 	// typeKnown states that a source of types reports the type as served. A 404 is then explained by a
 	// lagging API server.
 	typeKnown bool
+	// listOnly states that a source of types reports that the type cannot be watched.
+	listOnly bool
 	// newNamespace states that the requests are for a new namespace, in which permissions may follow soon.
 	newNamespace bool
 }
@@ -65,6 +67,8 @@ const (
 	stageConnection
 	// stageRelist is for repeated successful lists, which load the server most.
 	stageRelist
+	// stagePoll is for the lists of a type that cannot be watched, while they change nothing.
+	stagePoll
 )
 
 var backoffs = [...]backoff{
@@ -75,6 +79,7 @@ var backoffs = [...]backoff{
 	stageConversion: {time.Second, time.Minute, 1},
 	stageConnection: {500 * time.Millisecond, time.Second, 1},
 	stageRelist:     {800 * time.Millisecond, time.Minute, 1},
+	stagePoll:       {3 * time.Second, 45 * time.Second, 0.25},
 }
 
 // stageOf returns the stage for a reason that has lasted for some time.

@@ -48,7 +48,7 @@ func Explain(r status.Reason) string {
 	case status.ReasonScopeConflict:
 		return "the type is cluster-scoped and cannot be read in one namespace"
 	case status.ReasonVerbUnsupported:
-		return "the type cannot be listed and watched"
+		return "the type cannot be listed"
 	case status.ReasonReplaced:
 		return "the type's CustomResourceDefinition was replaced by another one"
 	case status.ReasonThrottled:
@@ -63,7 +63,7 @@ func Explain(r status.Reason) string {
 // protocol and cause a relist (410, a resource version from the future) are not failures.
 func ReasonOf(err error) status.Reason {
 	switch {
-	case err == nil, RelistReasonOf(err) == status.RelistExpired,
+	case err == nil, err == errPollDue, RelistReasonOf(err) == status.RelistExpired,
 		RelistReasonOf(err) == status.RelistTooLarge:
 		return status.ReasonNone
 	case errors.Is(err, errWatchClosed):
@@ -122,10 +122,12 @@ func isConversionFailure(s metav1.Status) bool {
 		strings.Contains(s.Message, "conversion webhook for ")
 }
 
-// RelistReasonOf classifies the error that caused a relist.
+// RelistReasonOf classifies the error that caused a relist. It is empty for the next list of a polled type.
 func RelistReasonOf(err error) status.RelistReason {
 	var restored *restoredFromBackupError
 	switch {
+	case err == errPollDue:
+		return ""
 	case errors.As(err, &restored):
 		return status.RelistRestored
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):

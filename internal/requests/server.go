@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // Server is the state that the requests of a factory share.
@@ -40,6 +42,8 @@ type Target struct {
 	Selection *Selection
 	// Custom states that the type is known to have a CRD.
 	Custom bool
+	// ListOnly states that the type is known to support no watch.
+	ListOnly bool
 	// NoBookmarks disables bookmarks, and thereby watch-lists, which end with one.
 	NoBookmarks bool
 }
@@ -71,6 +75,9 @@ type Reporter interface {
 	ListCompleted(took time.Duration)
 	// Throttled is called when the server has responded with 429.
 	Throttled(verb Verb)
+	// Remark sets or replaces what is worth knowing about a synced target, by reason. An empty message
+	// removes it.
+	Remark(reason status.Reason, message string)
 	// RecordContact is called for an event or bookmark of a watch. initial is true until the initial list is
 	// complete.
 	RecordContact(initial bool)
@@ -80,7 +87,7 @@ type Reporter interface {
 // list or watch is forbidden, which is then not reported as a failure.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
-	p.outage = &s.outage
+	p.outage, p.facts.listOnly = &s.outage, target.ListOnly
 	l := &listWatch{
 		Target:    target,
 		client:    s.Client,
@@ -99,14 +106,14 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	return l
 }
 
-// AwaitPermission waits until target can be listed and watched. It sends periodic requests, because earlier
+// AwaitPermission waits until target can be listed, and watched unless it is ListOnly. It sends periodic requests, because earlier
 // ones failed with refusal. It returns false if ctx ends first.
 func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, refusal error) bool {
 	resource := newResource(s.Client, target.GVR, target.Namespace, target.Objects, nil)
 	p.outage = &s.outage
 	p.record(requestOutcome{verb: VerbList, err: refusal})
 	for p.awaitRound(ctx) == nil {
-		retryAfter, err := s.probe(ctx, resource, target.Tweak)
+		retryAfter, err := s.probe(ctx, resource, target)
 		if err == nil {
 			return true
 		}
@@ -121,7 +128,7 @@ func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, r
 // probe calls mayRead with a slot of the limiter. It ends at the time limit of the slot, so that a missing
 // response does not prevent the next probe.
 func (s *Server) probe(ctx context.Context, resource resource,
-	tweak func(*metav1.ListOptions)) (retryAfter time.Duration, err error) {
+	target Target) (retryAfter time.Duration, err error) {
 	release, err := s.Limiter.Acquire(ctx)
 	if err != nil {
 		return 0, err
@@ -131,7 +138,7 @@ func (s *Server) probe(ctx context.Context, resource resource,
 	defer cancel()
 	request, a := newAttempt(timed, 2*SlotTimeout, func() {})
 	defer a.end()
-	if err = mayRead(request, resource, tweak); timed.Err() != nil {
+	if err = mayRead(request, resource, target); timed.Err() != nil {
 		// not a connection failure, after which the next probe would hold the slot again
 		err = timed.Err()
 	}
@@ -139,11 +146,11 @@ func (s *Server) probe(ctx context.Context, resource resource,
 }
 
 // mayRead requests one object and a watch, which it closes immediately.
-func mayRead(ctx context.Context, resource resource, tweak func(*metav1.ListOptions)) error {
+func mayRead(ctx context.Context, resource resource, target Target) error {
 	request := metav1.ListOptions{Limit: 1}
-	tweak(&request)
+	target.Tweak(&request)
 	list, err := resource.List(ctx, request, true)
-	if err != nil {
+	if err != nil || target.ListOnly {
 		return err
 	}
 	request.Limit = 0

@@ -109,9 +109,16 @@ type targetState struct {
 
 	// listIsFallback is set while the reflector lists because a watch-list failed, as part of the same round.
 	listIsFallback bool
+	// pollsUntil is the time until which no watch is requested, because the server does not support one.
+	// unchangedLists is the number of consecutive lists without a change in this time.
+	pollsUntil     time.Time
+	unchangedLists int
 	// watchListStalled is set after a watch-list has stalled. No other watch-list is then requested.
 	watchListStalled bool
 }
+
+// watchRetryPeriod is how long a type that could not be watched is only listed.
+const watchRetryPeriod = 10 * time.Minute
 
 // establishedAfter is the duration of a watch after which earlier failures are forgotten. client-go uses the
 // same value.
@@ -151,6 +158,9 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 	switch {
 	case reason == status.ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
 		return s, outcomeEffect{callForbidden: true, err: o.err}
+	case reason == status.ReasonVerbUnsupported && o.verb == VerbWatch && s.hasListed:
+		s.pollsUntil = o.now.Add(watchRetryPeriod)
+		return s, outcomeEffect{reports: true, verb: o.verb, err: errPollDue}
 	case reason == status.ReasonNone: // part of the protocol: the reflector lists again
 		return s, outcomeEffect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == phaseAnswered && !repeats:

@@ -72,6 +72,9 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 		options.AllowWatchBookmarks = false
 	}
 	for {
+		if l.pacer.polls() {
+			return nil, l.awaitPoll(ctx)
+		}
 		if err := l.pacer.awaitWatch(ctx); err != nil {
 			return nil, err
 		}

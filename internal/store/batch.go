@@ -25,6 +25,9 @@ type Batch struct {
 	unchanged   []bool
 }
 
+// Len returns the number of different keys.
+func (b *Batch) Len() int { return len(b.rows) }
+
 // Change is one difference made by a Replace. Old is nil for an added key, New is nil for a removed key.
 type Change struct {
 	Key      string

@@ -156,7 +156,7 @@ func (f *Packed) Same(a, b Item) bool {
 	}
 	y, ok := b.(*packed.Object)
 	if ok && f.identitiesOnly {
-		return x.UID() == y.UID() && x.Version() == y.Version()
+		return x.UID() == y.UID() && x.Version() == y.Version() && x.Version() != ""
 	}
 	return ok && (x.SameBytes(y) || f.adaptive && x.SameContent(y))
 }

@@ -47,13 +47,19 @@ func (f *Follower) serveRequested(ctx context.Context, g *incarnation, listed fu
 		p.restoredState = f.restoredStateOfEach(g)
 	default:
 		f.Health.SetPartitions(names, "", status.ReasonNone, nil)
-		only := f.newPartition(f.partitionSpec(g, names[0]), forbidden)
-		only.State = f.restoredStateOf(g, f.partitionSpec(g, names[0]))
-		only.Namespace = "" // all objects are of this namespace
-		_ = f.Cache.RunPartition(ctx, listed, only)
+		_ = f.Cache.RunPartition(ctx, listed, f.onlyPartition(g, names[0], forbidden))
 		return
 	}
 	f.servePlan(ctx, p, names, listed)
+}
+
+// onlyPartition returns the partition of a namespace, or of all if it is empty, if there are no others.
+func (f *Follower) onlyPartition(g *incarnation, namespace string, forbidden func(error)) informer.Partition {
+	spec := f.partitionSpec(g, namespace)
+	only := f.newPartition(spec, forbidden)
+	only.State = f.restoredStateOf(g, spec)
+	only.Namespace = "" // all objects are of this namespace
+	return only
 }
 
 // servePlan lists and watches namespaces, and the changing ranges of a shard, until ctx ends.

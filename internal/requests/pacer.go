@@ -83,7 +83,8 @@ func (p *Pacer) awaitRound(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// awaitList waits like awaitRound, unless the list is the fallback for a failed watch-list.
+// awaitList waits like awaitRound, unless the list or watch-list follows a failed watch-list, or the pause of
+// awaitPoll.
 func (p *Pacer) awaitList(ctx context.Context) error {
 	p.mu.Lock()
 	fallback := p.mu.state.listIsFallback

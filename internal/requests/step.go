@@ -107,7 +107,8 @@ type targetState struct {
 	// watchOpenSince is the time when the open watch began; zero if none is open.
 	watchOpenSince time.Time
 
-	// listIsFallback is set while the reflector lists because a watch-list failed, as part of the same round.
+	// listIsFallback is set while the reflector lists because a watch-list failed, or the list of a polled type
+	// is due, as part of the same round.
 	listIsFallback bool
 	// pollsUntil is the time until which no watch is requested, because the server does not support one.
 	// unchangedLists is the number of consecutive lists without a change in this time.

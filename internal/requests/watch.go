@@ -102,7 +102,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	}
 	l.Tweak(options)
 	shard := l.Selection.prepareList(options)
-	if err := l.pacer.awaitRound(ctx); err != nil {
+	if err := l.pacer.awaitList(ctx); err != nil {
 		return nil, err
 	}
 	release, err := l.limiter.Acquire(ctx)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/controllerruntime/internal/decode"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // form is a Go representation of API objects: a struct, unstructured or only metadata.
@@ -198,6 +199,10 @@ func (c *converter) writeCopy(out reflect.Value, stored any) error {
 		if err != nil {
 			return err
 		}
+		if u, ok := shared.(*unstructured.Unstructured); ok {
+			out.Addr().Interface().(*unstructured.Unstructured).Object = copyContent(u)
+			break
+		}
 		out.Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
 	case c.form == unstructuredForm:
 		if err := copyUnstructured(out.Addr().Interface().(*unstructured.Unstructured), packed); err != nil {
@@ -230,7 +235,7 @@ func (c *converter) setKind(object client.Object) {
 // copyUnstructured copies the decoded object if there is one, or decodes the packed one.
 func copyUnstructured(out *unstructured.Unstructured, packed dynamicinformer.PackedObject) error {
 	if decoded := packed.Decoded(); decoded != nil {
-		decoded.DeepCopyInto(out)
+		out.Object = copyContent(decoded)
 		return nil
 	}
 	decoded, err := packed.Decode()
@@ -239,6 +244,12 @@ func copyUnstructured(out *unstructured.Unstructured, packed dynamicinformer.Pac
 	}
 	out.Object = decoded.Object
 	return nil
+}
+
+// copyContent copies the content of an object. A transform may have put values of any Go type into it.
+func copyContent(u *unstructured.Unstructured) map[string]any {
+	content, _ := jsontext.CopyValue(u.Object).(map[string]any)
+	return content
 }
 
 // misfitError wraps a decoding error with the name of the object.

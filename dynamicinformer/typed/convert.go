@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -64,7 +65,7 @@ func (c converter[T]) convert(obj any) (value *T, err error) {
 	}()
 	content := u.Object
 	if c.aliases {
-		content = runtime.DeepCopyJSON(content)
+		content, _ = jsontext.CopyValue(content).(map[string]any)
 	}
 	value = new(T)
 	err = runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, value, c.strict)

@@ -9,9 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // captureErrors replaces utilruntime's error handlers, and returns a function that returns the reported
@@ -134,6 +137,31 @@ func TestTransformThatFailsOnce(t *testing.T) {
 	f.delete(object("a", 3))
 	expect(t, "reports of the deletion", reports(), []string{"transforming: no [key ns/a]"})
 	expect(t, "keys after the deletion", f.keys(), []string{})
+}
+
+// TestTransformWritesGoValues verifies that a transform may put values into objects that have no JSON form in
+// an unstructured object, and that are then transformed again.
+func TestTransformWritesGoValues(t *testing.T) {
+	for name, format := range map[string]store.Format{"decoded": store.Objects(nil),
+		"packed": store.NewPacked(nil, nil), "metadata": store.NewMetadata(nil)} {
+		t.Run(name, func(t *testing.T) {
+			f := newIdleFeed(t, Options{Format: format})
+			f.ok(f.SetTransform(func(obj any) (any, error) {
+				u := obj.(*unstructured.Unstructured)
+				u.Object["spec"] = map[string]any{"int": 1, "strings": []string{"a"}, "map": map[string]int{"b": 2},
+					"struct": struct{ X uint8 }{3}, "time": metav1.Now(), "error": errors.New("no"), "func": t.Log}
+				return u, nil
+			}))
+			f.startIncarnation()
+			listed, err := f.partition.Transformer()(object("a", 1))
+			f.ok(err)
+			f.ok(f.partition.Replace([]any{listed}, "1"))
+			f.ok(f.partition.Replace([]any{listed, object("b", 2)}, "2"))
+			f.ok(f.partition.Update(object("a", 3)))
+			f.delete(object("b", 4))
+			expect(t, "keys", f.keys(), []string{"ns/a"})
+		})
+	}
 }
 
 func TestTransformerNeverFails(t *testing.T) {

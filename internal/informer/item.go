@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
@@ -26,12 +27,8 @@ type IndexNotFoundError = store.IndexNotFoundError
 func (g *incarnation) item(obj any) (Item, error) {
 	format := g.informer.store.Format()
 	if g.transform != nil {
-		input := format.ForTransform(obj) // decodes packed objects
-		if _, isPacked := obj.(*packed.Object); !isPacked {
-			input = deepCopy(input)
-		}
 		var err error
-		if obj, err = g.applyTransform(input); err != nil {
+		if obj, err = g.applyTransform(obj); err != nil {
 			return nil, fmt.Errorf("transforming: %w", err)
 		}
 	}
@@ -47,17 +44,26 @@ func (g *incarnation) listedItem(obj any) (Item, error) {
 	return g.informer.store.Format().ForList(item), nil
 }
 
+// deepCopy returns a copy of an object. An unstructured one may be the result of a transform, with values of
+// any type.
 func deepCopy(obj any) any {
-	if o, ok := obj.(runtime.Object); ok {
-		return o.DeepCopyObject()
+	switch obj := obj.(type) {
+	case *unstructured.Unstructured:
+		return packed.Copy(obj)
+	case runtime.Object:
+		return obj.DeepCopyObject()
 	}
 	return obj
 }
 
-// applyTransform calls the transform. It returns an error if the transform changes a field by which
-// partitions select objects.
-func (g *incarnation) applyTransform(obj any) (next any, err error) {
+// applyTransform calls the transform with a copy. It returns an error if the transform changes a field by
+// which partitions select objects.
+func (g *incarnation) applyTransform(original any) (next any, err error) {
 	defer store.RecoverError(&err)
+	obj := g.informer.store.Format().ForTransform(original) // decodes packed objects
+	if _, isPacked := original.(*packed.Object); !isPacked {
+		obj = deepCopy(obj)
+	}
 	if !g.informer.options.SelectsObjects {
 		return g.transform(obj)
 	}

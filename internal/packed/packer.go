@@ -285,7 +285,7 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 // wrap returns an Object that refers to a decoded object that cannot be packed.
 func (p *Packer) wrap(u *unstructured.Unstructured) *Object {
 	if p != nil && p.pruner != nil {
-		u = copyOf(u)
+		u = Copy(u)
 		p.pruner.Apply(u)
 	}
 	info := &typeInfo{apiVersion: u.GetAPIVersion(), kind: u.GetKind(), decoder: sharedDecoder(),

@@ -42,7 +42,7 @@ func (p *Pruner) Pruned(u *unstructured.Unstructured) *unstructured.Unstructured
 	if p == nil {
 		return u
 	}
-	u = copyOf(u)
+	u = Copy(u)
 	p.Apply(u)
 	return u
 }

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // Unstructured returns the decoded object, which is shared and must not be changed, and marks the object as
@@ -39,7 +41,7 @@ func (o *Object) PeekUnstructured() *unstructured.Unstructured {
 // Decode returns a decoded copy that the caller owns. It fails if a compressed body is damaged.
 func (o *Object) Decode() (*unstructured.Unstructured, error) {
 	if original := o.info.unpackableObject; original != nil {
-		return copyOf(original), nil
+		return Copy(original), nil
 	}
 	u := newCopy()
 	err := o.PeekJSON(func(json []byte) (err error) {
@@ -67,34 +69,10 @@ func (o *Object) skeleton() *unstructured.Unstructured {
 	return u
 }
 
-// copyOf copies maps and lists. Unlike DeepCopy, it accepts values of any type.
-func copyOf(u *unstructured.Unstructured) *unstructured.Unstructured {
-	content, _ := copyValue(u.Object).(map[string]any)
+// Copy returns a copy of an object with values of any type: see jsontext.CopyValue.
+func Copy(u *unstructured.Unstructured) *unstructured.Unstructured {
+	content, _ := jsontext.CopyValue(u.Object).(map[string]any)
 	return &unstructured.Unstructured{Object: content}
-}
-
-func copyValue(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		if value == nil {
-			return value
-		}
-		copied := make(map[string]any, len(value))
-		for k, v := range value {
-			copied[k] = copyValue(v)
-		}
-		return copied
-	case []any:
-		if value == nil {
-			return value
-		}
-		copied := make([]any, len(value))
-		for i, v := range value {
-			copied[i] = copyValue(v)
-		}
-		return copied
-	}
-	return value
 }
 
 // PeekPair returns the results of PeekUnstructured for an object before and after an update. If neither is in

@@ -223,14 +223,17 @@ func (i *Informer) Relist(ctx context.Context) error {
 }
 
 // recordVerification reports the result of a comparison with the server, before a relist repairs the cache.
-func (i *Informer) recordVerification(diverged bool, err error) {
+func (i *Informer) recordVerification(result informer.Verification, err error) {
 	logger := klog.Background()
 	if i.deps.logger != nil {
 		logger = *i.deps.logger
 	}
-	i.health.Verified(diverged, err)
-	if diverged {
+	i.health.Verified(result != informer.VerifiedEqual, result == informer.VerifiedDiverged, err)
+	switch result {
+	case informer.VerifiedDiverged:
 		logger.Info("Warning: the cache differs from the server, listing the type", "type", formatGVR(i.gvr))
+	case informer.VerifiedLasting:
+		logger.V(2).Info("The cache still differs from the server after a list", "type", formatGVR(i.gvr))
 	}
 	if err != nil {
 		logger.Info("Warning: cannot compare the cache with the server", "type", formatGVR(i.gvr),

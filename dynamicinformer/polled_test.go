@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -190,6 +191,94 @@ func TestRepeatedKeys(t *testing.T) {
 				polled.set("a=1", "b=1")
 				observe(t, i, "repaired", 5*time.Minute,
 					briefStatus{State: status.Synced, Reason: status.ReasonPolled})
+			})
+		})
+	}
+}
+
+// workspaces answers like the endpoint of several workspaces: objects of different UIDs have one key.
+type workspaces struct {
+	mu      sync.Mutex
+	objects []string // UIDs of widgets named a
+	events  chan string
+	version int
+}
+
+func (s *workspaces) object(uid string) string {
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web","uid":%q,"resourceVersion":"%d"}}`,
+		uid, s.version)
+}
+
+// send changes the objects, and sends an event about one of them.
+func (s *workspaces) send(event, uid string, objects ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	s.objects = objects
+	s.events <- fmt.Sprintf(`{"type":%q,"object":%s}`+"\n", event, s.object(uid))
+}
+
+func (s *workspaces) watch(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Query().Get("sendInitialEvents") != "" {
+		s.mu.Lock()
+		for _, uid := range s.objects {
+			_, _ = fmt.Fprintf(w, `{"type":"ADDED","object":%s}`+"\n", s.object(uid))
+		}
+		_, _ = fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", s.version)
+		s.mu.Unlock()
+	}
+	for {
+		w.(http.Flusher).Flush()
+		select {
+		case event := <-s.events:
+			_, _ = io.WriteString(w, event)
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// TestUIDsWithOneKey verifies that events of one object never remove another one with the same key, and that
+// they cause one list, after which the status states whether there are several objects with one key.
+func TestUIDsWithOneKey(t *testing.T) {
+	for name, test := range map[string]struct {
+		objects    []string // the first list
+		event, uid string
+		after      []string // the objects after the event
+		cached     string
+		reason     status.Reason
+		lists      int
+	}{
+		"deletion of the object":              {[]string{"1"}, "DELETED", "1", nil, "", "", 0},
+		"deletion of an unknown object":       {[]string{"1"}, "DELETED", "2", []string{"1"}, "1", "", 1},
+		"deletion after a lost addition":      {[]string{"1"}, "DELETED", "2", nil, "", "", 1},
+		"addition of another object":          {[]string{"1"}, "ADDED", "2", []string{"1", "2"}, "2", status.ReasonRepeatedKeys, 1},
+		"replacement":                         {[]string{"1"}, "ADDED", "2", []string{"2"}, "2", "", 1},
+		"deletion of one of two listed":       {[]string{"1", "2"}, "DELETED", "1", []string{"2"}, "2", "", 1},
+		"deletion of the cached one of two":   {[]string{"1", "2"}, "DELETED", "2", []string{"1"}, "1", "", 1},
+		"modification of one of two listed":   {[]string{"1", "2"}, "MODIFIED", "1", []string{"1", "2"}, "1", status.ReasonRepeatedKeys, 0},
+		"modification of an object once more": {[]string{"1"}, "MODIFIED", "1", []string{"1"}, "1", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+				s := &workspaces{objects: test.objects, version: 1, events: make(chan string, 1)}
+				server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "watch-list", Effect: s.watch},
+					apitest.Fault{Path: widgetsPath, Verb: "watch", Effect: s.watch})
+				f := newVirtualFactory(t, server, Options{})
+				i := mustInformer(t, f, widgets)
+				start(t, f)
+				time.Sleep(time.Minute)
+				s.send(test.event, test.uid, test.after...)
+				observe(t, i, "after the event", 5*time.Minute,
+					briefStatus{State: status.Synced, Reason: test.reason})
+				cached := ""
+				for _, o := range i.Snapshot().All() {
+					cached += string(o.(interface{ GetUID() types.UID }).GetUID())
+				}
+				if lists := i.Status().Relists.Total(); cached != test.cached || lists != test.lists {
+					t.Errorf("the cache has %q after %d relists, want %q after %d", cached, lists, test.cached, test.lists)
+				}
 			})
 		})
 	}

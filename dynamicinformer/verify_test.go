@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -163,6 +165,53 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 				relists, i.Status())
 		}
 	})
+}
+
+// TestVerifyLastingDifference verifies that a difference that remains after a list, such as an object that the
+// server lists only in pages, causes one relist, and an object whose transform fails causes none.
+func TestVerifyLastingDifference(t *testing.T) {
+	for name, transform := range map[string]cache.TransformFunc{"hidden object": nil,
+		"failing transform": func(obj any) (any, error) {
+			if m, _ := meta.Accessor(obj); m.GetName() == "bad" && m.GetAnnotations()["n"] != "" {
+				return nil, errors.New("it is bad")
+			}
+			return obj, nil
+		}} {
+		t.Run(name, func(t *testing.T) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+				for _, name := range []string{"good", "bad"} {
+					server.Create(t, widgets, widget("ns", name))
+				}
+				relists := 0
+				if transform == nil {
+					relists = 1
+					server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: "watch-list",
+						Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+							query := r.URL.Query()
+							query.Set("fieldSelector", "metadata.name!=bad")
+							r.URL.RawQuery = query.Encode()
+							next.ServeHTTP(w, r)
+						}})
+				}
+				f := newVirtualFactory(t, server, Options{Defaults: ResourceOptions{Verify: verifyPeriod,
+					Transform: transform}})
+				i := mustInformer(t, f, widgets)
+				start(t, f)
+				for n := range 5 {
+					if transform != nil {
+						bad := widget("ns", "bad")
+						bad.SetAnnotations(map[string]string{"n": fmt.Sprint(n)})
+						server.Update(t, widgets, bad)
+					}
+					time.Sleep(2 * verifyPeriod)
+					synctest.Wait()
+				}
+				if got := i.Status().Relists.Total(); got != relists {
+					t.Errorf("%d relists, want %d: %+v", got, relists, f.Metrics()[0].Verifications)
+				}
+			})
+		})
+	}
 }
 
 // TestRelist verifies that Relist returns when the cache has the result of a list that began after the call.

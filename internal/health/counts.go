@@ -45,19 +45,22 @@ func (c *counts) countFailure(verb requests.Verb, reason status.Reason) {
 	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
-// Verified counts a comparison with the server. If the cache has diverged, a relist follows.
-func (h *Health) Verified(diverged bool, err error) {
+// Verified counts a comparison with the server. If the cache has diverged, relists reports whether a relist
+// follows.
+func (h *Health) Verified(diverged, relists bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := &h.mu.counts.verifications
 	switch {
 	case diverged:
 		v.Diverged++
-		h.mu.observations.partitions.setRelistReason(status.RelistDiverged)
 	case err != nil:
 		v.Failed++
 	default:
 		v.Equal++
+	}
+	if relists {
+		h.mu.observations.partitions.setRelistReason(status.RelistDiverged)
 	}
 }
 

@@ -64,6 +64,7 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 func (p *partition) Add(obj any) error {
 	item, err := p.item(obj)
 	if err != nil {
+		p.recordUntransformed(obj)
 		return err
 	}
 	keyed, err := withKey(item)
@@ -99,6 +100,7 @@ func (p *partition) commit(next store.Prepared) (bool, error) {
 	}
 	p.advanceLocked(next.ResourceVersion)
 	i.mu.log.recordPut(next, old)
+	delete(p.untransformed, next.Key)
 	switch {
 	case old == nil:
 		i.notifyLocked(p, newAddition(next.Item, false))
@@ -106,12 +108,40 @@ func (p *partition) commit(next store.Prepared) (bool, error) {
 		i.notifyLocked(p, newUpdate(old, next.Item, unchanged(old, next.Item)))
 	default:
 		i.notifyLocked(p, deletedUnobserved(next.Key, old), newAddition(next.Item, false))
+		if !p.lastList.repeatedKeys[next.Key] {
+			p.requestListLocked()
+		}
 	}
 	return true, nil
 }
 
+// recordUntransformed records that the transform of an object failed.
+func (p *partition) recordUntransformed(obj any) {
+	key, err := keyOf(obj)
+	if err != nil {
+		return
+	}
+	p.informer.mu.Lock()
+	defer p.informer.mu.Unlock()
+	if p.untransformed == nil {
+		p.untransformed = map[string]bool{}
+	}
+	p.untransformed[key] = true
+}
+
+// requestListLocked requests a list after an event of an object whose key is that of another one: an event was
+// lost, or the server has several objects with one key.
+func (p *partition) requestListLocked() {
+	for _, w := range p.informer.mu.streams {
+		if w.partition == p && len(w.lists.next) == 0 {
+			w.requestListLocked()
+			go w.lw.Interrupt() // does not wait; outside of the lock
+		}
+	}
+}
+
 // Delete implements cache.ReflectorStore. It removes an object if it belongs to the partition. Handlers are
-// not notified if the object is not stored.
+// not notified if the object is not stored. Another object with the same key stays, and a list follows.
 func (p *partition) Delete(obj any) error {
 	i := p.informer
 	item, failure := p.item(obj)
@@ -143,8 +173,19 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 		return ErrIncarnationOver
 	}
 	version := resourceVersion(final)
+	if stored, found := i.store.Snapshot().Get(key); found && !sameUID(stored, final) {
+		i.store.SetResourceVersion(version)
+		p.advanceLocked(version)
+		i.mu.log.advanceTo(version)
+		p.requestListLocked()
+		return nil
+	}
+	if p.lastList.repeatedKeys[key] {
+		p.requestListLocked() // the other object remains
+	}
 	old := i.store.Remove(key, version)
 	p.advanceLocked(version)
+	delete(p.untransformed, key)
 	if old == nil {
 		i.mu.log.advanceTo(version)
 	} else {

@@ -40,7 +40,7 @@ type Options struct {
 	// VerifyPeriod is the period of comparisons with the server. OnVerified receives the result of each,
 	// before a relist repairs the cache. It is required with VerifyPeriod. Default: never.
 	VerifyPeriod time.Duration
-	OnVerified   func(diverged bool, err error)
+	OnVerified   func(result Verification, err error)
 	// WatchListPageSize is the page size of LIST requests. Default: that of client-go's reflector.
 	WatchListPageSize int64
 	// Backoff is the pause between attempts to list and watch. Default: client-go's, which doubles from 0.8 s

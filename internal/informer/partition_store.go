@@ -33,6 +33,8 @@ type partition struct {
 	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
 	// true if the next list is a relist.
 	hasListed, relisting bool
+	// untransformed has the keys of the objects that are missing or old, because the transform failed.
+	untransformed map[string]bool
 	// listNumber is Informer.mu.lists after the last complete list of the partition; 0 before the first.
 	listNumber int
 	// lastList is the outcome of the last complete list. Only the reflector uses it.
@@ -75,12 +77,14 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 	for _, item := range listed.items {
 		p.informer.mutations.AddObject(item)
 	}
+	untransformed := listed.untransformed
 	for {
 		done, err := p.replace(listed, resourceVersion)
 		if err != nil {
 			return err
 		}
 		if done {
+			p.setUntransformed(untransformed)
 			p.reportRestoration()
 			if p.OnListed != nil { // first, so that the ranges of a synced informer are listed
 				p.OnListed()
@@ -89,6 +93,12 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 			return nil
 		}
 	}
+}
+
+func (p *partition) setUntransformed(keys map[string]bool) {
+	p.informer.mu.Lock()
+	defer p.informer.mu.Unlock()
+	p.untransformed = keys
 }
 
 // replace stores a list. It returns false if the list has to be prepared again.

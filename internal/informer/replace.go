@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
@@ -15,6 +16,8 @@ import (
 type items struct {
 	items []Item
 	keys  []string // nil if all items are packed objects with their own keys
+	// untransformed has the keys of the objects whose transform failed; nil if there are none.
+	untransformed map[string]bool
 }
 
 // itemWithKey returns item n with its key.
@@ -61,37 +64,44 @@ func (l *items) isSelected(selection Selection) bool {
 type listOutcome struct {
 	changed    bool  // an object has changed
 	incomplete error // why the cache lacks listed objects, or nil
+	// repeatedKeys are the keys of several listed objects; nil if there are none.
+	repeatedKeys map[string]bool
 }
 
 // recordRepeatedKeys records whether several objects of a stored list have the same key. Some servers list
 // the objects of several workspaces, clusters or catalogs together.
 func (p *partition) recordRepeatedKeys(listed *items, keys int) {
 	before := p.lastList.incomplete
-	p.lastList.incomplete = nil
+	p.lastList = listOutcome{}
 	if keys == len(listed.items) {
 		return
 	}
-	p.lastList.incomplete = repeatedKeysError(listed, keys)
+	p.lastList.repeatedKeys, p.lastList.incomplete = repeatedKeys(listed, keys)
 	if before == nil {
 		p.logger.Info("Warning: the cache is incomplete", "type", p.informer.options.ObjectDescription,
 			"reason", p.lastList.incomplete.Error())
 	}
 }
 
-// repeatedKeysError describes a list with fewer keys than objects.
-func repeatedKeysError(listed *items, keys int) error {
-	seen, example, uids := map[string]Item{}, "", ""
+// repeatedKeys returns the repeated keys of a list with fewer keys than objects, and describes them.
+func repeatedKeys(listed *items, keys int) (repeated map[string]bool, description error) {
+	seen, repeated, example, uids := map[string]Item{}, map[string]bool{}, "", ""
 	for n := range listed.items {
 		k := listed.itemWithKey(n)
-		other, repeated := seen[k.Key]
-		if seen[k.Key] = k.Item; repeated && example == "" {
+		other, isRepeated := seen[k.Key]
+		seen[k.Key] = k.Item
+		if !isRepeated {
+			continue
+		}
+		repeated[strings.Clone(k.Key)] = true
+		if example == "" {
 			example = k.Key
 			if !sameUID(other, k.Item) {
 				uids = fmt.Sprintf(" (UIDs %s and %s)", uidOf(other), uidOf(k.Item))
 			}
 		}
 	}
-	return fmt.Errorf("the server lists %d objects with only %d different names, for example %s twice%s: "+
+	return repeated, fmt.Errorf("the server lists %d objects with only %d different names, for example %s twice%s: "+
 		"the cache has one object of each name", len(listed.items), keys, example, uids)
 }
 
@@ -121,7 +131,9 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 		}
 		if failures++; failures == 1 {
 			firstFailure = fmt.Errorf("object %q: %w", key, failure)
+			listed.untransformed = map[string]bool{}
 		}
+		listed.untransformed[key] = true
 		if stored, found := i.store.Snapshot().Get(key); found {
 			listed.add(key, stored)
 		}

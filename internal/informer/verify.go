@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math/rand/v2"
 	"slices"
 
@@ -30,60 +31,87 @@ func (g *incarnation) startVerification(ctx context.Context) {
 		return
 	}
 	i.workers.Go(func() { // ended by ctx
+		var before digest
 		for waitOrDone(ctx, i.clock, period-period/10+rand.N(period/5+1)) {
-			diverged, err := i.Verify(ctx)
+			difference, err := i.compare(ctx)
 			if ctx.Err() != nil {
 				return
 			}
-			i.options.OnVerified(diverged, err)
-			if diverged {
+			result := VerifiedEqual
+			switch {
+			case difference == digest{}:
+			case difference == before:
+				result = VerifiedLasting
+			default:
+				result = VerifiedDiverged
+			}
+			before = difference
+			i.options.OnVerified(result, err)
+			if result == VerifiedDiverged {
 				_ = i.Relist(ctx) // fails only at the end of ctx or the informer
 			}
 		}
 	})
 }
 
-// Verify compares the keys, UIDs and resource versions of the objects of each partition with the server's, at
-// the partition's resource version. It reports whether one differs in two comparisons in a row. The error
-// reports partitions that could not be compared.
-func (i *Informer) Verify(ctx context.Context) (diverged bool, err error) {
+// Verification is the result of a comparison with the server.
+type Verification int
+
+const (
+	// VerifiedEqual: no difference was found.
+	VerifiedEqual Verification = iota
+	// VerifiedDiverged: the cache differs. It is listed again.
+	VerifiedDiverged
+	// VerifiedLasting: the cache differs as in the comparison before, although it was listed again.
+	VerifiedLasting
+)
+
+// compare compares the keys, UIDs and resource versions of the objects of each watched partition with the
+// server's, at the partition's resource version. It returns the sum of the differences that two comparisons in
+// a row find. The error reports partitions that could not be compared.
+func (i *Informer) compare(ctx context.Context) (difference digest, err error) {
 	i.mu.Lock()
 	streams := slices.Clone(i.mu.streams)
 	i.mu.Unlock()
 	var errs []error
 	for _, w := range streams {
-		differs, err := w.differs(ctx)
-		if differs {
-			differs, err = w.differs(ctx) // the partition may have been narrowed meanwhile
+		if w.lw.Polls() {
+			continue // each list is a comparison
+		}
+		one, err := w.difference(ctx)
+		if one != (digest{}) {
+			one, err = w.difference(ctx) // the partition may have been narrowed meanwhile
 		}
 		if err != nil {
 			errs = append(errs, err)
 		}
-		diverged = diverged || differs
+		difference.objects += one.objects
+		difference.sum += one.sum
 	}
-	return diverged, errors.Join(errs...)
+	return difference, errors.Join(errs...)
 }
 
-// differs reports whether the partition's objects differ from the server's at the same resource version.
-func (w *inlineWatch) differs(ctx context.Context) (differs bool, err error) {
+// difference returns the difference between the partition's objects and the server's at the same resource
+// version. It is zero if there is none.
+func (w *inlineWatch) difference(ctx context.Context) (difference digest, err error) {
 	for range verifyAttempts {
-		version, cached := w.cachedDigest()
+		version, cached, untransformed := w.cachedDigest()
 		if version == "" {
-			return false, errNoVersion
+			return digest{}, errNoVersion
 		}
 		var listed digest
-		if listed, err = w.listedDigest(ctx, version); err == nil {
-			return listed != cached, nil
+		if listed, err = w.listedDigest(ctx, version, untransformed); err == nil {
+			return digest{listed.objects - cached.objects, listed.sum - cached.sum}, nil
 		}
 		err = fmt.Errorf("list metadata at resource version %s: %w", version, err)
 		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			break
 		}
 	}
-	return false, err
+	return digest{}, err
 }
 
-// digest identifies a set of objects.
+// digest identifies a set of objects, or the difference between two.
 type digest struct {
 	objects int
 	sum     uint64
@@ -97,23 +125,25 @@ func (d *digest) add(key string, object Item) {
 }
 
 // cachedDigest returns the digest of the partition's objects, and their resource version; empty if they have
-// none.
-func (w *inlineWatch) cachedDigest() (version string, d digest) {
+// none. It omits the keys untransformed, because the cache has old versions of these objects.
+func (w *inlineWatch) cachedDigest() (version string, d digest, untransformed map[string]bool) {
 	i := w.informer
 	i.mu.Lock()
 	version, content := w.partition.resumeVersion, i.store.Snapshot()
+	untransformed = maps.Clone(w.untransformed)
 	i.mu.Unlock()
 	for _, key := range keysOf(content, w.prefix()) {
 		item, _ := content.Get(key)
-		if w.selects(item) {
+		if w.selects(item) && !untransformed[key] {
 			d.add(key, item)
 		}
 	}
-	return version, d
+	return version, d, untransformed
 }
 
-// listedDigest returns the digest of the server's objects at a resource version.
-func (w *inlineWatch) listedDigest(ctx context.Context, version string) (d digest, err error) {
+// listedDigest returns the digest of the server's objects at a resource version, without omitted keys.
+func (w *inlineWatch) listedDigest(ctx context.Context, version string,
+	omitted map[string]bool) (d digest, err error) {
 	options := metav1.ListOptions{Limit: verifyPageSize, ResourceVersion: version,
 		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 	for {
@@ -123,7 +153,7 @@ func (w *inlineWatch) listedDigest(ctx context.Context, version string) (d diges
 		}
 		err = meta.EachListItem(page, func(object runtime.Object) error {
 			key, err := keyOf(object)
-			if err == nil && w.selects(object) {
+			if err == nil && w.selects(object) && !omitted[key] {
 				d.add(key, object)
 			}
 			return err

@@ -111,7 +111,7 @@ test: ## Run all tests that prove what README and docs promise, some with a real
 	@$(LANE) --slowest
 
 nightly: ## Run what takes hours: race detector, histories, soak, skew, versions, adopters, fuzz tests, promtool, 32 bits
-	@$(MAKE) --no-print-directory --keep-going race history soak soak-clusters sharding attack load floor-all bits32 promtool \
+	@$(MAKE) --no-print-directory --keep-going race history soak soak-clusters sharding attack load floor-all bits32 promtool follow-lists \
 	  skew versions adopters fuzz
 
 # Run two targets at a time and all of them, even if one fails. Do not mix the output of commands.
@@ -150,6 +150,11 @@ integration: sandbox programs ## Run the tests against a real API server, with w
 	@$(LANE) programs env $(PROGRAMS) $(TEST) -p $(AT_ONCE) -count=1 -timeout 20m ./integration/cli ./integration/crdcached ./integration/operators
 	@$(LANE) lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  $(TEST) -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
+
+.PHONY: follow-lists
+follow-lists: sandbox programs ## Compare dump --watch with kubectl on an API server without watch-lists
+	@$(LANE) follow-lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
+	  $(TEST) -count=1 -timeout 20m ./integration/cli -run TestFollow
 
 browser: sandbox programs ## Test the page with headless Chromium, which is installed if missing
 	@command -v chromium >/dev/null || { $(INSTALL) chromium; }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -240,34 +239,6 @@ func nestedLists(n int) any {
 		value = []any{value}
 	}
 	return value
-}
-
-// TestConcurrentUse verifies that an expression can be evaluated and checked concurrently.
-func TestConcurrentUse(t *testing.T) {
-	config, err := configOf("    indexes:\n    - {name: i, cel: 'self.spec.rooms.map(r, r.name)'," +
-		" whenCEL: self.spec.watts > 2}\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	definitions, err := crd.ReadFile("testdata/lamps.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	functions := indexers.Compile(config.Resources[0])
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 50 {
-				if keys := functions.KeysJSON([]byte(lamp), nil)[0]; !slices.Equal(keys, []string{"a", "b"}) {
-					t.Errorf("KeysJSON = %q, want a and b", keys)
-				}
-			}
-			if _, err := config.Check(definitions); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
 }
 
 func BenchmarkIndex(b *testing.B) {

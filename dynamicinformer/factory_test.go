@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func TestForResource(t *testing.T) {
@@ -44,33 +42,6 @@ func TestForResource(t *testing.T) {
 	}
 	if err := f.Start(t.Context()); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after Shutdown, Start = %v; want ErrShutdown", err)
-	}
-}
-
-func TestStartContext(t *testing.T) {
-	f := newFactory(t, newServer(t), Options{})
-	i := mustInformer(t, f, widgets)
-	ctx, cancel := context.WithCancel(t.Context())
-	if err := f.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.WaitForSync(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	waitFor(t, i, func(s status.Status) bool { return s.State == status.Stopped })
-	other := mustInformer(t, f, gadgets)
-	if err := f.Start(longContext(t)); !errors.Is(err, ErrStopped) || other.Status().State != status.Pending {
-		t.Errorf("Start() after a stop = %v with the status %+v, want ErrStopped, Pending", err,
-			other.Status())
-	}
-	mustInformer(t, f, widgets)
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
-	if s := i.Status(); s.State != status.Stopped {
-		t.Errorf("the informer that was stopped has the status %+v, want Stopped", s)
 	}
 }
 

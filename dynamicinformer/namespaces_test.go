@@ -341,22 +341,6 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 	})
 }
 
-// TestPatternsWithoutStart verifies that an informer that runs without the factory also receives the
-// namespaces.
-func TestPatternsWithoutStart(t *testing.T) {
-	testPatterns(t, teamNamespaces, nil, func(s *patternTest) {
-		ctx, cancel := context.WithCancel(context.Background())
-		done := make(chan struct{})
-		go func() { // ended by cancel
-			defer close(done)
-			s.informer.RunWithContext(ctx)
-		}()
-		expectEvents(s.T, "initial objects", s.events, "add prod/x", "add team-a/x", "add team-b/x")
-		cancel()
-		<-done
-	})
-}
-
 // TestNamespacesAfterShutdown verifies that no informer waits for namespaces after Shutdown.
 func TestNamespacesAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})

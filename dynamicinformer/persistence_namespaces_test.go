@@ -115,37 +115,6 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 	}
 }
 
-// TestNamespacesOfOneList verifies that the persisted state of a cluster-wide watch can be resumed by
-// namespaces if the cluster-wide watch is now forbidden. The opposite is not possible.
-func TestNamespacesOfOneList(t *testing.T) { onFakeClock(t, namespacesOfOneList) }
-
-func namespacesOfOneList(t *testing.T, server *apitest.Server) {
-	s := newMemoryBackend()
-	createNamespaces(t, server, "team-a", "team-b", "other")
-	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"), widget("other", "not"))
-	options := ResourceOptions{Namespaces: teamNamespaces}
-	persistWidgets(t, server, s, options)
-	forbid(server, widgetsPath)
-	r := resume(t, server, s, options)
-	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") ||
-		len(got) != 2 {
-		t.Errorf("the handler received %v, want one and two", got)
-	}
-	if !r.Persistence().Resumed {
-		t.Error("Persistence().Resumed = false, want true")
-	}
-	server.Create(t, widgets, widget("team-b", "four"))
-	await(t, func() bool { return len(r.diary.all()) == 3 })
-	if err := r.factory.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	server.Repair()
-	r = resume(t, server, s, options)
-	if got := r.diary.all(); len(got) != 3 || r.Persistence().Resumed {
-		t.Errorf("the handler received %v, resumed: %v; want 3 events, false", got, r.Persistence().Resumed)
-	}
-}
-
 // TestRefusedNamespace verifies that a namespace is listed after its history has expired; the others are not.
 func TestRefusedNamespace(t *testing.T) { onFakeClock(t, refusedNamespace) }
 

@@ -135,40 +135,6 @@ func TestVersionIsKeptWhileServed(t *testing.T) {
 	})
 }
 
-// TestNoVersionRemains verifies that without another version, the type is gone until the version is served
-// again.
-func TestNoVersionRemains(t *testing.T) {
-	for name, policy := range map[string]VersionPolicy{"pinned": PinnedVersion(),
-		"in order": VersionOrder("v1", "v3"), "unset": {}} {
-		t.Run(name, func(t *testing.T) {
-			testVersions(t, policy, func(s *versionFixture) {
-				s.server.Create(s.T, widgets, widget("web", "a"))
-				s.serve("v2", "v1")
-				s.expect("v1 is served", status.Synced, "v1", "add a v1")
-				s.serve("v2")
-				s.expect("v1 is not served", status.Pending, "v1", "delete a v1 unseen")
-				if current := s.i.Status(); current.Reason != status.ReasonVersionNotServed {
-					s.Errorf("Status() = %+v, want reason VersionNotServed", current)
-				}
-				s.serve("v1")
-				s.expect("v1 is back", status.Synced, "v1", "add a v1")
-			})
-		})
-	}
-}
-
-// TestReplacedWhileSwitching verifies that a recreated CRD ends the incarnation, even if its version changes
-// at the same time.
-func TestReplacedWhileSwitching(t *testing.T) {
-	testVersions(t, PreferredVersion(), func(s *versionFixture) {
-		s.server.Create(s.T, widgets, widget("web", "a"))
-		s.serve("v1")
-		s.expect("v1 is served", status.Synced, "v1", "add a v1")
-		s.types.set(func(t *typesource.Type) { t.Versions, t.UID = []string{"v2"}, "2" })
-		s.expect("the type is replaced", status.Synced, "v2", "add a v2", "delete a v1 unseen")
-	})
-}
-
 // TestUIDBecomesKnown verifies that a UID that was unknown because CRDs could not be read does not start
 // another incarnation when it becomes known. Another UID does.
 func TestUIDBecomesKnown(t *testing.T) {

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -47,26 +45,6 @@ func TestShardRequestsMostRecentVersion(t *testing.T) {
 				open)
 		}
 	}, 0)
-}
-
-// TestShardRelist verifies that a relist covers one range, compares only its objects, and reports missed
-// deletions.
-func TestShardRelist(t *testing.T) {
-	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
-		s.setQuarters(0, 1, 2)
-		s.expect("2 is added", "add ns/x0", "add ns/x1", "add ns/x2")
-		s.server.AddFaults(fault(widgetsPath, "", 503))
-		s.server.CloseClientConnections()
-		synctest.Wait()
-		s.server.Delete(s.T, widgets, "ns", "x1")
-		s.server.Delete(s.T, widgets, "ns", "x2")
-		s.server.Delete(s.T, widgets, "ns", "x3")
-		s.server.Compact()
-		s.setQuarters(1, 2) // while the list runs
-		s.server.Repair()
-		time.Sleep(2 * time.Minute)
-		s.expect("listed again", "departed ns/x0", "gone ns/x1", "gone ns/x2")
-	}, 0, 1)
 }
 
 // TestServerBeginsToFilter verifies that responses show whether the server filters by shard, and that this
@@ -288,51 +266,6 @@ func TestShardInformers(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestSetRangesFromHandlers verifies that ranges can be set from handlers.
-func TestSetRangesFromHandlers(t *testing.T) {
-	withShard(t, ResourceOptions{}, nil, func(s *shardStage) {
-		var calls atomic.Int32
-		set := func(quarter int) {
-			if calls.Add(1) <= 8 { // each set calls handlers again
-				s.setQuarters(quarter)
-			}
-		}
-		_, err := s.informer.AddEventHandler(WithLeftShard(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { set(2) },
-		}, func(any) { set(3) }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		done := make(chan struct{})
-		for k := range 4 {
-			go func() { // ends after its calls
-				defer func() { done <- struct{}{} }()
-				s.setQuarters(k, (k+1)%4)
-			}()
-		}
-		for range 4 {
-			<-done
-		}
-		s.setQuarters(0, 3)
-		synctest.Wait()
-		if err := s.informer.WaitForShard(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		s.expectCached("in the end", keysWithin(s)...)
-	}, 0, 1)
-}
-
-// keysWithin returns the names of the objects in the shard's current ranges.
-func keysWithin(s *shardStage) (names []string) {
-	for k := range fourShards {
-		if s.shard.Contains(widgetInQuarter(fmt.Sprint("x", k), k)) {
-			names = append(names, fmt.Sprint("x", k))
-		}
-	}
-	return names
 }
 
 // TestShardIsListedAgain verifies that if neither the namespaces of a pattern nor all namespaces can be

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
@@ -54,19 +53,6 @@ func TestSubscribeFollowsCreatedAndDeletedTypes(t *testing.T) {
 	}
 	number := strings.Fields(e)[3]
 	th.expect("gadgets v1: initial b", "gadgets v1: synced "+number)
-}
-
-func TestSubscribeKeepsIncarnationsApart(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	th.create(widgets, "a")
-	th.subscribe(wholeGroup)
-	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-	for n, uid := range []types.UID{"2", "3"} {
-		th.types.set("widgets", func(t *typesource.Type) { t.UID = uid })
-		th.expect("widgets v1: lost a", fmt.Sprintf("widgets v1: gone %d Replaced", n+1),
-			fmt.Sprintf("widgets v1: started %d %s", n+2,
-				uid), "widgets v1: initial a", fmt.Sprintf("widgets v1: synced %d", n+2))
-	}
 }
 
 // TestSubscribeResuming verifies that restored objects are delivered after their confirmation, with the

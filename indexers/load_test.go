@@ -2,7 +2,6 @@ package indexers_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,25 +77,6 @@ func TestLoad(t *testing.T) {
 		if d.Code != "E017" || d.Hint == "" {
 			t.Errorf("got the finding %s with the hint %q, want E017 with a hint", d, d.Hint)
 		}
-	}
-}
-
-// TestNullIsUnset verifies that null is like a field that is not written.
-func TestNullIsUnset(t *testing.T) {
-	const resource = "  - name: w\n    match: {group: a.b, kind: W%s}\n    indexes: [{name: i, path: .spec.a%s}]\n%s"
-	read := func(more ...any) *indexers.Config {
-		t.Helper()
-		text := strings.Replace(configWith(fmt.Sprintf(resource, more...)), "NAME", "n", 1)
-		c, err := indexers.Parse(indexers.Source{Name: "n.yaml", Data: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	got := read(", version: null, resource: ~", ", each: null, paths: , missing: null, default: ~, when: null, type: null, transform: null, key: null",
-		"    storage: null\n    keep:\n    prune: {presets: null}\n    namespaces: null\n    references: null\n    metrics:\n")
-	if changes := indexers.Diff(read("", "", ""), got); len(changes) > 0 {
-		t.Errorf("Diff of a config with nulls = %+v, want no changes", changes)
 	}
 }
 

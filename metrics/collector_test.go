@@ -225,34 +225,3 @@ func TestScrapeDuringWrites(t *testing.T) {
 		}
 	}
 }
-
-// TestClose verifies that stopped informers are reported as stopped, and dropped events are not counted as
-// queued.
-func TestClose(t *testing.T) {
-	s := newServer(t)
-	s.apply(t, 0, 20, 1)
-	f := newFactory(t, s, dynamicinformer.Options{})
-	i := acquireSynced(t, f, widgets).Informer()
-	endpoint := exporter(t, NewCollector(f))
-	busy := func(any) {
-		for !i.IsStopped() { // wait until the informer has stopped and dropped the other events
-			runtime.Gosched()
-		}
-	}
-	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: busy}); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	<-i.Stopped()
-	if i.Handlers()[0].Depth == 0 {
-		t.Error("the stopped handler has no dropped events")
-	}
-	got := scrape(t, endpoint)
-	expectValue(t, func() (float64, bool) { return value(got, "informers", labelValues{"state": "Stopped"}) },
-		"stopped informers", 1)
-	if waiting, found := value(got, "handler_queue_length", nil); found {
-		t.Errorf("%v events count as queued, want no series", waiting)
-	}
-}

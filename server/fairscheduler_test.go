@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -61,32 +60,6 @@ func TestSlicesAreShared(t *testing.T) {
 			t.Errorf("users with time slices remain: %+v, want none", scheduler.mu.users)
 		}
 	})
-}
-
-// TestSlicesOfOneUser verifies that a user gets at most slotsPerUser time slices, and that other users get
-// the remaining time slices. Cancelled requests are removed from the queues.
-func TestSlicesOfOneUser(t *testing.T) {
-	scheduler := newFairScheduler()
-	scheduler.totalSlots, scheduler.slotsPerUser = 2, 1
-	endA, err := scheduler.Begin(withUser(t.Context(), "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancelCause(withUser(t.Context(), "a"))
-	errClientGone := errors.New("the client has gone")
-	cancel(errClientGone)
-	if _, err := scheduler.Begin(ctx); !errors.Is(err, errClientGone) {
-		t.Errorf("Begin() of the user's second time slice = %v, want the cause of the context", err)
-	}
-	endB, err := scheduler.Begin(withUser(t.Context(), "b"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	endA()
-	endB()
-	if len(scheduler.mu.users) > 0 || len(scheduler.mu.waiting) > 0 {
-		t.Errorf("users with time slices remain: %v, want none", scheduler.mu.users)
-	}
 }
 
 // TestHugeSelectors verifies that if a user has slotsPerUser time slices, the user's other requests wait.

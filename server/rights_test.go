@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
-	apirequest "k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/client-go/rest"
 )
 
 // reviewer answers reviews after 5 ms. A user can list the resources whose names start with the user's name.
@@ -48,43 +45,6 @@ func (r *reviewer) count() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.reviews
-}
-
-// TestStreamsShareReviews verifies that three streams of a user, open for a minute, cause two reviews of each
-// right.
-func TestStreamsShareReviews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		config := DefaultConfig()
-		c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { c.live.Close(); _ = c.factory.Shutdown(context.Background()) }()
-		reviews := &reviewer{}
-		watches := &watchLimits{min: time.Minute, max: time.Minute, servingCtx: t.Context()}
-		p, err := newPage(c, PageConfig{}, watches, reviews, reviews)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer p.close()
-		var streams sync.WaitGroup
-		for range 3 {
-			streams.Go(func() {
-				r := httptest.NewRequest("GET", "http://localhost/page/api/stream", nil)
-				w := httptest.NewRecorder()
-				p.ServeHTTP(w, r.WithContext(apirequest.WithUser(r.Context(),
-					&user.DefaultInfo{Name: "customresourcedefinitions"})))
-				if text := w.Body.String(); !strings.Contains(text, `"state":"Pending"`) ||
-					strings.Contains(text, "Checking") {
-					t.Errorf("the events do not contain the granted types: %s", text)
-				}
-			})
-		}
-		streams.Wait()
-		if n := reviews.count(); n != 2 {
-			t.Errorf("%d reviews of each right, want 2", n)
-		}
-	})
 }
 
 // TestReviewsAreBounded opens many types in many namespaces as one user. It verifies that types appear as

@@ -195,52 +195,6 @@ func TestOtherFormatVersion(t *testing.T) {
 	}
 }
 
-// TestInvalidIndex verifies that an invalid index is rejected.
-func TestInvalidIndex(t *testing.T) {
-	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
-	size := fmt.Sprint(len(frame))
-	block := `{"at":16,"stored":` + size + `,"raw":7,"objects":1,"first":"a","last":"a"}`
-	typ := `"version":"v1","resource":"gizmos","kind":"Gizmo"`
-	tests := map[string]struct{ index, want string }{
-		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
-		"more in it": {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` +
-			block + `]}]}`, ""},
-		"requires more": {`{"requires":["ropes"]}`, "the file requires ropes"},
-		"no JSON":       {`{`, "decode the index"},
-		"no name":       {`{"types":[{"version":"v1"}]}`, "lacks a name"},
-		"twice": {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`,
-			"invalid position"},
-		"outside": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size +
-			`,"objects":1}]}]}`, "invalid position"},
-		"negative": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size +
-			`,"objects":1}]}]}`, "invalid position"},
-		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`,
-			"has 5 objects in the index and 1"},
-		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size +
-			`,"objects":9999999}]}]}`, "invalid block of 9999999 objects"},
-		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`,
-			"is marked as missing, but has objects"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			f, err := open(snapshot.Assemble(frame, []byte(tt.index)))
-			if tt.want == "" {
-				if err == nil {
-					err = f.Verify(t.Context())
-				}
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			var format *snapshot.FormatError
-			if !errors.As(err, &format) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("the error is %v, want a FormatError", err)
-			}
-		})
-	}
-}
-
 // TestAbort verifies that an aborted writer leaves no file, and does not change an existing one.
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()

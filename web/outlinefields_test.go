@@ -61,20 +61,6 @@ func TestFields(t *testing.T) {
 	}
 }
 
-func TestFieldsAreBounded(t *testing.T) {
-	before, after := map[string]any{}, map[string]any{}
-	for i := range maxChangedFields + 5 {
-		before[fmt.Sprint(i)], after[fmt.Sprint(i)] = "a", strings.Repeat("é", maxValueBytes)
-	}
-	fields, more := fieldChanges(before, after)
-	if len(fields) != maxChangedFields || more != 5 {
-		t.Errorf("%d fields and %d more, want the maximum and 5", len(fields), more)
-	}
-	if n := len(fields[0].After); n > maxValueBytes+3 {
-		t.Errorf("the value has %d bytes, want at most the maximum", n)
-	}
-}
-
 const managedFields = `
 - {manager: kubectl, operation: Apply, time: "1", fieldsV1: {"f:spec": {"f:replicas": {}, "f:list": {"k:{\"name\":\"a\"}": {"f:x": {}}, "v:\"s\"": {}}}}}
 - {manager: operator, operation: Update, subresource: status, time: "%s", fieldsV1: {"f:status": {"f:conditions": {"k:{\"type\":\"Ready\"}": {".": {}, "f:status": {}}}, "f:whole": {}}}}

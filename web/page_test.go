@@ -105,26 +105,6 @@ func TestInvalidQueries(t *testing.T) {
 	}
 }
 
-func TestValues(t *testing.T) {
-	s := newFixture(t, Options{})
-	all := getJSON[valuesAnswer](s, "values", "type", workloadsID, "index", "condition")
-	if len(all.Values) == 0 || !strings.Contains(all.Values[0].Text, " / ") ||
-		!strings.HasPrefix(all.Values[0].Query, "condition=") {
-		t.Fatalf("the values are %+v, want conditions", all)
-	}
-	for _, value := range all.Values {
-		if found := getJSON[tableAnswer](s, "table", "type", workloadsID, "query",
-			value.Query); found.Total != value.Count {
-			t.Errorf("%s finds %d objects, want %d", value.Query, found.Total, value.Count)
-		}
-	}
-	some := getJSON[valuesAnswer](s, "values", "type", workloadsID, "index", "namespace", "query",
-		"namespace=payments")
-	if len(some.Values) != 1 || some.Values[0].Query != "namespace=payments" {
-		t.Errorf("the namespaces of a query for payments = %+v, want only payments", some)
-	}
-}
-
 func TestCompletion(t *testing.T) {
 	s := newFixture(t, Options{})
 	tests := map[string]struct{ query, want string }{
@@ -142,77 +122,4 @@ func TestCompletion(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestObject(t *testing.T) {
-	s := newFixture(t, Options{})
-	got := getJSON[objectAnswer](s, "object", "type", workloadsID, "key", "payments/ledger")
-	if got.Kind != "Workload" || len(got.Finalizers) != 1 || len(got.Conditions) == 0 ||
-		got.Conditions[0].Tone == "" {
-		t.Errorf("the object is %+v, want its kind, finalizers and conditions", got)
-	}
-	exact := false
-	for _, line := range got.Lines {
-		exact = exact || line.Path == ".spec.artifactBytes" && line.Text == "9007199254740993"
-	}
-	if !exact {
-		t.Error("a large number was rounded")
-	}
-	s.get(pageURL("object", "type", workloadsID, "key", "payments/nobody"), http.StatusNotFound)
-}
-
-func TestRelated(t *testing.T) {
-	s := newFixture(t, Options{})
-	ledger := getJSON[relatedAnswer](s, "related", "type", workloadsID, "key", "payments/ledger")
-	if len(ledger.Refers) != 1 || ledger.Refers[0].Key != "production-eu" ||
-		ledger.Refers[0].Type != "environments.demo.crdcache.dev/v1" || ledger.Refers[0].State != "Resolved" {
-		t.Errorf("references of ledger: %+v, want only its environment", ledger)
-	}
-	back := getJSON[relatedAnswer](s, "related", "type", "environments.demo.crdcache.dev/v1", "key",
-		"production-eu")
-	if !strings.Contains(strings.Join(keysOf(back.Referred), " "), "payments/ledger") {
-		t.Errorf("references to the environment: %+v, want one of payments/ledger", back)
-	}
-	s.load(map[string]any{
-		"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload", "metadata": map[string]any{"name": "lost",
-			"namespace": "payments"},
-		"spec": map[string]any{"environment": "nowhere"},
-	})
-	eventually(t, func() bool {
-		return strings.Contains(s.get(pageURL("dangling", "type", workloadsID), 200), `"key":"payments/lost"`)
-	})
-	if found := getJSON[tableAnswer](s, "table", "type", workloadsID, "query",
-		"dangling(environment) && namespace=payments"); found.Total != 1 {
-		t.Errorf("%d objects with dangling references, want 1", found.Total)
-	}
-}
-
-func keysOf(relations []relation) []string {
-	var keys []string
-	for _, r := range relations {
-		keys = append(keys, r.Key)
-	}
-	return keys
-}
-
-func TestChanges(t *testing.T) {
-	s := newFixture(t, Options{})
-	allChanges := s.openStream("changes", "1")
-	one := s.openStream("changes", "1", "type", workloadsID, "key", "payments/ledger")
-	matched := s.openStream("changes", "1", "match", "LEDGER workloads")
-	for _, events := range []<-chan [2]string{allChanges, one, matched} {
-		awaitEvent(t, events, "types", anyText)
-	}
-	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
-	for name, events := range map[string]<-chan [2]string{"all": allChanges, "one": one, "matched": matched} {
-		data := awaitEvent(t, events, "changes", anyText)
-		for _, part := range []string{`"op":"changed"`, `"key":"payments/ledger"`, `"label":".spec.replicas"`,
-			`"before":"6","after":"7"`} {
-			if !strings.Contains(data, part) {
-				t.Errorf("%s: no %s in %s", name, part, data)
-			}
-		}
-	}
-	s.handler.Close()
-	awaitEvent(t, allChanges, "end", anyText)
 }

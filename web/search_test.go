@@ -120,23 +120,6 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestEventsOfObject(t *testing.T) {
-	s := newFixture(t, Options{})
-	path := []string{"type", workloadsID, "key", "payments/ledger"}
-	if got := getJSON[eventsAnswer](s, "events", path...); got.Cached {
-		t.Errorf("Events while their type is not cached = %+v, want Cached false", got)
-	}
-	s.loadEvent("Workload", "payments", "ledger", "BackOff")
-	s.loadEvent("Release", "payments", "ledger", "OtherKind")
-	s.loadEvent("Workload", "media", "search", "OtherObject")
-	s.cacheEvents()
-	want := eventsAnswer{Cached: true, Events: []objectEvent{{Type: "Warning", Reason: "BackOff", Message: "because",
-		Source: "demo-controller", Count: 3, Last: "2026-11-01T10:00:00Z"}}}
-	if diff := cmp.Diff(want, getJSON[eventsAnswer](s, "events", path...)); diff != "" {
-		t.Errorf("Events (-want +got):\n%s", diff)
-	}
-}
-
 func TestExport(t *testing.T) {
 	s := newFixture(t, Options{})
 	s.load(map[string]any{"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",

@@ -7,34 +7,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestNegationsUseIndexes verifies that the plan of !(A || B) or !(A && B) starts with the index of an
-// operand that is itself negated.
-func TestNegationsUseIndexes(t *testing.T) {
-	querier := newCacheQuerier(t, testObjects()...)
-	for text, start := range map[string]string{
-		"!(team!=edge || weight>9)":               "team=edge",
-		"!(!(team=edge) || !(weight=9) || tier)":  "weight=9",
-		"!(team!=edge && weight!=-1)":             "team=edge",
-		`!(where("@.spec.none") || !(team=core))`: "team=core",
-	} {
-		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := querier.Explain(q, query.Options{})
-		if err != nil || plan.Scan || len(plan.Start) == 0 {
-			t.Errorf("Explain(%s) = %v, %v; want a start with an index", text, plan, err)
-			continue
-		}
-		if _, err := querier.Keys(t.Context(), q, query.Options{}); err != nil {
-			t.Errorf("Keys of %s: %v", text, err)
-		}
-		if !strings.Contains(plan.String(), "start  "+start) {
-			t.Errorf("plan of %s starts with %v, want %s", text, plan.Start, start)
-		}
-	}
-}
-
 // TestEmptyListsParseBack verifies that the text of a query with an empty list of values parses to the same
 // query.
 func TestEmptyListsParseBack(t *testing.T) {

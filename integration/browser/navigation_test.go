@@ -8,8 +8,6 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // search opens the palette and types a text.
@@ -178,22 +176,4 @@ func TestHostileObject(t *testing.T) {
 	if title := evaluate[string](b, "document.title"); strings.Contains(title, "attacked") {
 		t.Errorf("the title is %s", title)
 	}
-}
-
-// TestTypeVanishes removes a type while its table is shown.
-func TestTypeVanishes(t *testing.T) {
-	s := servePage(t, newCluster(t, 0).Config(), platformConfig(t))
-	handle, err := s.factory.Acquire(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.factory.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	b := openTab(t, s.loginLink()+"#/type?id=namespaces%2Fv1", 1280, 800)
-	b.awaitText(".grid-row", "payments")
-	handle.Release()
-	b.permitError("404 (Not Found)")
-	b.awaitText("main", "This type is not cached any more")
-	b.awaitText(".grid-row", "payments")
 }

@@ -111,30 +111,3 @@ func TestWatchesClosedAfterAnEvent(t *testing.T) {
 		}
 	})
 }
-
-// TestWatchesClosedAtOnceAfterAPause checks that a list follows a watch that is closed immediately, whatever
-// caused the pause before it. The pause does not count as the duration of the watch.
-func TestWatchesClosedAtOnceAfterAPause(t *testing.T) {
-	for name, before := range map[string]apitest.Fault{
-		"after watches that brought something": {Verb: "watch", Effect: testcluster.Close("ADDED")},
-		"after the server asked for time":      {Verb: "watch", Status: 429},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withVirtualClock(t, func(r *clientComparison) {
-				r.addFault(apitest.Fault{Verb: "watch-list", Status: 400})
-				r.addFault(before)
-				r.startOurs(false)
-				r.awaitSync(gadgets)
-				time.Sleep(10 * time.Second)
-				r.addFault(apitest.Fault{Verb: "watch", Effect: testcluster.Close("")})
-				r.create("b") // which ends a watch that waits for it
-				time.Sleep(2 * time.Minute)
-				r.create("late")
-				time.Sleep(backoffs[stageRelist].longest)
-				if keys := r.stores[gadgets].ListKeys(); len(keys) != 3 {
-					r.Errorf("keys a minute after another object was created = %q, want 2", keys)
-				}
-			})
-		})
-	}
-}

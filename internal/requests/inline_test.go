@@ -158,26 +158,6 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestInlineWatchesEndWithTheContext verifies that the end of the context ends an inline watch even if the
-// body of the response only ends when it is closed.
-func TestInlineWatchesEndWithTheContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		body, server := io.Pipe()
-		defer server.Close()
-		stubborn := roundTrip(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
-		})
-		w := newInlineListWatch(t, &rest.Config{Host: "http://example.com", QPS: -1},
-			&http.Client{Transport: stubborn}, packedObjects)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if err := w.WatchInline(ctx, &metav1.ListOptions{},
-			func(watch.Event) bool { return true }); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // TestInlineWatchesAreDecompressed verifies that watches and errors that a proxy compresses without being
 // asked are decompressed.
 func TestInlineWatchesAreDecompressed(t *testing.T) {

@@ -124,23 +124,3 @@ func TestTrainingFails(t *testing.T) {
 	}
 	runtime.KeepAlive(objects)
 }
-
-// TestIncompressibleObjects checks that objects stay uncompressed if they do not shrink.
-func TestIncompressibleObjects(t *testing.T) {
-	format := NewPacked(nil, s2.New(s2.Options{}))
-	var kept []Item
-	for n := range 2 * samplesToTrain {
-		kept = append(kept, keyedCertificate(t, format, n, 1).Item)
-	}
-	if !kept[len(kept)-1].(*packed.Object).Compressed() {
-		t.Fatal("objects are not compressed after training")
-	}
-	o, err := format.Packer().Pack([]byte(`{"kind":"A","apiVersion":"b/c","metadata":{"name":"` +
-		certificateUID(1) + `"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if item := format.Item(o).(*packed.Object); item.Compressed() && item.Size() >= o.Size() {
-		t.Errorf("an incompressible object of %d bytes takes %d bytes compressed", o.Size(), item.Size())
-	}
-}

@@ -105,37 +105,3 @@ func content(t *testing.T, tr trie[pair]) map[string]int {
 	}
 	return seen
 }
-
-// TestLeafNext verifies that nextCandidate, which compares eight tags at a time, finds each equal tag, and
-// rarely another one.
-func TestLeafNext(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4))
-	vain := 0
-	for range 5000 {
-		size := random.IntN(maxLeafEntries + 4)
-		l := makeLeaf[pair](size)
-		for at := range size {
-			l.set(at, random.Uint64N(4), &pair{})
-		}
-		hash := random.Uint64N(4)
-		seen := map[int]bool{}
-		for at := l.nextCandidate(0, hash); at >= 0; at = l.nextCandidate(at+1, hash) {
-			if seen[at] || at >= size {
-				t.Fatalf("nextCandidate() returned position %d of %d entries again, or it has no entry", at,
-					size)
-			}
-			seen[at] = true
-			if at < maxLeafEntries && l.tags[at] != hashTag(hash) {
-				vain++
-			}
-		}
-		for at := range size {
-			if (at >= maxLeafEntries || l.tags[at] == hashTag(hash)) && !seen[at] {
-				t.Fatalf("nextCandidate() skipped position %d of %d entries, which has the tag", at, size)
-			}
-		}
-	}
-	if vain > 5000 {
-		t.Errorf("%d candidates have another tag, want at most 5000", vain)
-	}
-}

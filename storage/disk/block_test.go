@@ -114,47 +114,6 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// TestNeedsRewriteWhenLogIsFull verifies that the content is rewritten once the changes exceed a share of the
-// blocks or a minimum, also in the next process.
-func TestNeedsRewriteWhenLogIsFull(t *testing.T) {
-	fs := vfs.NewMem()
-	store := newStore(t, fs)
-	content := openContent(t, store, "widgets")
-	saveBlocks(t, content, map[string]string{"a head": "some bodies"})
-	change := func(round int) {
-		noise := make([]byte, 1500)
-		for k := range noise {
-			noise[k] = byte(round * k * k >> 3)
-		}
-		err := blocksOf(content).SaveBlocks(context.Background(), checkpointOf(round, nil), false,
-			func(w persistence.BlockWriter) error { return w.Put(fmt.Sprint(round), noise) })
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	rounds := 0
-	for ; !blocksOf(content).NeedsRewrite(); rounds++ {
-		if rounds > 1000 {
-			t.Fatal("NeedsRewrite() is false after 1000 saves")
-		}
-		change(rounds)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	store = newStore(t, fs)
-	content = openContent(t, store, "widgets")
-	loaded, err := loadBlocks(content)
-	if err != nil || len(loaded.Changes) != rounds || !blocksOf(content).NeedsRewrite() {
-		t.Errorf("loaded %d changes, want %d; NeedsRewrite() = %v, %v", len(loaded.Changes), rounds,
-			blocksOf(content).NeedsRewrite(), err)
-	}
-	saveBlocks(t, content, map[string]string{"a head": "some bodies"})
-	if blocksOf(content).NeedsRewrite() {
-		t.Error("NeedsRewrite() = true after saving complete content")
-	}
-}
-
 // TestObjectsOfAnySize verifies that single objects, without blocks, are saved, changed, deleted and loaded.
 func TestObjectsOfAnySize(t *testing.T) {
 	content := openContent(t, newStore(t, vfs.NewMem()), "widgets")

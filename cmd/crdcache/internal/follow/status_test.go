@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -72,34 +71,5 @@ func TestStatusReporter(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestStatusReporterConditions verifies that a condition of all types is reported once.
-func TestStatusReporterConditions(t *testing.T) {
-	condition := func(of status.ConditionType, is metav1.ConditionStatus) status.Condition {
-		return status.Condition{Type: of, Status: is, Message: "401"}
-	}
-	var out bytes.Buffer
-	reporter := newStatusReporter(&out)
-	change := func(of status.ConditionType, before, after metav1.ConditionStatus) {
-		reporter.conditionChanged(condition(of, before), condition(of, after))
-	}
-	const yes, no, none = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
-	change(status.ConditionReachable, none, no)
-	change(status.ConditionReachable, no, yes)
-	change(status.ConditionAuthenticated, none, yes)
-	change(status.ConditionAuthenticated, yes, no) // markSynced reports the condition with its reason
-	reporter.markSynced()
-	change(status.ConditionReady, yes, no)
-	change(status.ConditionAuthenticated, none, no)
-	change(status.ConditionAuthenticated, no, yes)
-	change(status.ConditionAuthenticated, no, yes)
-	change(status.ConditionReachable, yes, no)
-	want := "warning: the API server rejects the credentials, changes are not shown: 401\n" +
-		"the API server accepts the credentials again\n" +
-		"warning: the API server does not respond, changes are not shown: 401\n"
-	if out.String() != want {
-		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}
 }

@@ -105,20 +105,3 @@ func TestKubectlFlags(t *testing.T) {
 		})
 	}
 }
-
-// TestFlagsMatchKubectl compares names, shorthands, types and defaults with kubectl's, except --cache-dir.
-func TestFlagsMatchKubectl(t *testing.T) {
-	list := func(add func(*pflag.FlagSet)) map[string][3]string {
-		set := pflag.NewFlagSet("", pflag.ContinueOnError)
-		add(set)
-		out := map[string][3]string{}
-		set.VisitAll(func(f *pflag.Flag) { out[f.Name] = [3]string{f.Shorthand, f.Value.Type(), f.DefValue} })
-		return out
-	}
-	want := list(genericclioptions.NewConfigFlags(true).AddFlags)
-	delete(want, "cache-dir")
-	want["proxy-url"] = [3]string{"", "string", ""} // kubectl 1.37 has it, cli-runtime 0.35 has not
-	if diff := cmp.Diff(want, list(new(kubeconfigFlags).add)); diff != "" {
-		t.Errorf("(-kubectl +ours):\n%s", diff)
-	}
-}

@@ -53,7 +53,11 @@ type NoMatchError struct {
 
 func (e *NoMatchError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "the server has no resource type %q", e.Name)
+	if len(e.FailedGroupVersions) > 0 {
+		fmt.Fprintf(&b, "cannot tell whether the server has the resource type %q", e.Name)
+	} else {
+		fmt.Fprintf(&b, "the server has no resource type %q", e.Name)
+	}
 	if len(e.Suggestions) > 0 {
 		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(e.Suggestions, ", "))
 	}

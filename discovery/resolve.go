@@ -108,7 +108,7 @@ func (c *Catalog) divideWatchable(members []int) Resolution {
 	for _, i := range members {
 		r := c.resources[i]
 		if reason := skipReason(r); reason != "" {
-			res.Skipped = append(res.Skipped, Skip{GVR: r.GVR, Reason: reason})
+			res.Skipped = append(res.Skipped, Skip{GVR: r.GVR, Reason: reason, Resource: r})
 			continue
 		}
 		res.Resources = append(res.Resources, r)
@@ -135,7 +135,7 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 		for _, sub := range r.Subresources {
 			gvr := r.GVR
 			gvr.Resource += "/" + sub
-			res.Skipped = append(res.Skipped, Skip{GVR: gvr, Reason: SkipSubresource})
+			res.Skipped = append(res.Skipped, Skip{GVR: gvr, Reason: SkipSubresource, Resource: r})
 		}
 	}
 	res.FailedGroupVersions = slices.DeleteFunc(res.FailedGroupVersions,

@@ -83,6 +83,8 @@ type Skip struct {
 	// GVR names the type. For a subresource Resource is "pods/log".
 	GVR    schema.GroupVersionResource
 	Reason SkipReason
+	// Resource is the type, or the parent of a subresource.
+	Resource Resource
 }
 
 // Resolution is the result of resolving a name.

@@ -93,9 +93,11 @@ func (r *resource) list(ctx context.Context, options *listOptions, timeSlice *Ti
 			}
 		}
 		// The handler does not search for another selected object, so the next page can be empty.
-		if limit > 0 && !sel.selectsAtMostOne() && int64(len(result.objects)) == limit {
+		// Objects with equal keys, as in snapshots of some servers, are on one page.
+		if limit > 0 && !sel.selectsAtMostOne() && int64(len(result.objects)) >= limit &&
+			result.objects[len(result.objects)-1].Key() != o.Key() {
 			result.meta.Continue = newContinueToken(base.tokenResourceVersion, r.namespace,
-				result.objects[limit-1].Key())
+				result.objects[len(result.objects)-1].Key())
 			if sel.selectsAll() {
 				remaining := int64(base.Count(o.Key(), end))
 				result.meta.RemainingItemCount = &remaining

@@ -20,8 +20,23 @@ type Origin struct {
 	// Namespace is the only namespace that was read; empty for all. Cluster-scoped types are complete in
 	// either case.
 	Namespace string `json:"namespace,omitempty"`
+	// UnknownGroups are the group versions that could not be discovered. Their types are unknown, not absent.
+	UnknownGroups []UnknownGroup `json:"unknownGroups,omitempty"`
 	// Redacted lists the fields that were removed from objects.
 	Redacted []Redaction `json:"redacted,omitempty"`
+}
+
+// UnknownGroup is a group version that could not be discovered.
+type UnknownGroup struct {
+	Group   string `json:"group,omitempty"`
+	Version string `json:"version"`
+	// Reason is the error of discovery.
+	Reason string `json:"reason,omitempty"`
+}
+
+// String formats an unknown group for users.
+func (g UnknownGroup) String() string {
+	return schema.GroupVersion{Group: g.Group, Version: g.Version}.String() + ": " + g.Reason
 }
 
 // Redaction lists the fields that were removed from the objects of some types.
@@ -112,7 +127,7 @@ type fileIndex struct {
 // typeEntry is a type in the index.
 type typeEntry struct {
 	SavedType
-	// Unsorted: the objects are not sorted by key.
+	// Unsorted: the objects are not sorted by key, or several have the same key.
 	Unsorted bool        `json:"unsorted,omitempty"`
 	Blocks   []blockInfo `json:"blocks,omitempty"`
 }

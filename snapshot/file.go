@@ -130,8 +130,8 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 	f.contents = Contents{Origin: decoded.Origin, Size: size}
 	var blocks []blockInfo
 	for _, e := range decoded.Types {
-		if err := e.check(offset); err != nil {
-			return err
+		if problem := e.problem(); problem != "" {
+			return damagedError(offset, "%s", problem)
 		}
 		blocks = append(blocks, e.Blocks...)
 		f.contents.Types = append(f.contents.Types, e.SavedType)
@@ -140,24 +140,24 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 	return checkOffsets(blocks, offset)
 }
 
-func (e typeEntry) check(offset int64) error {
+// problem returns why the entry is invalid, or "".
+func (e typeEntry) problem() string {
 	objects := 0
 	for _, b := range e.Blocks {
 		if b.Objects <= 0 || b.Objects > maxBlockObjects {
-			return damagedError(offset, "invalid block of %d objects in the index", b.Objects)
+			return fmt.Sprintf("invalid block of %d objects in the index", b.Objects)
 		}
 		objects += b.Objects
 	}
 	switch {
 	case e.Resource == "" || e.Version == "" || e.Kind == "":
-		return damagedError(offset, "a type in the index lacks a name, version or kind")
+		return "a type in the index lacks a name, version or kind"
 	case objects != e.Objects:
-		return damagedError(offset, "%s has %d objects in the index and %d in its blocks", e.Resource,
-			e.Objects, objects)
+		return fmt.Sprintf("%s has %d objects in the index and %d in its blocks", e.Resource, e.Objects, objects)
 	case e.Missing != nil && objects > 0:
-		return damagedError(offset, "%s is marked as missing, but has objects", e.Resource)
+		return e.Resource + " is marked as missing, but has objects"
 	}
-	return nil
+	return ""
 }
 
 // checkOffsets returns an error if blocks overlap each other or the index. Overlaps would let a small file

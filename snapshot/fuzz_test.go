@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/crdcache/crdcache/snapshot"
 )
 
@@ -110,6 +112,59 @@ func FuzzAdd(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzLists verifies that each list that a server may send is read back completely: by key, and in its order.
+// A list can have objects in any order, and several with one key.
+func FuzzLists(f *testing.F) {
+	f.Add("a/x\na/x\na/x")
+	f.Add("b/x\na/y\na/x\nz\n/\u00e9\na/x")
+	f.Add(strings.Repeat("olm/shared\n", 9000))
+	f.Fuzz(func(t *testing.T, text string) {
+		var out bytes.Buffer
+		w := snapshot.NewWriter(&out, snapshot.Origin{})
+		section := w.BeginType(gizmos)
+		var want []string
+		for i, line := range strings.Split(text, "\n") {
+			namespace, name, _ := strings.Cut(line, "/")
+			if section.Add(gizmo(namespace, name, fmt.Sprint(i)), nil) != nil {
+				return // an object without a name
+			}
+			want = append(want, fmt.Sprintf(`"text":"%d"`, i))
+		}
+		if err := errors.Join(section.Close("1"), w.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		file, err := open(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, lastKey := make([]string, len(want)), ""
+		for record, err := range file.Objects(gizmos.GVR().GroupResource()).All {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if record.Key < lastKey {
+				t.Errorf("%q comes after %q", record.Key, lastKey)
+			}
+			lastKey, got[record.Position] = record.Key, string(record.JSON)
+		}
+		for i := range want {
+			if !strings.Contains(got[i], want[i]) {
+				t.Errorf("object %d was read back as %s", i, got[i])
+			}
+		}
+	})
+}
+
+// TestInvalidType verifies that a Writer refuses a type that a reader would refuse.
+func TestInvalidType(t *testing.T) {
+	w := snapshot.NewWriter(&bytes.Buffer{}, snapshot.Origin{})
+	for _, invalid := range []snapshot.Type{{}, {Version: "v1", Resource: "a"}, {Resource: "a", Kind: "A"}} {
+		if w.AddMissing(invalid, metav1.Status{}, false) == nil || w.BeginType(invalid).Close("") == nil {
+			t.Errorf("the writer accepts the type %+v", invalid)
+		}
+	}
 }
 
 // decodeJSON returns an object without the members that a section may change.

@@ -22,7 +22,7 @@ type Objects struct {
 // Type returns the description of the type.
 func (o *Objects) Type() SavedType { return o.entry.SavedType }
 
-// Ordered reports whether the objects were written in the order of their keys.
+// Ordered reports whether the objects were written in the order of their keys, and each key once.
 func (o *Objects) Ordered() bool { return !o.entry.Unsorted }
 
 // Blocks returns the number of blocks.
@@ -67,7 +67,7 @@ func (o *Objects) Find(key string) (block int, ok bool) {
 	return i, i >= 0 && key <= o.entry.Blocks[i].Last
 }
 
-// All yields all records sorted by key, until the first error. A record is valid until All yields the next
+// All yields all records sorted by key, until the first error. Records with equal keys keep their order. A record is valid until All yields the next
 // one.
 func (o *Objects) All(yield func(Record, error) bool) {
 	if !o.Ordered() {
@@ -101,7 +101,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 	}
 }
 
-// Get returns the record with a key, and whether it exists.
+// Get returns the first record with a key, and whether it exists.
 func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	var records []Record
 	if !o.Ordered() {
@@ -138,11 +138,6 @@ func (o *Objects) loadSorted() ([]Record, error) {
 	slices.SortFunc(sortedRecords, func(a, b Record) int {
 		return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Position, b.Position))
 	})
-	for i := 1; i < len(sortedRecords); i++ {
-		if sortedRecords[i].Key == sortedRecords[i-1].Key {
-			return nil, damagedError(o.entry.Blocks[0].Offset, "%s has the duplicate key %s", o.entry.Resource, sortedRecords[i].Key)
-		}
-	}
 	o.sortedAll.records = sortedRecords
 	return sortedRecords, nil
 }

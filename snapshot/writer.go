@@ -84,8 +84,11 @@ func (w *Writer) appendFrame(frame []byte) (int64, error) {
 	return offset, w.mu.err
 }
 
-// addEntry adds a type to the file, or replaces it.
+// addEntry adds a type to the file, or replaces it. It refuses an entry that readers would refuse.
 func (w *Writer) addEntry(e typeEntry) error {
+	if problem := e.problem(); problem != "" {
+		return fmt.Errorf("snapshot: add a type: %s", problem)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed {

@@ -33,9 +33,7 @@ type dumpVerb struct {
 	*session.Reader // of the current cluster
 	style           print.Style
 	objectArgs      []session.ObjectArg
-	// commaList is set if types are separated by commas, so that no object names can follow.
-	commaList bool
-	order     *print.Order // nil for the API server's order
+	order           *print.Order // nil for the API server's order
 }
 
 func newDump(streams genericiooptions.IOStreams) *cobra.Command {
@@ -84,7 +82,6 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.style, err = o.styleFlags.Style(); err != nil {
 		return err
 	}
-	o.commaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
 	if o.sortBy != "" {
 		if o.order, err = print.ParseOrder(o.sortBy); err != nil {
 			return session.Usagef("--sort-by: %v", err)
@@ -154,27 +151,34 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 	if done, err := o.printServerRows(ctx); done {
 		return err
 	}
-	return o.Sync(ctx, session.SyncCallbacks{
-		WithoutSync: func(syncCtx context.Context, types *session.Types, unresolved error) (bool, error) {
-			if unresolved != nil {
-				return o.getByNames(syncCtx, types, unresolved)
-			}
-			if o.canStream(types) {
-				return o.streamPages(ctx, syncCtx, types)
-			}
-			return false, nil
-		},
-		AfterSync: o.print,
-	})
-}
-
-func (o *dumpVerb) print(ctx context.Context, types *session.Types, _ session.Indexes,
-	synced []session.Cache) error {
-	sections := make([]print.Section, len(synced))
-	for i, c := range synced {
-		sections[i] = c.Section(types.Rows(c.Resource.GVR), o.order, "")
+	limitedCtx, cancel := o.WithTimeout(ctx)
+	defer cancel()
+	types, unresolved := o.ResolveTypes(limitedCtx)
+	if types == nil {
+		return unresolved
 	}
-	return o.printSections(ctx, types, sections...)
+	if unresolved != nil {
+		if done, err := o.getByNames(limitedCtx, types, unresolved); done {
+			return err
+		}
+	}
+	if o.PrintsTables {
+		if err := types.LoadRows(limitedCtx); err != nil {
+			return err
+		}
+	}
+	if o.canStream(types) {
+		return errors.Join(unresolved, o.streamPages(ctx, limitedCtx, types))
+	}
+	lists, err := types.Lists(ctx, limitedCtx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	sections := make([]print.Section, len(lists))
+	for i, list := range lists {
+		sections[i] = list.Section(types.Rows(list.Resource.GVR), o.order)
+	}
+	return errors.Join(unresolved, err, o.printSections(ctx, types, sections...))
 }
 
 // maxPipeRows bounds the rows of one request for a pipe. The reader of a pipe can stop early.
@@ -274,7 +278,7 @@ func (o *dumpVerb) getByNames(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
 	errs := session.SplitJoined(unresolved)
-	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.commaList {
+	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.HasCommaList() {
 		return false, nil
 	}
 	noMatches := map[string]*discovery.NoMatchError{}

@@ -136,14 +136,14 @@ func TestFailuresOfTypes(t *testing.T) {
 		errOut string
 	}{
 		"forbidden": {"zones,gizmos", answer(http.StatusForbidden), cli.ExitForbidden,
-			"zones.v1.example.com: Degraded (Forbidden): list denied: the server's words"},
+			"error: list zones.v1.example.com: the server's words"},
 		"unauthorized": {"gizmos,zones", answer(http.StatusUnauthorized), cli.ExitForbidden,
-			"zones.v1.example.com: Syncing (Unauthorized): the server's words"},
+			"error: list zones.v1.example.com: the server's words"},
 		"gone meantime": {"zones,gizmos", answer(http.StatusNotFound), cli.ExitFailed,
-			"zones.v1.example.com: Degraded (NotFound): the server's words"},
+			"error: list zones.v1.example.com: the server's words"},
 		"unknown": {"gizmo,zonez", nil, cli.ExitFailed, "did you mean zones"},
 		"not in time": {"zones,gizmos", []apitest.Fault{{Path: zonesPath}}, cli.ExitNotSynced,
-			"zones.v1.example.com: Syncing"},
+			"error: list zones.v1.example.com: not synced: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

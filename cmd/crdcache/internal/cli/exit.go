@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -17,10 +18,11 @@ const (
 	ExitOK     = 0
 	ExitFailed = 1 // for a comparison: differences were found
 	// the command line, an expression or an index config is invalid; for a comparison: it failed
-	ExitUsage       = 2
-	ExitNotSynced   = 3   // a type did not sync in time
-	ExitForbidden   = 4   // the server denied the request: no permission or no valid identity
-	ExitIncomplete  = 5   // of several clusters, some could not be read and the others were printed
+	ExitUsage     = 2
+	ExitNotSynced = 3 // a type did not sync in time
+	ExitForbidden = 4 // the server denied the request: no permission or no valid identity
+	// some clusters could not be read, or some API groups could not be discovered; the rest was printed
+	ExitIncomplete  = 5
 	ExitInterrupted = 130 // the shell's code for SIGINT
 )
 
@@ -61,7 +63,7 @@ func exitCode(err error) int {
 		return reported.code
 	case errors.As(err, &usage), errors.As(err, &config):
 		return ExitUsage
-	case errors.As(err, new(*session.IncompleteError)):
+	case anyError(err, isIncomplete):
 		return ExitIncomplete
 	case anyError(err, isDenied):
 		return ExitForbidden
@@ -89,6 +91,17 @@ func isMultiline(err error) bool {
 func isDenied(err error) bool {
 	_, ok := err.(apierrors.APIStatus)
 	return ok && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
+}
+
+// isIncomplete reports whether err itself says that the answer can lack clusters or types.
+func isIncomplete(err error) bool {
+	switch e := err.(type) {
+	case *session.IncompleteError, *session.UnknownGroupsError:
+		return true
+	case *discovery.NoMatchError:
+		return len(e.FailedGroupVersions) > 0
+	}
+	return false
 }
 
 // isSyncTimeout reports whether err itself is a sync that timed out.

@@ -182,7 +182,7 @@ func TestWrongSelector(t *testing.T) {
 			args = []string{"-s", server.URL, "-A", "--timeout", "0"}
 		}
 		code, _, errOut := runCommand(t, append([]string{verb, "widgets"}, args...)...)
-		if code != ExitFailed || !strings.Contains(errOut, "RequestFailed") ||
+		if code != ExitFailed || !strings.Contains(errOut, "no such field") ||
 			strings.Contains(errOut, "gave up") {
 			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, ExitFailed, errOut)
 		}

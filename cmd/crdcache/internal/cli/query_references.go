@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -48,15 +50,26 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 	if err != nil {
 		return nil, err
 	}
+	unknown := func(t references.Type) []discovery.GroupFailure {
+		return slices.DeleteFunc(catalog.FailedGroupVersions(),
+			func(failure discovery.GroupFailure) bool { return failure.GroupVersion.Group != t.Group })
+	}
 	graph.Explain(func(t references.Type) string {
-		if _, ok := findType(catalog, t); !ok {
-			return "the server has no such type"
+		switch _, ok := findType(catalog, t); {
+		case ok:
+			return ""
+		case len(unknown(t)) > 0:
+			return "its API group could not be discovered"
 		}
-		return ""
+		return "the server has no such type"
 	})
+	var unknownErr error
 	var resources []discovery.Resource
 	for _, t := range requestedTypes {
 		r, ok := findType(catalog, t)
+		if !ok {
+			unknownErr = errors.Join(unknownErr, unknownGroups(cmp.Or(t.Kind, t.Resource), unknown(t)))
+		}
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)
 			o.RecordUse(r.GVR.GroupResource())
@@ -78,7 +91,7 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 			return nil, err
 		}
 	}
-	return caches.Close, errors.Join(syncErr, graph.WaitForSync(syncCtx))
+	return caches.Close, errors.Join(unknownErr, syncErr, graph.WaitForSync(syncCtx))
 }
 
 func (o *queryVerb) addToGraph(graph *references.Graph, cached session.Cache, hasSelector bool) error {
@@ -109,7 +122,7 @@ func referenceType(r discovery.Resource) references.Type {
 func findType(catalog *discovery.Catalog, t references.Type) (found discovery.Resource, ok bool) {
 	for _, r := range catalog.Resources() {
 		isNamed := t.Kind != "" && r.GVK.Kind == t.Kind || t.Kind == "" && r.GVR.Resource == t.Resource
-		if r.GVR.Group == t.Group && isNamed && r.Watchable() && (!ok || r.Preferred) {
+		if r.GVR.Group == t.Group && isNamed && r.HasVerbs("list") && (!ok || r.Preferred) {
 			found, ok = r, true
 		}
 	}

@@ -145,16 +145,13 @@ func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, erro
 	if status.Mode == discovery.Polling {
 		o.Warnf("cannot read CustomResourceDefinitions: only the information from discovery is listed")
 	}
-	for _, failure := range status.FailedGroupVersions {
-		o.Warnf("%s may have types that could not be discovered: %v", failure.GroupVersion, failure.Err)
-	}
 	return tracker.Snapshot(), nil
 }
 
 func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
 	types := snapshot.Types()
 	if len(o.types) == 0 {
-		return types, nil
+		return types, unknownGroups("", snapshot.Catalog().FailedGroupVersions())
 	}
 	var errs []error
 	selected := map[schema.GroupResource]bool{}
@@ -164,6 +161,7 @@ func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.T
 		if err != nil && !foundAny {
 			errs = append(errs, err)
 		}
+		errs = append(errs, unknownGroups(name, resolution.FailedGroupVersions))
 		for _, r := range resolution.Resources {
 			selected[r.GVR.GroupResource()] = true
 		}
@@ -173,6 +171,14 @@ func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.T
 	}
 	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !selected[t.GroupResource] })
 	return types, errors.Join(errs...)
+}
+
+// unknownGroups returns an error if there are groups that could not be discovered.
+func unknownGroups(name string, groups []discovery.GroupFailure) error {
+	if len(groups) == 0 {
+		return nil
+	}
+	return &session.UnknownGroupsError{Name: name, Groups: groups}
 }
 
 // addUnservedTypes adds the types that match a name and are not served. The catalog does not contain them. It
@@ -234,6 +240,7 @@ const (
 	stateNotEstablished = "NotEstablished"
 	stateTerminating    = "Terminating"
 	stateNotServed      = "NotServed"
+	stateNotListable    = "NotListable"
 	stateNotWatchable   = "NotWatchable"
 )
 
@@ -258,14 +265,16 @@ func typeState(t discovery.Type) string {
 		return stateNotEstablished
 	case len(t.ServedVersions()) == 0:
 		return stateNotServed
-	case !slices.ContainsFunc(t.Versions, isWatchable):
+	case !slices.ContainsFunc(t.Versions, servesVerb("list")):
+		return stateNotListable
+	case !slices.ContainsFunc(t.Versions, servesVerb("watch")):
 		return stateNotWatchable
 	}
 	return stateServed
 }
 
-func isWatchable(v discovery.TypeVersion) bool {
-	return v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch")
+func servesVerb(verb string) func(discovery.TypeVersion) bool {
+	return func(v discovery.TypeVersion) bool { return v.Served && slices.Contains(v.Verbs, verb) }
 }
 
 func (o *resourcesVerb) print() error {

@@ -67,6 +67,7 @@ func (o *serveVerb) prepareServers(ctx context.Context) (servers []*cacheServer,
 	err = session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
 		cluster := *o
 		cluster.Reader = r
+		r.AllowWatchLists()
 		s := &cacheServer{serveVerb: &cluster, started: time.Now()}
 		if err := s.openCaches(ctx); err != nil {
 			return err
@@ -242,7 +243,7 @@ func (o *serveVerb) serve(ctx context.Context, options localserver.Options) erro
 func (s *cacheServer) resolveTypes(ctx context.Context) error {
 	limitedCtx, cancel := s.WithTimeout(ctx)
 	defer cancel()
-	resources, unresolved := s.Resolve(limitedCtx, s.TypeNames())
+	resources, unresolved := s.Resolve(limitedCtx, s.TypeNames(), "list", "watch")
 	if err := s.Config.CheckNames(resources); err != nil {
 		return err
 	}
@@ -256,6 +257,10 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 		isAbsent := errors.As(err, &noMatch)
 		isPattern := isAbsent && strings.Contains(noMatch.Name, "*")
 		switch {
+		case errors.As(err, new(*session.UnknownGroupsError)):
+			s.Warnf("%v", err)
+			hasPatterns = true
+			continue
 		case !isAbsent && s.ReadsFiles() &&
 			len(resources) > 0: // the readable files are shown
 			fmt.Fprintf(s.ErrOut, "error: %s\n", print.OneSafeLine(err.Error()))

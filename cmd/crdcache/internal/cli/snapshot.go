@@ -133,6 +133,9 @@ func (r snapshotRecord) text() string {
 			fmt.Fprintf(&b, "missing: %s\n", print.OneSafeLine(t.Missing.Message))
 		}
 	}
+	for _, group := range r.UnknownGroups {
+		fmt.Fprintf(&b, "unknown: the types of %s\n", print.OneSafeLine(group.String()))
+	}
 	if notRequested > 0 {
 		fmt.Fprintf(&b, "not saved: %d other types of the server\n", notRequested)
 	}

@@ -55,9 +55,9 @@ func (c *snapshotComparison) compareType(ctx context.Context, gr schema.GroupRes
 	error) {
 	d := typeDifference{Type: gr.String()}
 	ignored := c.ignoredFields(gr)
-	before, stopBefore := iter.Pull2(c.records(c.files[0], gr))
+	before, stopBefore := iter.Pull2(c.recordsByKey(c.files[0], gr))
 	defer stopBefore()
-	after, stopAfter := iter.Pull2(c.records(c.files[1], gr))
+	after, stopAfter := iter.Pull2(c.recordsByKey(c.files[1], gr))
 	defer stopAfter()
 	a, errA, inA := before()
 	b, errB, inB := after()
@@ -67,27 +67,85 @@ func (c *snapshotComparison) compareType(ctx context.Context, gr schema.GroupRes
 			return d, fmt.Errorf("read the first snapshot: %w", errA)
 		case errB != nil:
 			return d, fmt.Errorf("read the second snapshot: %w", errB)
-		case !inB || inA && a.Key < b.Key:
-			d.Removed = append(d.Removed, a.Key)
+		case !inB || inA && a[0].Key < b[0].Key:
+			d.Removed = append(d.Removed, keysOf(a)...)
 			a, errA, inA = before()
-		case !inA || b.Key < a.Key:
-			d.Added = append(d.Added, b.Key)
+		case !inA || b[0].Key < a[0].Key:
+			d.Added = append(d.Added, keysOf(b)...)
 			b, errB, inB = after()
 		default:
-			if !bytes.Equal(a.JSON, b.JSON) {
-				changed, err := compareObjects(gr, a, b, ignored)
-				if err != nil {
-					return d, fmt.Errorf("%s %s: %w", gr, a.Key, err)
-				}
-				if len(changed.changes) > 0 {
-					d.Changed = append(d.Changed, changed)
-				}
+			if err := d.compareKey(gr, a, b, ignored); err != nil {
+				return d, fmt.Errorf("%s %s: %w", gr, a[0].Key, err)
 			}
 			a, errA, inA = before()
 			b, errB, inB = after()
 		}
 	}
 	return d, ctx.Err()
+}
+
+func keysOf(records []snapshot.Record) (keys []string) {
+	for _, r := range records {
+		keys = append(keys, r.Key)
+	}
+	return keys
+}
+
+// compareKey compares the objects with one key. Of several, it first matches equal ones.
+func (d *typeDifference) compareKey(gr schema.GroupResource, before, after []snapshot.Record,
+	ignored ignoredFields) error {
+	after = slices.Clone(after)
+	before = slices.DeleteFunc(slices.Clone(before), func(a snapshot.Record) bool {
+		i := slices.IndexFunc(after, func(b snapshot.Record) bool { return bytes.Equal(a.JSON, b.JSON) })
+		if i >= 0 {
+			after = slices.Delete(after, i, i+1)
+		}
+		return i >= 0
+	})
+	both := min(len(before), len(after))
+	for i := range both {
+		changed, err := compareObjects(gr, before[i], after[i], ignored)
+		if err != nil {
+			return err
+		}
+		if len(changed.changes) > 0 {
+			d.Changed = append(d.Changed, changed)
+		}
+	}
+	d.Removed = append(d.Removed, keysOf(before[both:])...)
+	d.Added = append(d.Added, keysOf(after[both:])...)
+	return nil
+}
+
+// recordsByKey returns the objects of each key in the compared namespace.
+func (c *snapshotComparison) recordsByKey(f *snapshot.File, gr schema.GroupResource) iter.Seq2[[]snapshot.Record,
+	error] {
+	objects := f.Objects(gr)
+	hasDistinctKeys := objects == nil || objects.Ordered()
+	return func(yield func([]snapshot.Record, error) bool) {
+		var group []snapshot.Record
+		for r, err := range c.records(f, gr) {
+			if len(group) > 0 && (err != nil || hasDistinctKeys || r.Key != group[0].Key) {
+				if !yield(group, nil) {
+					return
+				}
+				group = nil
+			}
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if group = append(group, r); hasDistinctKeys { // a record is valid only until the next
+				if !yield(group, nil) {
+					return
+				}
+				group = nil
+			}
+		}
+		if len(group) > 0 {
+			yield(group, nil)
+		}
+	}
 }
 
 // records returns the objects of a type in the compared namespace.

@@ -167,9 +167,10 @@ type snapshotDifference struct {
 }
 
 type uncomparedType struct {
-	Type      string `json:"type"`
-	Message   string `json:"message"`
-	requested bool
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	// err is set if the comparison is incomplete.
+	err error
 }
 
 func (o *snapshotDiffVerb) run(ctx context.Context) error {
@@ -212,8 +213,8 @@ func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err err
 	}
 	var errs []error
 	for _, m := range uncompared {
-		if m.requested {
-			errs = append(errs, fmt.Errorf("%s is not compared: %s", m.Type, m.Message))
+		if m.err != nil {
+			errs = append(errs, fmt.Errorf("%s is not compared: %w", m.Type, m.err))
 		}
 	}
 	return len(differences.Types) > 0, errors.Join(errs...)
@@ -245,21 +246,72 @@ func (o *snapshotDiffVerb) comparedTypes(comparison *snapshotComparison) (types 
 		if requested != nil && !requested[gr] || requested == nil && isEvents(gr) {
 			continue
 		}
-		isMissing := false
-		for _, f := range comparison.files {
-			if objects := f.Objects(gr); objects != nil && objects.Type().Missing != nil {
-				saved := objects.Type()
-				uncompared = append(uncompared, uncomparedType{gr.String(), saved.Missing.Message,
-					!saved.NotRequested || requested != nil})
-				isMissing = true
-				break
-			}
-		}
-		if !isMissing {
+		if reason, ok := o.whyUncompared(comparison, gr, requested != nil); ok {
+			uncompared = append(uncompared, reason)
+		} else {
 			types = append(types, gr)
 		}
 	}
+	if requested == nil {
+		uncompared = append(uncompared, o.uncomparedGroups(comparison)...)
+	}
 	return types, uncompared, nil
+}
+
+// whyUncompared returns the reason if one of the sources does not know the objects of a type.
+func (o *snapshotDiffVerb) whyUncompared(comparison *snapshotComparison, gr schema.GroupResource,
+	isRequested bool) (reason uncomparedType, ok bool) {
+	versions := [2]string{}
+	for i, f := range comparison.files {
+		objects := f.Objects(gr)
+		if objects == nil {
+			if err := o.unknownGroups(i, f, gr.Group); err != nil {
+				return uncomparedType{gr.String(), err.Error(), err}, true
+			}
+			continue
+		}
+		saved := objects.Type()
+		if versions[i] = saved.Version; saved.Missing != nil {
+			reason = uncomparedType{Type: gr.String(), Message: saved.Missing.Message}
+			if !saved.NotRequested || isRequested {
+				reason.err = errors.New(reason.Message)
+			}
+			return reason, true
+		}
+	}
+	if versions[0] != versions[1] && versions[0] != "" && versions[1] != "" {
+		print.Warnf(o.ErrOut, "%s: %s of %s is compared with %s of %s", gr, versions[0], o.sources[0].name,
+			versions[1], o.sources[1].name)
+	}
+	return reason, false
+}
+
+// unknownGroups returns an error if a source could not discover a group, or any group if group is "*".
+func (o *snapshotDiffVerb) unknownGroups(source int, f *snapshot.File, group string) error {
+	var failures []discovery.GroupFailure
+	for _, unknown := range f.Contents().UnknownGroups {
+		if group == "*" || unknown.Group == group {
+			failures = append(failures, discovery.GroupFailure{Err: errors.New(unknown.Reason),
+				GroupVersion: schema.GroupVersion{Group: unknown.Group, Version: unknown.Version}})
+		}
+	}
+	return unknownGroups(o.sources[source].name, failures)
+}
+
+// uncomparedGroups returns the unknown groups of which neither source has a type.
+func (o *snapshotDiffVerb) uncomparedGroups(comparison *snapshotComparison) (groups []uncomparedType) {
+	saved := savedTypes(comparison.files[:]...)
+	for i, f := range comparison.files {
+		for _, unknown := range f.Contents().UnknownGroups {
+			if name := "*." + unknown.Group; !slices.ContainsFunc(saved,
+				func(gr schema.GroupResource) bool { return gr.Group == unknown.Group }) &&
+				!slices.ContainsFunc(groups, func(u uncomparedType) bool { return u.Type == name }) {
+				err := o.unknownGroups(i, f, unknown.Group)
+				groups = append(groups, uncomparedType{name, err.Error(), err})
+			}
+		}
+	}
+	return groups
 }
 
 // savedTypes returns the types that were requested when one of the files was saved, sorted by group.
@@ -302,6 +354,11 @@ func (o *snapshotDiffVerb) requestedTypes(comparison *snapshotComparison) (map[s
 			}
 		}
 		if !found {
+			for i, f := range comparison.files {
+				if err := o.unknownGroups(i, f, "*"); err != nil {
+					return nil, fmt.Errorf("cannot find the type %q: %w", text, err)
+				}
+			}
 			return nil, fmt.Errorf("neither %s nor %s has a type %q", o.sources[0].name, o.sources[1].name, text)
 		}
 	}
@@ -313,7 +370,7 @@ func (o *snapshotDiffVerb) print(differences snapshotDifference) error {
 		return writeStructured(o.Out, o.format, differences)
 	}
 	for _, m := range differences.NotCompared {
-		if !m.requested {
+		if m.err == nil {
 			print.Warnf(o.ErrOut, "%s is not compared: %s", m.Type, m.Message)
 		}
 	}

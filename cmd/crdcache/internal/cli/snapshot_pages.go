@@ -59,7 +59,11 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 	return func(yield func(*listPage, error) bool) {
 		continueToken, limit, version := "", minPageSize, ""
 		for {
-			body, err := print.Body(s.pageRequest(resource, withRows, limit, continueToken).Do(ctx))
+			var body []byte
+			err := s.target.Retry(ctx, resource.GVR.GroupResource().String(), func() (err error) {
+				body, err = print.Body(s.pageRequest(resource, withRows, limit, continueToken).Do(ctx))
+				return err
+			})
 			if err != nil {
 				yield(nil, err)
 				return

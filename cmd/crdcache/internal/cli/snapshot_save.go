@@ -69,7 +69,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	o.flags.Add(cmd)
 	o.flags.AddContexts(cmd)
-	set.BoolVar(&o.all, "all", false, "Save all types that can be listed and watched.")
+	set.BoolVar(&o.all, "all", false, "Save all types that can be listed.")
 	set.BoolVar(&o.redact, "redact", false, "Omit the data of Secrets.")
 	set.StringVar(&o.redactConfig, "redact-config", "",
 		"YAML file with fields to omit. The data of Secrets is omitted as well.")
@@ -205,21 +205,19 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 	if err != nil {
 		return nil, nil, err
 	}
-	saver = &snapshotSaver{target: o.Target, allTypes: catalog.Resources(), namespace: o.Namespace}
-	for _, failure := range catalog.FailedGroupVersions() {
-		o.Warnf("%v: types of this group may be missing", failure)
-	}
+	saver = &snapshotSaver{target: o.Target, allTypes: catalog.Resources(), namespace: o.Namespace,
+		unknownGroups: catalog.FailedGroupVersions()}
 	if len(o.types) > 0 {
-		if saver.types, unresolved = o.Resolve(limitedCtx, o.types); len(saver.types) == 0 {
+		if saver.types, unresolved = o.Resolve(limitedCtx, o.types, "list"); len(saver.types) == 0 {
 			return nil, nil, unresolved
 		}
 	} else {
 		saver.types = slices.DeleteFunc(slices.Clone(saver.allTypes),
-			func(r discovery.Resource) bool { return !r.Preferred || !r.Watchable() })
+			func(r discovery.Resource) bool { return !r.Preferred || !r.HasVerbs("list") })
 		for _, r := range saver.types {
 			o.RecordUse(r.GVR.GroupResource())
 		}
-		unresolved = o.FilesErr()
+		unresolved = errors.Join(unknownGroups("", saver.unknownGroups), o.FilesErr())
 	}
 	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)
 }

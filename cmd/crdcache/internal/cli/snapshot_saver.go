@@ -38,6 +38,8 @@ type snapshotSaver struct {
 	// sequential disables concurrent lists, so that equal content gives equal files.
 	sequential bool
 	redactor   redactor
+	// unknownGroups could not be discovered.
+	unknownGroups []discovery.GroupFailure
 
 	client   rest.Interface
 	crdNames map[string]bool // names of CRDs; nil if they cannot be read
@@ -56,6 +58,10 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 	s.writer.SetOrigin(func(origin *snapshot.Origin) {
 		origin.Server = s.serverInfo(ctx)
 		origin.Namespace, origin.Redacted = s.namespace, s.redactor.redactions
+		for _, failure := range s.unknownGroups {
+			origin.UnknownGroups = append(origin.UnknownGroups, snapshot.UnknownGroup{
+				Group: failure.GroupVersion.Group, Version: failure.GroupVersion.Version, Reason: failure.Err.Error()})
+		}
 	})
 	types, requested := s.selectTypes()
 	typeCount := len(types)
@@ -117,7 +123,7 @@ func (s *snapshotSaver) selectTypes() (types []discovery.Resource,
 		gr := resource.GVR.GroupResource()
 		switch {
 		case requested[resource.GVR]:
-		case !resource.Preferred || !resource.Watchable():
+		case !resource.Preferred || !resource.HasVerbs("list"):
 		case gr == crd.GVR.GroupResource() || gr == apiServices:
 			types = append(types, resource)
 		case !slices.ContainsFunc(s.types,
@@ -142,7 +148,9 @@ var errWriting = errors.New("write the snapshot")
 
 // recordMissing records why a type is not in the file.
 func (s *snapshotSaver) recordMissing(resource discovery.Resource, reason metav1.Status, notRequested bool) {
-	_ = s.writer.AddMissing(savedType(resource), reason, notRequested) // the Writer keeps its error
+	if err := s.writer.AddMissing(savedType(resource), reason, notRequested); err != nil && s.writer.Err() == nil {
+		s.target.Warnf("%s: %v", resource, err)
+	}
 }
 
 // saveOrRecord saves a type. If its objects cannot be read, it records the reason in the file and returns it.
@@ -282,6 +290,8 @@ func fieldOfOtherGroup(path string) string {
 // acceptDiscovery requests aggregated discovery.
 const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
+const emptyDiscovery = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[]}`
+
 func (s *snapshotSaver) serverInfo(ctx context.Context) snapshot.Server {
 	info := snapshot.Server{Host: s.client.Get().AbsPath("/").URL().Host,
 		Documents: map[string]json.RawMessage{}}
@@ -290,6 +300,9 @@ func (s *snapshotSaver) serverInfo(ctx context.Context) snapshot.Server {
 	}
 	for _, path := range []string{"/api", "/apis"} {
 		text, err := s.client.Get().AbsPath(path).SetHeader("Accept", acceptDiscovery).DoRaw(ctx)
+		if apierrors.IsNotFound(err) { // as for /api of an extension API server
+			text, err = []byte(emptyDiscovery), nil
+		}
 		var document metav1.TypeMeta
 		if err == nil && json.Unmarshal(text, &document) == nil && document.Kind == "APIGroupDiscoveryList" {
 			info.Documents[path] = text

@@ -65,7 +65,8 @@ func (o *snapshotDiffVerb) readCluster(ctx context.Context, target *session.Targ
 	if err != nil {
 		return nil, err
 	}
-	saver := &snapshotSaver{target: target, allTypes: catalog.Resources(), namespace: o.namespace}
+	saver := &snapshotSaver{target: target, allTypes: catalog.Resources(), namespace: o.namespace,
+		unknownGroups: catalog.FailedGroupVersions()}
 	if other != nil {
 		saver.namespace = cmp.Or(other.Contents().Namespace, o.namespace)
 	}
@@ -82,8 +83,8 @@ func (o *snapshotDiffVerb) readCluster(ctx context.Context, target *session.Targ
 	return snapshot.NewFile(bytes.NewReader(buffer.Bytes()), int64(buffer.Len()))
 }
 
-// typesToRead returns the named types. Without names, it returns the types of the other source in the same
-// version, or all types except events if the other source has all types or is nil.
+// typesToRead returns the named types. Without names, it returns the types of the other source, in the same
+// version if it is served, or all types except events if the other source has all types or is nil.
 func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot.File) []discovery.Resource {
 	otherHasAll := true
 	if other != nil {
@@ -99,9 +100,10 @@ func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot
 			saved = other.Objects(r.GVR.GroupResource())
 		}
 		switch {
-		case !r.Watchable() || len(o.types) > 0 && !isNamed || isEvents(r.GVR.GroupResource()) && !isNamed:
+		case !r.HasVerbs("list") || len(o.types) > 0 && !isNamed || isEvents(r.GVR.GroupResource()) && !isNamed:
 		case saved != nil && saved.Type().Missing == nil:
-			if saved.Type().Version == r.GVR.Version {
+			version := saved.Type().Version
+			if version == r.GVR.Version || r.Preferred && !slices.Contains(r.ServedVersions, version) {
 				types = append(types, r)
 			}
 		case r.Preferred && saved == nil && (otherHasAll || isNamed):

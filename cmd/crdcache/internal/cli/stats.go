@@ -109,6 +109,7 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 // statsReport is the JSON form of the statistics of a type.
 type statsReport struct {
 	Type        string        `json:"type"`
+	Namespace   string        `json:"namespace,omitempty"` // the only one that was read
 	Storage     string        `json:"storage"`
 	Objects     int           `json:"objects"`
 	Compressed  int           `json:"compressed,omitempty"`
@@ -190,7 +191,8 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 	}
 	s := c.Informer.Stats()
 	r := statsReport{
-		Type: c.Resource.String(), Storage: s.Storage, Objects: s.Objects, Compressed: s.Compressed,
+		Type: c.Resource.String(), Namespace: o.NamespaceFor(c.Resource), Storage: s.Storage,
+		Objects: s.Objects, Compressed: s.Compressed,
 		Bytes: s.Bytes(), ObjectBytes: s.ObjectBytes, TableBytes: s.TableBytes,
 		Indexes: []indexReport{},
 	}
@@ -293,7 +295,11 @@ func (o *statsVerb) print(reports []statsReport) error {
 }
 
 func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
-	fmt.Fprintf(out, "%s: %d objects, %s in storage mode %s, synced in %s\n", r.Type, r.Objects,
+	namespace := ""
+	if r.Namespace != "" {
+		namespace = " in namespace " + r.Namespace
+	}
+	fmt.Fprintf(out, "%s: %d objects%s, %s in storage mode %s, synced in %s\n", r.Type, r.Objects, namespace,
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
 		if o.recommendsLimits {

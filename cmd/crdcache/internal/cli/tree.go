@@ -53,7 +53,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: "Print the owners and dependents of an object, recursively, with their states.\n" +
 			"With --config, also print the declared references. Owners are matched by UID.\n" +
 			"References to missing objects are printed as missing.\n\n" +
-			"By default all types that can be listed and watched are read, except events.\n" +
+			"By default all types that can be listed are read, except events.\n" +
 			"--types limits them. The types that were read, and those that were not, are\n" +
 			"printed on stderr.",
 		Annotations: detailsAnnotation("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
@@ -181,7 +181,6 @@ type unreadType struct {
 // Reasons why a type is not read, in addition to errors.
 const (
 	reasonNotRequested = "read only if --types names it"
-	reasonUnwatchable  = "cannot be listed and watched"
 	reasonForbidden    = "may not be read"
 )
 
@@ -233,7 +232,7 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 		}
 	}
 	if len(w.types) > 0 {
-		resolved, unresolved := w.Resolve(ctx, w.types)
+		resolved, unresolved := w.Resolve(ctx, w.types, "list")
 		for _, r := range resolved {
 			add(r)
 		}
@@ -249,19 +248,25 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 		case !r.Preferred || name == root.GVR.GroupResource():
 		case isEvents(name):
 			w.notRead = append(w.notRead, unreadType{name.String(), reasonNotRequested})
-		case !r.Watchable():
+		case !r.HasVerbs("list"):
 			if r.HasVerbs("get") {
-				w.notRead = append(w.notRead, unreadType{name.String(), reasonUnwatchable})
+				w.notRead = append(w.notRead, unreadType{name.String(), session.MissingVerbs(r, "list")})
 			}
 		default:
 			add(r)
 		}
 	}
-	for _, failure := range catalog.FailedGroupVersions() {
+	return types, w.recordUnknownGroups(catalog), nil
+}
+
+// recordUnknownGroups records the groups that could not be discovered, and returns an error if there are any.
+func (w *treeData) recordUnknownGroups(catalog *discovery.Catalog) error {
+	groups := catalog.FailedGroupVersions()
+	for _, failure := range groups {
 		w.notRead = append(w.notRead, unreadType{"*." + failure.GroupVersion.String(),
 			fmt.Sprintf("could not be discovered: %v", failure.Err)})
 	}
-	return types, nil, nil
+	return unknownGroups("", groups)
 }
 
 // cacheOptions returns the cache options of each type. Objects without declared references need only their

@@ -47,7 +47,7 @@ func (o *validateVerb) resourceSeriesWarnings(ctx context.Context,
 	if err != nil {
 		return nil, err
 	}
-	types, err := o.target.Resolve(ctx, []string{name})
+	types, err := o.target.Resolve(ctx, []string{name}, "list")
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,9 @@ import (
 // types, Run returns an error unless Wait is set or a name is a wildcard.
 func Run(ctx context.Context, readers []*session.Reader, o Options) error {
 	o.Reader = readers[0]
+	for _, r := range readers {
+		r.AllowWatches()
+	}
 	readCtx, stop := print.WithHangup(ctx, o.Out)
 	defer stop()
 	output := newStdout(o.Out, o.Color)
@@ -45,9 +48,9 @@ func Run(ctx context.Context, readers []*session.Reader, o Options) error {
 func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter printer) error {
 	syncCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	resources, unresolved := o.Resolve(syncCtx, o.TypeNames())
-	noMatches, otherErr := splitUnresolved(unresolved)
-	if len(resources) == 0 && (otherErr != nil || !o.Wait && !slices.ContainsFunc(noMatches, isWildcard)) {
+	resources, unresolved := o.Resolve(syncCtx, o.TypeNames(), "list")
+	noMatches, otherErr := o.splitUnresolved(unresolved)
+	if len(resources) == 0 && (otherErr != nil || !o.Wait && !slices.ContainsFunc(o.TypeNames(), isWildcard)) {
 		return o.proposeWait(unresolved, noMatches, otherErr)
 	}
 	for _, r := range resources {
@@ -84,20 +87,25 @@ func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Res
 	return nil
 }
 
-func splitUnresolved(unresolved error) (noMatches []*discovery.NoMatchError, otherErr error) {
+// splitUnresolved separates missing types from other errors. It only warns about unknown groups, because
+// their types are followed once they are discovered.
+func (o Options) splitUnresolved(unresolved error) (noMatches []*discovery.NoMatchError, otherErr error) {
 	for _, err := range session.SplitJoined(unresolved) {
 		var noMatch *discovery.NoMatchError
-		if errors.As(err, &noMatch) {
+		switch {
+		case errors.As(err, &noMatch):
 			noMatches = append(noMatches, noMatch)
-		} else {
+		case errors.As(err, new(*session.UnknownGroupsError)):
+			o.Warnf("%v", err)
+		default:
 			otherErr = errors.Join(otherErr, err)
 		}
 	}
 	return noMatches, otherErr
 }
 
-func isWildcard(noMatch *discovery.NoMatchError) bool {
-	name, err := discovery.ParseName(noMatch.Name)
+func isWildcard(typeName string) bool {
+	name, err := discovery.ParseName(typeName)
 	return err == nil && name.HasWildcard()
 }
 

@@ -2,7 +2,6 @@ package follow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
@@ -144,10 +144,11 @@ func (r *follower) awaitInitial(syncCtx context.Context, pending []pendingInform
 	if !r.Events { // with events, rows are being printed
 		stopProgress = r.Progress(func() (int, int) { return countSynced(pending), len(pending) })
 	}
-	var syncErr error
-	for _, informer := range pending {
-		syncErr = errors.Join(syncErr, session.WaitForSync(syncCtx, informer.Informer()))
+	informers := make([]*dynamicinformer.Informer, len(pending))
+	for i, informer := range pending {
+		informers[i] = informer.Informer()
 	}
+	syncErr := r.WaitForSync(syncCtx, informers...)
 	for _, informer := range pending {
 		if informer.Informer().HasSynced() {
 			r.awaitInitialObjects(syncCtx, informer.gvr)

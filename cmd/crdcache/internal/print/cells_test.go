@@ -3,6 +3,8 @@ package print
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +107,30 @@ func TestHostileCells(t *testing.T) {
 				t.Errorf("the cell is %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestSortedValues verifies the order of values of different types, which kubectl does not sort, and of texts.
+func TestSortedValues(t *testing.T) {
+	values := []any{
+		nil, false, true, int64(-1), 0.5, int64(1), int64(1<<53) + 1, int64(1<<53) + 2, 1e300,
+		"100m", "1", "1Ki", "2Gi", "3G", "Web", "node-010", "node-10", "node-9", "web",
+	}
+	order, err := ParseOrder(".value")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(10) {
+		shuffled := slices.Clone(values)
+		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) {
+			shuffled[i], shuffled[j] = shuffled[j], shuffled[i]
+		})
+		got, err := Sorted(order, shuffled, func(v any) (*unstructured.Unstructured, error) {
+			return &unstructured.Unstructured{Object: map[string]any{"value": v}}, nil
+		})
+		if diff := cmp.Diff(values, got); diff != "" || err != nil {
+			t.Errorf("%v; (-want +got):\n%s", err, diff)
+		}
 	}
 }
 

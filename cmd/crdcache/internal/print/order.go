@@ -1,18 +1,17 @@
 package print
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"strings"
+	"sort"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Order is the order of --sort-by, as in kubectl: by the first value of a JSONPath. Objects without a value
-// come first. Numbers and quantities are compared by amount, other texts in natural order.
+// Order is the order of --sort-by: by the first value of a JSONPath. Where kubectl 1.37 sorts, the order is
+// the same, also of objects without a value and of equal values. In addition, it sorts booleans and values of
+// different types.
 type Order struct {
 	text string
 	path *jsonpath.JSONPath
@@ -31,34 +30,65 @@ func ParseOrder(text string) (*Order, error) {
 	return &Order{text, path}, nil
 }
 
-// sortValue returns the value by which an object is sorted, or nil. It is not safe for concurrent use.
-func (o *Order) sortValue(object map[string]any) (any, error) {
+// sortValue is the value by which an object is sorted.
+type sortValue struct {
+	value any
+	found bool
+}
+
+// sortValue is not safe for concurrent use.
+func (o *Order) sortValue(object map[string]any) (sortValue, error) {
 	results, err := o.path.FindResults(object)
 	if err != nil {
-		return nil, fmt.Errorf("--sort-by %s: %w", o.text, err)
+		return sortValue{}, fmt.Errorf("--sort-by %s: %w", o.text, err)
 	}
-	if len(results) == 0 || len(results[0]) == 0 || !results[0][0].CanInterface() {
-		return nil, nil
+	if len(results) == 0 || len(results[0]) == 0 {
+		return sortValue{}, nil
 	}
-	value := results[0][0].Interface()
-	switch value.(type) {
-	case map[string]any, []any:
-		return nil, fmt.Errorf(
-			"--sort-by %s: the value is an object or a list, which cannot be sorted: select a field in it",
-			o.text)
+	if !results[0][0].CanInterface() {
+		return sortValue{found: true}, nil
 	}
-	return value, nil
+	return sortValue{results[0][0].Interface(), true}, nil
+}
+
+// sorter sorts items with the algorithm of kubectl, whose result for equal and missing values depends on it.
+type sorter[T any] struct {
+	items    []T
+	values   []sortValue
+	unsorted bool // a value is an object or a list
+}
+
+func (s *sorter[T]) Len() int { return len(s.items) }
+
+func (s *sorter[T]) Swap(i, j int) {
+	s.items[i], s.items[j] = s.items[j], s.items[i]
+	s.values[i], s.values[j] = s.values[j], s.values[i]
+}
+
+func (s *sorter[T]) Less(i, j int) bool {
+	a, b := s.values[i], s.values[j]
+	switch {
+	case !a.found:
+		return true
+	case !b.found, b.value == nil:
+		return false
+	case a.value == nil:
+		return true
+	}
+	rankA, rankB := typeRank(a.value), typeRank(b.value)
+	s.unsorted = s.unsorted || rankA == unsortable || rankB == unsortable
+	if rankA != rankB {
+		return rankA < rankB
+	}
+	return lessValue(a.value, b.value)
 }
 
 // Sorted returns items in the order of their decoded objects. If no object has a value it returns an error,
 // because the path is probably wrong.
 func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructured, error)) ([]T, error) {
-	type itemValue struct {
-		item  T
-		value any
-	}
-	values, foundAny := make([]itemValue, len(items)), false
-	for i, item := range items {
+	s := &sorter[T]{items: append([]T(nil), items...)}
+	foundAny := false
+	for _, item := range items {
 		object, err := decode(item)
 		if err != nil {
 			return nil, err
@@ -67,51 +97,49 @@ func Sorted[T any](o *Order, items []T, decode func(T) (*unstructured.Unstructur
 		if err != nil {
 			return nil, err
 		}
-		values[i] = itemValue{item, value}
-		foundAny = foundAny || value != nil
+		s.values = append(s.values, value)
+		foundAny = foundAny || value.found
 	}
 	if len(items) > 0 && !foundAny {
 		return nil, fmt.Errorf("--sort-by %s: no object has such a field", o.text)
 	}
-	slices.SortStableFunc(values, func(a, b itemValue) int { return compareValues(a.value, b.value) })
-	sorted := make([]T, len(values))
-	for i, v := range values {
-		sorted[i] = v.item
+	sort.Sort(s)
+	if s.unsorted {
+		return nil, fmt.Errorf(
+			"--sort-by %s: the value is an object or a list, which cannot be sorted: select a field in it",
+			o.text)
 	}
-	return sorted, nil
+	return s.items, nil
 }
 
-// compareValues orders nil, booleans, numbers and texts.
-func compareValues(a, b any) int {
-	if rank := cmp.Compare(typeRank(a), typeRank(b)); rank != 0 {
-		return rank
-	}
-	switch a := a.(type) {
-	case bool:
-		return cmp.Compare(numericValue(a), numericValue(b))
-	case string:
-		return compareTexts(a, b.(string))
-	case nil:
-		return 0
-	}
-	if a, ok := a.(int64); ok { // exact beyond the precision of a float
-		if b, ok := b.(int64); ok {
-			return cmp.Compare(a, b)
-		}
-	}
-	return cmp.Compare(numericValue(a), numericValue(b))
-}
+const unsortable = 3
 
+// typeRank orders booleans, numbers and texts.
 func typeRank(value any) int {
 	switch value.(type) {
-	case nil:
-		return 0
 	case bool:
-		return 1
+		return 0
 	case string:
-		return 3
+		return 2
+	case map[string]any, []any:
+		return unsortable
 	}
-	return 2
+	return 1
+}
+
+// lessValue compares two values of one rank. Texts are compared by bytes, unless both are quantities.
+func lessValue(a, b any) bool {
+	switch a := a.(type) {
+	case bool:
+		return !a && b.(bool)
+	case string:
+		return lessText(a, b.(string))
+	case int64: // exact beyond the precision of a float
+		if b, ok := b.(int64); ok {
+			return a < b
+		}
+	}
+	return numericValue(a) < numericValue(b)
 }
 
 func numericValue(value any) float64 {
@@ -120,44 +148,15 @@ func numericValue(value any) float64 {
 		return float64(v)
 	case float64:
 		return v
-	case bool:
-		if v {
-			return 1
-		}
 	}
 	return 0
 }
 
-func compareTexts(a, b string) int {
+func lessText(a, b string) bool {
 	if x, err := resource.ParseQuantity(a); err == nil {
 		if y, err := resource.ParseQuantity(b); err == nil {
-			return x.Cmp(y)
+			return x.Cmp(y) < 0
 		}
 	}
-	return compareNatural(a, b)
-}
-
-// compareNatural compares runs of digits as numbers: node-9 comes before node-10.
-func compareNatural(a, b string) int {
-	for a != "" && b != "" {
-		digitsA, digitsB := countLeadingDigits(a), countLeadingDigits(b)
-		if digitsA > 0 && digitsB > 0 {
-			m, n := strings.TrimLeft(a[:digitsA], "0"), strings.TrimLeft(b[:digitsB], "0")
-			if c := cmp.Or(cmp.Compare(len(m), len(n)), cmp.Compare(m, n), cmp.Compare(digitsA,
-				digitsB)); c != 0 {
-				return c
-			}
-			a, b = a[digitsA:], b[digitsB:]
-			continue
-		}
-		if a[0] != b[0] {
-			return cmp.Compare(a[0], b[0])
-		}
-		a, b = a[1:], b[1:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func countLeadingDigits(text string) int {
-	return len(text) - len(strings.TrimLeft(text, "0123456789"))
+	return a < b
 }

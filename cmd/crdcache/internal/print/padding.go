@@ -1,10 +1,10 @@
 package print
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,8 +12,7 @@ import (
 )
 
 // NewTablePrinter returns a printer of metav1.Table values. With every supported version of cli-runtime, it
-// pads columns like kubectl 1.37: the whole length of a multiline cell counts, although only the first line
-// is printed.
+// pads columns like kubectl 1.37: the length in bytes counts, also of the lines of a cell that are not printed.
 func NewTablePrinter(options printers.PrintOptions) printers.ResourcePrinter {
 	return &paddedTable{options: options, printer: printers.NewTablePrinter(options)}
 }
@@ -51,20 +50,21 @@ func (p *paddedTable) countPaddedColumns(table *metav1.Table) int {
 	return lastPrinted
 }
 
-// padColumn makes a column as wide as the longest string in it. It changes the first printed line.
+// padColumn makes a column as wide as the longest cell in it has bytes. It changes the first printed line.
 func (p *paddedTable) padColumn(table *metav1.Table, column int) {
-	maxLength, hasLineBreaks := 0, false
+	maxLength, isWider := 0, false // than its characters
 	for _, row := range table.Rows {
 		if column < len(row.Cells) {
 			s, _ := row.Cells[column].(string)
-			maxLength, hasLineBreaks = max(maxLength, len(s)), hasLineBreaks || firstLine(s) != s
+			maxLength = max(maxLength, len(s))
+			isWider = isWider || firstLine(s) != s || utf8.RuneCountInString(s) != len(s)
 		}
 	}
 	switch {
-	case !hasLineBreaks: // the printer makes the column wide enough
+	case !isWider: // the printer makes the column wide enough
 	case !p.options.NoHeaders:
 		definition := &table.ColumnDefinitions[column]
-		definition.Name = fmt.Sprintf("%-*s", maxLength, definition.Name)
+		definition.Name += strings.Repeat(" ", max(maxLength-len(definition.Name), 0))
 	case column < len(table.Rows[0].Cells):
 		row := &table.Rows[0]
 		row.Cells = slices.Clone(row.Cells)

@@ -1,14 +1,12 @@
 package print
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -239,21 +237,6 @@ func rowCells(object *unstructured.Unstructured) []any {
 func HasServerRows(rows RowFormatter) bool {
 	_, ok := rows.(serverRows)
 	return ok
-}
-
-// InServerOrder sorts keys by the positions of their objects in the server's table. Newer objects without a
-// position come last, in the order of keys.
-func InServerOrder(keys []string, decode func(string) (*unstructured.Unstructured, error)) ([]string, error) {
-	positions := make(map[string]uint, len(keys))
-	for _, key := range keys {
-		object, err := decode(key)
-		if err != nil {
-			return nil, err
-		}
-		positions[key] = uint(RowIndex(object) - 1)
-	}
-	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(positions[a], positions[b]) })
-	return keys, nil
 }
 
 // RowIndex returns the 1-based position of an object in the server's table, or 0 if it is unknown.

@@ -2,11 +2,11 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -101,32 +101,32 @@ func (c *Caches) Sync(ctx context.Context, t *Target) error {
 	for i, cached := range c.All {
 		informers[i] = cached.Informer
 	}
-	err := WaitForSync(ctx, informers...)
+	err := t.WaitForSync(ctx, informers...)
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)
 		}
 	}
-	return c.dropListedTypes(err)
+	return err
 }
 
-// WaitForSync waits until every informer is settled or ctx ends. A request that fails with status 400 also
-// ends the wait, because the cause is the user's selector. If types are not synced, WaitForSync returns one
+// WaitForSync waits until every informer is settled or ctx ends, and prints the first failure of each. It
+// gives up an informer like Retry gives up a request. If types are not synced, WaitForSync returns one
 // *dynamicinformer.NotSyncedError.
-func WaitForSync(ctx context.Context, informers ...*dynamicinformer.Informer) error {
+func (t *Target) WaitForSync(ctx context.Context, informers ...*dynamicinformer.Informer) error {
+	states := make([]status.Status, len(informers))
+	var waiting sync.WaitGroup
+	for i, informer := range informers {
+		waiting.Go(func() { states[i] = t.waitUntilSettled(ctx, informer) }) // ended by ctx
+	}
+	waiting.Wait()
 	failure := &dynamicinformer.NotSyncedError{}
-	for _, informer := range informers {
-		current, changed := informer.StatusChange()
-		for failure.Cause == nil && !current.Settled() && !apierrors.IsBadRequest(current.LastError) {
-			select {
-			case <-changed:
-				current, changed = informer.StatusChange()
-			case <-ctx.Done():
-				failure.Cause = context.Cause(ctx)
-			}
-		}
+	for _, current := range states {
 		if current.State != status.Synced {
 			failure.NotSynced = append(failure.NotSynced, current)
+			if !current.Settled() && ctx.Err() != nil {
+				failure.Cause = context.Cause(ctx)
+			}
 		}
 	}
 	if len(failure.NotSynced) == 0 {
@@ -135,23 +135,28 @@ func WaitForSync(ctx context.Context, informers ...*dynamicinformer.Informer) er
 	return failure
 }
 
-// dropListedTypes removes types from a *dynamicinformer.NotSyncedError that were listed but cannot be
-// watched, such as componentstatuses. An informer of such a type can have synced before its watch was
-// refused.
-func (c *Caches) dropListedTypes(err error) error {
-	var unsynced *dynamicinformer.NotSyncedError
-	if !errors.As(err, &unsynced) {
-		return err
+func (t *Target) waitUntilSettled(ctx context.Context, informer *dynamicinformer.Informer) status.Status {
+	current, changed := informer.StatusChange()
+	failures := t.newFailures(current.GVR.GroupResource().String())
+	for !current.Settled() {
+		var gaveUp <-chan time.Time
+		if current.LastError != nil {
+			remaining := failures.add(current.LastError)
+			if remaining <= 0 {
+				break
+			}
+			gaveUp = time.After(remaining)
+		}
+		select {
+		case <-changed:
+			current, changed = informer.StatusChange()
+		case <-gaveUp:
+			return informer.Status()
+		case <-ctx.Done():
+			return informer.Status()
+		}
 	}
-	unsynced.NotSynced = slices.DeleteFunc(unsynced.NotSynced, func(current status.Status) bool {
-		return current.State == status.Degraded && slices.ContainsFunc(c.Synced, func(cached Cache) bool {
-			return cached.Resource.GVR == current.GVR
-		})
-	})
-	if len(unsynced.NotSynced) == 0 {
-		return nil
-	}
-	return err
+	return current
 }
 
 func (c *Caches) countSynced() (synced, total int) {
@@ -182,68 +187,7 @@ func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
 	return listOptions
 }
 
-// Section returns the cached objects with keys greater than afterKey, in the given order. A nil order means
-// the API server's order.
-func (c Cache) Section(rows print.RowFormatter, order *print.Order, afterKey string) print.Section {
-	snapshot := c.Informer.Snapshot()
-	return print.Section{Resource: c.Resource, Empty: snapshot.Len() == 0, Rows: rows,
-		Each: func(w *print.Writer) (err error) {
-			keys := slices.DeleteFunc(snapshot.Keys(), func(key string) bool { return key <= afterKey })
-			print.SortKeys(keys)
-			decode := func(key string) (*unstructured.Unstructured, error) {
-				item, _ := snapshot.Stored(key) // the snapshot is immutable
-				object, err := DecodeStored(item)
-				if err != nil {
-					return nil, c.wrapErr(key, err)
-				}
-				return object, w.Err()
-			}
-			switch {
-			case order != nil:
-				keys, err = print.Sorted(order, keys, decode)
-			case print.HasServerRows(rows):
-				keys, err = print.InServerOrder(keys, decode)
-			}
-			if err != nil {
-				return err
-			}
-			if w.KeysOnly() {
-				return w.PrintKeys(keys)
-			}
-			for _, key := range keys {
-				item, _ := snapshot.Stored(key) // the snapshot is immutable
-				if err := c.print(w, key, item); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}
-}
-
-func (c Cache) wrapErr(key string, err error) error {
-	return fmt.Errorf("%s %s: %w", c.Resource.GVR.Resource, key, err)
-}
-
-func (c Cache) print(w *print.Writer, key string, item any) error {
-	if err := w.Err(); err != nil {
-		return err
-	}
-	var err error
-	if object, ok := item.(dynamicinformer.PackedObject); ok {
-		err = object.ReadJSON(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
-	} else {
-		var object *unstructured.Unstructured
-		if object, err = DecodeStored(item); err == nil {
-			err = w.Print(print.Object{Key: key, Decoded: object})
-		}
-	}
-	if err != nil {
-		return c.wrapErr(key, err)
-	}
-	return nil
-}
-
-// DecodeStored returns an object of a snapshot. It decodes packed objects.
+// DecodeStored returns an object of a snapshot or a Page. It decodes packed objects.
 func DecodeStored(item any) (*unstructured.Unstructured, error) {
 	switch object := item.(type) {
 	case *unstructured.Unstructured:

@@ -131,7 +131,7 @@ func (f *ServerFlags) typeNames(ctx context.Context) []string {
 	}
 	var names []string
 	for _, r := range catalog.Resources() {
-		if r.Preferred && r.Watchable() {
+		if r.Preferred && r.HasVerbs("list") {
 			names = append(names, r.GVR.GroupResource().String())
 		}
 	}

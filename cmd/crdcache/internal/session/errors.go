@@ -3,13 +3,36 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // ErrNotSynced ends a command that timed out before a type was synced.
 var ErrNotSynced = errors.New("not synced")
+
+// UnknownGroupsError says that an answer can lack types, because their groups could not be discovered.
+type UnknownGroupsError struct {
+	// Name is the type name of the command. It is empty for all types.
+	Name string
+	// Groups are the group versions that could not be discovered.
+	Groups []discovery.GroupFailure
+}
+
+func (e *UnknownGroupsError) Error() string {
+	texts := make([]string, len(e.Groups))
+	for i, group := range e.Groups {
+		texts[i] = group.String()
+	}
+	subject := "the answer"
+	if e.Name != "" {
+		subject += " for " + e.Name
+	}
+	return fmt.Sprintf("%s is incomplete: the types of these groups are unknown: %s", subject,
+		strings.Join(texts, "; "))
+}
 
 // UsageError is an error in the command line.
 type UsageError struct {

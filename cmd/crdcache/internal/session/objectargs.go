@@ -91,7 +91,7 @@ type GetResult struct {
 func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []GetResult, error) {
 	resources := make([]discovery.Resource, len(objectArgs))
 	for i, arg := range objectArgs {
-		matches, err := r.Resolve(ctx, []string{arg.Type})
+		matches, err := r.Resolve(ctx, []string{arg.Type}, "get")
 		if err != nil {
 			return nil, nil, err
 		}

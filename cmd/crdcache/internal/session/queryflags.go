@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -93,6 +94,17 @@ func parseQuery(flag, text string) (query.Query, error) {
 	return q, nil
 }
 
+// leadingField matches a path without its first dot.
+var leadingField = regexp.MustCompile(`^\s*([A-Za-z_][\w.-]*)`)
+
+// missingDotHint returns a remedy for a condition that begins with a field name.
+func missingDotHint(condition string) string {
+	if match := leadingField.FindStringSubmatch(condition); match != nil {
+		return "; write ." + match[1]
+	}
+	return ""
+}
+
 // ExplainQuery converts errors about the query itself into usage errors. It returns other errors unchanged.
 func ExplainQuery(err error) error {
 	var queryErr *query.Error
@@ -114,7 +126,8 @@ func ExplainQuery(err error) error {
 		return Usagef("--where-cel: %v; %s", err, expression.NoCompilerRemedy)
 	}
 	if errors.As(err, &pathErr) {
-		return UsageLines(fmt.Sprintf("--where: %s\n%s", pathErr.Text(), pathErr.Caret()))
+		return UsageLines(fmt.Sprintf("--where: %s%s\n%s", pathErr.Text(), missingDotHint(pathErr.Expr),
+			pathErr.Caret()))
 	}
 	var operandErr *indexers.OperandError
 	var indexErr *query.UnknownIndexError

@@ -3,11 +3,9 @@ package session
 import (
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -107,7 +105,7 @@ func (t *Types) clientFor(gvr schema.GroupVersionResource) dynamic.Interface {
 // ResolveTypes returns the resolved types together with the joined errors of names without a type. It returns
 // nil if it could resolve no name.
 func (r *Reader) ResolveTypes(ctx context.Context) (*Types, error) {
-	resources, unresolved := r.Resolve(ctx, r.typeNames)
+	resources, unresolved := r.Resolve(ctx, r.typeNames, "list")
 	if len(resources) == 0 {
 		return nil, unresolved
 	}
@@ -162,8 +160,6 @@ type Indexes map[schema.GroupVersionResource][]*indexers.Index
 type SyncCallbacks struct {
 	// BeforeSync, if set, validates the command after the types are resolved and before objects are read.
 	BeforeSync func(types *Types, indexes Indexes) error
-	// WithoutSync, if set, can complete the command without a sync. It returns true if it did.
-	WithoutSync func(ctx context.Context, types *Types, unresolved error) (done bool, err error)
 	// AfterSync is called with the synced caches, possibly none.
 	AfterSync func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
 }
@@ -181,11 +177,6 @@ func (r *Reader) Sync(ctx context.Context, callbacks SyncCallbacks) error {
 	if callbacks.BeforeSync != nil {
 		if err := callbacks.BeforeSync(types, indexes); err != nil {
 			return errors.Join(unresolved, err)
-		}
-	}
-	if callbacks.WithoutSync != nil {
-		if done, err := callbacks.WithoutSync(syncCtx, types, unresolved); done {
-			return err
 		}
 	}
 	if r.PrintsTables {
@@ -214,67 +205,6 @@ func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes,
 		return ctx.Err()
 	}
 	return errors.Join(syncErr, afterSync(caches.Synced))
-}
-
-// chunkSize is the number of objects per page, as in kubectl.
-const chunkSize = 500
-
-type page struct {
-	objects       []unstructured.Unstructured
-	continueToken string // continue token; empty after the last page
-	err           error
-}
-
-// Pages lists the first type in pages at one resource version, in the server's order. It prefetches only one
-// page, so a slow reader delays the requests. The deadline of firstPageCtx applies to the first page, and
-// --timeout to each other page. The iteration ends after an error. If ctx ends before the last page, the last
-// error is the cause of ctx. Therefore a partial list never looks complete.
-func (t *Types) Pages(ctx, firstPageCtx context.Context) iter.Seq2[[]unstructured.Unstructured, error] {
-	resourceClient := t.reader.inNamespace(t.clientFor(t.Resources[0].GVR), t.Resources[0])
-	return func(yield func([]unstructured.Unstructured, error) bool) {
-		pagesCtx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		pages := make(chan page)
-		go func() { // ended by the last page, an error or cancel
-			defer close(pages)
-			pageCtx, cancelPage := firstPageCtx, context.CancelFunc(func() {})
-			for continueToken := ""; ; {
-				current := t.reader.getPage(pageCtx, resourceClient, continueToken)
-				cancelPage()
-				select {
-				case pages <- current:
-				case <-pagesCtx.Done():
-					return
-				}
-				if continueToken = current.continueToken; current.err != nil || continueToken == "" {
-					return
-				}
-				pageCtx, cancelPage = t.reader.WithTimeout(pagesCtx)
-			}
-		}()
-		for current := range pages {
-			if !yield(current.objects, current.err) || current.err != nil || current.continueToken == "" {
-				return
-			}
-		}
-		yield(nil, context.Cause(ctx)) // ctx ended and the goroutine returned without a page
-	}
-}
-
-func (r *Reader) getPage(ctx context.Context, resourceClient dynamic.ResourceInterface,
-	continueToken string) page {
-	options := Selectors(r.informerOptions)
-	options.Limit, options.Continue = chunkSize, continueToken
-	list, err := resourceClient.List(ctx, options)
-	if err != nil {
-		return page{err: err}
-	}
-	for i := range list.Items {
-		if err := r.transform(&list.Items[i]); err != nil {
-			return page{err: err}
-		}
-	}
-	return page{objects: list.Items, continueToken: list.GetContinue()}
 }
 
 // inNamespace returns the client for a type in the requested namespace.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -92,6 +93,7 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string,
 	for i, t := range targets {
 		reader := template
 		reader.Target, readers[i] = t, &reader
+		t.commaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
 	}
 	return readers, f.validateCacheFlags()
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,7 +21,11 @@ func (t *Target) Catalog(ctx context.Context) (*discovery.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	catalog, err := client.Catalog(ctx)
+	var catalog *discovery.Catalog
+	err = t.retryThrottled(ctx, func() (err error) {
+		catalog, err = client.Catalog(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, t.Explain(ctx, err)
 	}
@@ -34,9 +36,10 @@ func (t *Target) discoveryClient() (*discovery.Client, error) {
 	return discovery.NewClient(t.Rest, discovery.Options{Timeout: t.Rest.Timeout})
 }
 
-// Resolve resolves type names to distinct types. It returns them together with the joined errors of names
-// without a type, and warns about ambiguous names.
-func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resource, error) {
+// Resolve resolves type names to distinct types that support the verbs. It returns them together with the
+// joined errors of names without such a type, and warns about ambiguous names. A name that can match types of
+// a group that could not be discovered adds an *UnknownGroupsError.
+func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) ([]discovery.Resource, error) {
 	client, err := t.discoveryClient()
 	if err != nil {
 		return nil, err
@@ -57,10 +60,14 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 	var errs []error
 	seenTypes := map[schema.GroupVersionResource]bool{}
 	for _, name := range names {
-		resolution, err := lookup(ctx, name)
+		var resolution discovery.Resolution
+		err := t.retryThrottled(ctx, func() (err error) {
+			resolution, err = lookup(ctx, name)
+			return err
+		})
 		var noMatch *discovery.NoMatchError
 		if errors.As(err, &noMatch) {
-			errs = append(errs, t.explainNoMatch(noMatch, len(resources) > 0))
+			errs = append(errs, t.explainNoMatch(ctx, noMatch, len(resources) > 0))
 			continue
 		}
 		if err != nil {
@@ -68,7 +75,14 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 			continue
 		}
 		t.warnAmbiguous(name, resolution)
-		for _, r := range resolution.Resources {
+		if len(resolution.FailedGroupVersions) > 0 {
+			errs = append(errs, &UnknownGroupsError{name, resolution.FailedGroupVersions})
+		}
+		supported, err := withVerbs(name, resolution, verbs)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		for _, r := range supported {
 			t.RecordUse(r.GVR.GroupResource())
 			if !seenTypes[r.GVR] {
 				seenTypes[r.GVR] = true
@@ -80,13 +94,50 @@ func (t *Target) Resolve(ctx context.Context, names []string) ([]discovery.Resou
 	return resources, errors.Join(append(errs, t.FilesErr())...)
 }
 
+// withVerbs returns the types of a resolution that support the verbs, also those that cannot be watched. It
+// returns an error if there are none.
+func withVerbs(name string, resolution discovery.Resolution, verbs []string) ([]discovery.Resource, error) {
+	matched := slices.Clone(resolution.Resources)
+	for _, skipped := range resolution.Skipped {
+		if skipped.Reason != discovery.SkipSubresource {
+			matched = append(matched, skipped.Resource)
+		}
+	}
+	supported := slices.DeleteFunc(slices.Clone(matched),
+		func(r discovery.Resource) bool { return !r.HasVerbs(verbs...) })
+	switch {
+	case len(supported) > 0 || len(matched) == 0:
+		return supported, nil
+	case len(matched) == 1:
+		return nil, fmt.Errorf("%s %s", matched[0], MissingVerbs(matched[0], verbs...))
+	}
+	return nil, fmt.Errorf("%s matches %d types, and none of them supports the verb %s", name, len(matched),
+		strings.Join(verbs, " and "))
+}
+
+// MissingVerbs says which of the verbs a type lacks, and which it supports.
+func MissingVerbs(r discovery.Resource, verbs ...string) string {
+	missing := slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return r.HasVerbs(verb) })
+	text := "does not support the verb " + strings.Join(missing, " and ")
+	if len(r.Verbs) == 0 {
+		return text + ": the server lists no verbs for it"
+	}
+	return text + ", only " + strings.Join(r.Verbs, ", ")
+}
+
 // explainNoMatch adds a remedy if there are no suggestions. With followsType, the user may have meant the
 // name of an object, as in kubectl.
-func (t *Target) explainNoMatch(noMatch *discovery.NoMatchError, followsType bool) error {
+func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchError, followsType bool) error {
+	canBeName := followsType && !t.commaList
+	if !canBeName {
+		if err := t.explainUnserved(ctx, noMatch); err != error(noMatch) {
+			return err
+		}
+	}
 	switch {
 	case len(noMatch.Suggestions) > 0:
 		return noMatch
-	case followsType && len(validation.IsDNS1123Subdomain(noMatch.Name)) == 0:
+	case canBeName && len(validation.IsDNS1123Subdomain(noMatch.Name)) == 0:
 		return fmt.Errorf("%w; to select an object of this name, use --field-selector metadata.name=%s",
 			noMatch, noMatch.Name)
 	case t.ReadsFiles():
@@ -105,7 +156,7 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
 		return err
 	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) &&
-		t.throttle.lastAnswerWas429.Load():
+		t.responses.lastAnswerWas429.Load():
 		return t.explainThrottled(ctx, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		timeoutErr := fmt.Errorf("%w: the API server at %s did not complete discovery within %v",
@@ -139,8 +190,12 @@ func (t *Target) explainThrottled(ctx context.Context, err error) error {
 	if !errors.As(err, &statusErr) {
 		statusErr = apierrors.NewTooManyRequestsError("the server asks to try again later")
 	}
-	throttledErr := fmt.Errorf("the API server at %s answers TooManyRequests: it is overloaded, or limits your requests by API priority and fairness; "+
-		"try again later, or wait longer with --timeout: %w", t.Rest.Host, statusErr)
+	cause := "it or a proxy before it is overloaded, or limits your requests"
+	if t.responses.hasPriorityHeaders.Load() {
+		cause = "it is overloaded, or limits your requests by API priority and fairness"
+	}
+	throttledErr := fmt.Errorf("the API server at %s answers TooManyRequests: %s; "+
+		"try again later, or wait longer with --timeout: %w", t.Rest.Host, cause, statusErr)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", ErrNotSynced, throttledErr)
 	}
@@ -159,14 +214,8 @@ const defaultHost = "http://localhost:8080"
 
 const maxAlternatives = 5
 
-// warnAmbiguous warns about alternatives and types that could not be discovered.
+// warnAmbiguous warns about alternatives.
 func (t *Target) warnAmbiguous(name string, r discovery.Resolution) {
-	for _, failure := range r.FailedGroupVersions {
-		t.Warnf("%s may have members that could not be discovered: %v", name, failure)
-	}
-	if len(r.Resources) == 0 {
-		t.Warnf("%s has no types that can be listed and watched", name)
-	}
 	if len(r.Alternatives) > 0 {
 		var names []string
 		for _, alternative := range r.Alternatives[:min(len(r.Alternatives), maxAlternatives)] {
@@ -205,18 +254,4 @@ func SplitTypes(args []string) ([]string, error) {
 		}
 	}
 	return types, nil
-}
-
-// throttleDetector records whether the last answer was 429. client-go retries such requests, and its timeout
-// error does not mention the cause. It is safe for concurrent use.
-type throttleDetector struct{ lastAnswerWas429 atomic.Bool }
-
-func (t *throttleDetector) wrap(next http.RoundTripper) http.RoundTripper {
-	return RoundTripper(func(r *http.Request) (*http.Response, error) {
-		response, err := next.RoundTrip(r)
-		if err == nil {
-			t.lastAnswerWas429.Store(response.StatusCode == http.StatusTooManyRequests)
-		}
-		return response, err
-	})
 }

@@ -89,7 +89,8 @@ func (f *ServerFlags) connect(t *Target, loader clientcmd.ClientConfig) (err err
 	}
 	// The server's API priority and fairness limits requests. A client-side limit only adds latency.
 	t.Rest.QPS = -1
-	t.Rest.Wrap(t.throttle.wrap)
+	t.responses.target = t
+	t.Rest.Wrap(t.responses.wrap)
 	t.setWarningHandler()
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {

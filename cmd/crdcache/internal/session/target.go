@@ -38,11 +38,18 @@ type Target struct {
 	turn         turn  // set by EachCluster
 	contextErr   error // of the kubeconfig, with which the cluster fails
 	noKubeconfig bool  // and no --server
-	traffic      traffic
-	throttle     throttleDetector
+	// commaList is set if types are separated by commas, so that no object names can follow.
+	commaList bool
+	traffic   traffic
+	responses responses
+	// watchesServer is set by AllowWatches, and usesWatchLists by AllowWatchLists.
+	watchesServer, usesWatchLists bool
 	// fetchedCRDs maps a schema.GroupResource to its fetched CRD.
 	fetchedCRDs sync.Map
-	source      *filesource.Source // nil for a cluster
+	// listDefinitions guards listedDefinitions, the names of all CRDs.
+	listDefinitions   sync.Once
+	listedDefinitions []string
+	source            *filesource.Source // nil for a cluster
 	// followsFiles is set by Follow. FilesErr returns earlier problems. Later problems are printed.
 	followsFiles bool
 	paths        []string // of the files
@@ -96,6 +103,9 @@ func (t *Target) setWarningHandler() {
 
 // Warnf writes a warning to stderr.
 func (t *Target) Warnf(format string, args ...any) { print.Warnf(t.ErrOut, format, args...) }
+
+// HasCommaList reports whether types are separated by commas, so that no object names can follow.
+func (t *Target) HasCommaList() bool { return t.commaList }
 
 func (t *Target) ReadsFiles() bool { return t.source != nil }
 
@@ -158,6 +168,14 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 	t.typesChanged, t.followsFiles = typesChanged, true
 	t.source.Follow(ctx)
 }
+
+// AllowWatches lets the clients of the target watch. By default they only list, because most commands read
+// once. It must be called before the first request.
+func (t *Target) AllowWatches() { t.watchesServer = true }
+
+// AllowWatchLists is AllowWatches with watch-lists, which need less memory of the server than lists, but wait
+// for a timeout behind proxies that buffer.
+func (t *Target) AllowWatchLists() { t.watchesServer, t.usesWatchLists = true, true }
 
 func (t *Target) Tracker() (*discovery.Tracker, error) {
 	options := discovery.TrackerOptions{}

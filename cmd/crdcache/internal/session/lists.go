@@ -1,0 +1,277 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/codec"
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+const (
+	// chunkSize is the number of objects per page, as in kubectl.
+	chunkSize = 500
+	// maxParallelLists bounds the types that are listed concurrently.
+	maxParallelLists = 10
+	// maxListAttempts bounds how often a list is begun again because it has expired.
+	maxListAttempts = 3
+)
+
+// Page is a part of a list, in the server's order. Each item is a dynamicinformer.PackedObject or an
+// *unstructured.Unstructured.
+type Page struct {
+	Items         []any
+	continueToken string // empty after the last page
+}
+
+// ObjectList is the list of a type in the server's order. Several objects can have the same key.
+type ObjectList struct {
+	Resource discovery.Resource
+	items    []any
+}
+
+// ListError is the error of a list.
+type ListError struct {
+	Resource discovery.Resource
+	err      error
+}
+
+func (e *ListError) Error() string {
+	return fmt.Sprintf("list %s: %v", e.Resource, e.err)
+}
+
+// Unwrap returns the cause.
+func (e *ListError) Unwrap() error { return e.err }
+
+// Lists lists all types, several at a time, with a progress line on stderr. It returns the lists that could
+// be read, in the order of the types, and joins the errors of the others.
+func (t *Types) Lists(ctx, limitedCtx context.Context) ([]ObjectList, error) {
+	lists, errs := make([]ObjectList, len(t.Resources)), make([]error, len(t.Resources))
+	var doneCount atomic.Int64
+	defer t.reader.Progress(func() (int, int) { return int(doneCount.Load()), len(t.Resources) })()
+	slots := make(chan struct{}, maxParallelLists)
+	var listing sync.WaitGroup
+	for i, resource := range t.Resources {
+		slots <- struct{}{}
+		listing.Go(func() { // ended by its requests, which limitedCtx ends
+			defer func() { <-slots }()
+			lists[i], errs[i] = t.list(limitedCtx, resource)
+			doneCount.Add(1)
+		})
+	}
+	listing.Wait()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var complete []ObjectList
+	for i, list := range lists {
+		if errs[i] == nil {
+			complete = append(complete, list)
+		}
+	}
+	return complete, errors.Join(errs...)
+}
+
+// list reads all pages of a type at one resource version. It begins again if the list expires.
+func (t *Types) list(ctx context.Context, resource discovery.Resource) (list ObjectList, err error) {
+	for range maxListAttempts {
+		list, err = ObjectList{Resource: resource}, nil
+		for token := ""; err == nil; {
+			var page Page
+			if page, err = t.page(ctx, resource, token); err != nil {
+				break
+			}
+			list.items = append(list.items, page.Items...)
+			if token = page.continueToken; token == "" {
+				return list, nil
+			}
+		}
+		if !apierrors.IsResourceExpired(err) {
+			break
+		}
+	}
+	return list, err
+}
+
+// page reads a page. It repeats failed requests.
+func (t *Types) page(ctx context.Context, resource discovery.Resource, token string) (page Page, err error) {
+	name := resource.GVR.GroupResource().String()
+	err = t.reader.Retry(ctx, name, func() (err error) {
+		page, err = t.requestPage(ctx, resource, token)
+		return err
+	})
+	if err != nil {
+		return page, &ListError{resource, err}
+	}
+	return page, nil
+}
+
+func (t *Types) requestPage(ctx context.Context, resource discovery.Resource, token string) (Page, error) {
+	options := Selectors(t.reader.informerOptions)
+	options.Limit, options.Continue = chunkSize, token
+	if t.tableClient != nil && t.formatters[resource.GVR] == nil {
+		return t.decodedPage(ctx, t.tableClient, resource, options)
+	}
+	client, err := print.NewPlainClient(t.reader.Rest, t.httpClient)
+	if err != nil {
+		return Page{}, err
+	}
+	body, err := print.ListRequest(client, resource, t.reader.Namespace).SpecificallyVersionedParams(&options,
+		metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).Stream(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	defer body.Close()
+	list, err := codec.ReadList(body, t.reader.packer())
+	if errors.Is(err, codec.ErrUnsupportedList) {
+		return t.decodedPage(ctx, t.Client, resource, options)
+	}
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Items: make([]any, len(list.Items)), continueToken: list.Continue}
+	for i, object := range list.Items {
+		page.Items[i] = object
+	}
+	return page, nil
+}
+
+// packer removes the fields that the flags omit.
+func (r *Reader) packer() *packed.Packer {
+	if r.informerOptions.Transform == nil {
+		return packed.NewPacker(nil)
+	}
+	pruner, _ := packed.NewPruner(packed.Prune{ManagedFields: true}) // it fails only for invalid paths
+	return packed.NewPacker(pruner)
+}
+
+func (t *Types) decodedPage(ctx context.Context, client dynamic.Interface, resource discovery.Resource,
+	options metav1.ListOptions) (Page, error) {
+	list, err := t.reader.inNamespace(client, resource).List(ctx, options)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Items: make([]any, len(list.Items)), continueToken: list.GetContinue()}
+	for i := range list.Items {
+		if err := t.reader.transform(&list.Items[i]); err != nil {
+			return Page{}, err
+		}
+		page.Items[i] = &list.Items[i]
+	}
+	return page, nil
+}
+
+// Pages lists a type in pages at one resource version, in the server's order. It prefetches only one page, so
+// a slow reader delays the requests. The deadline of firstPageCtx applies to the first page, and --timeout to
+// each other page. The iteration ends after an error. If ctx ends before the last page, the last error is the
+// cause of ctx. Therefore a partial list never looks complete.
+func (t *Types) Pages(ctx, firstPageCtx context.Context, resource discovery.Resource) iter.Seq2[Page, error] {
+	type result struct {
+		Page
+		err error
+	}
+	return func(yield func(Page, error) bool) {
+		pagesCtx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		pages := make(chan result)
+		go func() { // ended by the last page, an error or cancel
+			defer close(pages)
+			pageCtx, cancelPage := firstPageCtx, context.CancelFunc(func() {})
+			for token := ""; ; {
+				page, err := t.page(pageCtx, resource, token)
+				cancelPage()
+				select {
+				case pages <- result{page, err}:
+				case <-pagesCtx.Done():
+					return
+				}
+				if token = page.continueToken; err != nil || token == "" {
+					return
+				}
+				pageCtx, cancelPage = t.reader.WithTimeout(pagesCtx)
+			}
+		}()
+		for current := range pages {
+			if !yield(current.Page, current.err) || current.err != nil || current.continueToken == "" {
+				return
+			}
+		}
+		yield(Page{}, context.Cause(ctx)) // ctx ended and the goroutine returned without a page
+	}
+}
+
+// After returns the objects whose keys are greater than key.
+func (l ObjectList) After(key string) ObjectList {
+	l.items = slices.DeleteFunc(slices.Clone(l.items), func(item any) bool { return KeyOf(item) <= key })
+	return l
+}
+
+// Section returns the listed objects in the given order. A nil order means the server's order.
+func (l ObjectList) Section(rows print.RowFormatter, order *print.Order) print.Section {
+	return print.Section{Resource: l.Resource, Empty: len(l.items) == 0, Rows: rows,
+		Each: func(w *print.Writer) (err error) {
+			items := l.items
+			if order != nil {
+				items, err = print.Sorted(order, items, func(item any) (*unstructured.Unstructured, error) {
+					object, err := DecodeStored(item)
+					if err != nil {
+						return nil, wrapErr(l.Resource, KeyOf(item), err)
+					}
+					return object, w.Err()
+				})
+			}
+			if err != nil {
+				return err
+			}
+			for _, item := range items {
+				if err := PrintItem(w, l.Resource, item); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+}
+
+// PrintItem prints an item of a Page.
+func PrintItem(w *print.Writer, resource discovery.Resource, item any) error {
+	key := KeyOf(item)
+	if err := w.Err(); err != nil {
+		return err
+	}
+	var err error
+	switch object := item.(type) {
+	case *packed.Object:
+		err = object.ReadJSON(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
+	case *unstructured.Unstructured:
+		err = w.Print(print.Object{Key: key, Decoded: object})
+	}
+	if err != nil {
+		return wrapErr(resource, key, err)
+	}
+	return nil
+}
+
+func wrapErr(resource discovery.Resource, key string, err error) error {
+	return fmt.Errorf("%s %s: %w", resource.GVR.Resource, key, err)
+}
+
+// KeyOf returns the key of an item of a Page.
+func KeyOf(item any) string {
+	if object, ok := item.(*packed.Object); ok {
+		return object.Key()
+	}
+	return print.NewObject(item.(*unstructured.Unstructured)).Key
+}

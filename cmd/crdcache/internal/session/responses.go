@@ -1,0 +1,115 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+)
+
+// responses adapts the traffic between the clients of a command and a server. It is safe for concurrent use.
+//
+// A command that reads once lists like kubectl: watches are not sent, and a watch-list is answered as by a
+// server without watch-lists, so that informers list. Behind a proxy that buffers, a watch-list would wait for
+// its timeout.
+type responses struct {
+	target *Target
+	// lastAnswerWas429 and hasPriorityHeaders describe the last answer. client-go retries requests with
+	// status 429, and its timeout error does not mention the cause.
+	lastAnswerWas429, hasPriorityHeaders atomic.Bool
+	announceThrottling                   sync.Once
+}
+
+func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
+	return RoundTripper(func(r *http.Request) (*http.Response, error) {
+		if response := a.answerWatch(r); response != nil {
+			return response, nil
+		}
+		response, err := next.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		isThrottled := response.StatusCode == http.StatusTooManyRequests
+		a.lastAnswerWas429.Store(isThrottled)
+		a.hasPriorityHeaders.Store(response.Header.Get("X-Kubernetes-Pf-Flowschema-Uid") != "")
+		if isThrottled {
+			a.throttled(response)
+		}
+		if response.StatusCode >= http.StatusBadRequest {
+			summarizePage(response)
+		}
+		return response, nil
+	})
+}
+
+// answerWatch answers requests that the command does not send. It returns nil for others.
+func (a *responses) answerWatch(r *http.Request) *http.Response {
+	if !strings.Contains(r.URL.RawQuery, "watch=") {
+		return nil
+	}
+	query := r.URL.Query()
+	if isWatch, _ := strconv.ParseBool(query.Get("watch")); !isWatch {
+		return nil
+	}
+	switch {
+	case query.Get("sendInitialEvents") == "true" && !a.target.usesWatchLists:
+		body := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"sendInitialEvents is not used"}`
+		return newResponse(r, http.StatusUnprocessableEntity, io.NopCloser(strings.NewReader(body)))
+	case !a.target.watchesServer:
+		reader, writer := io.Pipe()
+		context.AfterFunc(r.Context(), func() { writer.CloseWithError(context.Cause(r.Context())) })
+		return newResponse(r, http.StatusOK, reader)
+	}
+	return nil
+}
+
+func newResponse(r *http.Request, code int, body io.ReadCloser) *http.Response {
+	return &http.Response{Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
+		Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: body, ContentLength: -1, Request: r}
+}
+
+// throttled makes clients repeat the request also if a proxy sent the answer without Retry-After.
+func (a *responses) throttled(response *http.Response) {
+	if response.Header.Get("Retry-After") == "" {
+		response.Header.Set("Retry-After", "1")
+	}
+	if !a.target.watchesServer {
+		a.announceThrottling.Do(func() {
+			a.target.Warnf("retrying: the API server at %s answers %d %s", a.target.Rest.Host,
+				http.StatusTooManyRequests, http.StatusText(http.StatusTooManyRequests))
+		})
+	}
+}
+
+// maxPageBytes bounds the part of a web page that is searched for its title.
+const maxPageBytes = 64 << 10
+
+var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+
+// summarizePage replaces a web page, as proxies send with errors, by its status and title.
+func summarizePage(response *http.Response) {
+	if !strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
+		return
+	}
+	page, _ := io.ReadAll(io.LimitReader(response.Body, maxPageBytes))
+	response.Body.Close()
+	text := fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
+	if match := pageTitle.FindSubmatch(page); match != nil {
+		if title := print.OneSafeLine(string(bytes.TrimSpace(match[1]))); title != "" && title != text {
+			text += ": " + title
+		}
+	}
+	response.Header.Set("Content-Type", "text/plain")
+	response.Header.Del("Content-Encoding")
+	response.ContentLength = int64(len(text))
+	response.Body = io.NopCloser(strings.NewReader(text))
+}

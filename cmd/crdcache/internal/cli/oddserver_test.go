@@ -223,6 +223,35 @@ func TestUnknownGroups(t *testing.T) {
 	crdcache(t, "snapshot", "diff", before, "live", "-s", s.URL).expect(t, cli.ExitOK, "")
 }
 
+// TestHints verifies what messages say about the command line and the source.
+func TestHints(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil))
+	file := filepath.Join(t.TempDir(), "zones.snapshot")
+	for _, tt := range []struct {
+		args           []string
+		want, unwanted string
+	}{
+		{[]string{"stats", "gizmos", "nope"}, "--field-selector metadata.name=nope", ""},
+		{[]string{"stats", "gizmos,nope"}, `no resource type "nope"`, "--field-selector"},
+		{[]string{"stats", "gizmos", "-n", "web"}, ": 1 objects in namespace web, ", ""},
+		{[]string{"stats", "gizmos", "-A"}, ": 1 objects, ", "in namespace"},
+		{[]string{"query", "gizmos", "-A", "--where", `spec.x == "y"`}, "write .spec.x\n", ""},
+		{[]string{"query", "gizmos", "-A", "--where", `.spec.x = "y"`}, "--where: ", "write ."},
+		{[]string{"snapshot", "save", file, "zones"}, "saved ", ""},
+		{[]string{"dump", "gizmos", "-A", "--from", file}, "gizmos.example.com: not saved in the snapshot", ""},
+	} {
+		if !slices.Contains(tt.args, "--from") {
+			tt.args = append(tt.args, "-s", server.URL)
+		}
+		r := crdcache(t, tt.args...)
+		if text := r.out + r.errOut; !strings.Contains(text, tt.want) ||
+			tt.unwanted != "" && strings.Contains(text, tt.unwanted) {
+			t.Errorf("%q prints %q, want %q and not %q", tt.args, text, tt.want, tt.unwanted)
+		}
+	}
+}
+
 // TestWebPageOfProxy verifies that of a proxy's web page only the status and the title are printed, and that a
 // 429 of a proxy is retried until --timeout and not attributed to the API server.
 func TestWebPageOfProxy(t *testing.T) {

@@ -68,4 +68,11 @@ func TestResourcesNotServed(t *testing.T) {
 	}
 	crdcache(t, "resources", "*.example.com", "-o", "name", "-s", server.URL).expect(t, cli.ExitOK,
 		"brokens.example.com\ngizmos.example.com\nretireds.example.com\nzones.example.com\n")
+	for name, want := range map[string]string{"brokens": "NamesAccepted is False", "broken.example.com": "NamesAccepted is False",
+		"retireds": "it serves no such version", "zones,brokens": "NamesAccepted is False"} {
+		r := crdcache(t, "dump", name, "-s", server.URL)
+		if r.code != cli.ExitFailed || !strings.Contains(r.errOut, ".example.com exists: "+want) {
+			t.Errorf("dump %s: exit code %d, want %d; stderr %q, want %q", name, r.code, cli.ExitFailed, r.errOut, want)
+		}
+	}
 }

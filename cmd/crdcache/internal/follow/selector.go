@@ -42,11 +42,29 @@ func (s *selector) versions() []string {
 	return versions
 }
 
+// addListOnlyLocked adds the types of wildcards and categories that can be listed but not watched.
+func (s *selector) addListOnlyLocked(catalog *discovery.Catalog) {
+	for _, name := range s.Names() {
+		resolution, _ := catalog.ResolveName(name) // without a match there may be one later
+		for _, skipped := range resolution.Skipped {
+			if skipped.Reason != discovery.SkipNoWatch {
+				continue
+			}
+			matched := discovery.ResolvedType{GroupResource: skipped.GVR.GroupResource()}
+			if !skipped.Resource.Preferred {
+				matched.Version = skipped.GVR.Version
+			}
+			s.mu.matchedTypes[matched] = true
+		}
+	}
+}
+
 func (s *selector) matches(t discovery.ResolvedType) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if current := s.snapshot(); current != s.mu.snapshot {
 		s.mu.snapshot, s.mu.matchedTypes = current, s.MatchedTypes(current.Catalog())
+		s.addListOnlyLocked(current.Catalog())
 	}
 	return s.mu.matchedTypes[t]
 }

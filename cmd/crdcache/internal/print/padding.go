@@ -64,7 +64,7 @@ func (p *paddedTable) padColumn(table *metav1.Table, column int) {
 	case !isWider: // the printer makes the column wide enough
 	case !p.options.NoHeaders:
 		definition := &table.ColumnDefinitions[column]
-		definition.Name += strings.Repeat(" ", max(maxLength-len(definition.Name), 0))
+		definition.Name += strings.Repeat(" ", max(maxLength-len(strings.ToUpper(definition.Name)), 0))
 	case column < len(table.Rows[0].Cells):
 		row := &table.Rows[0]
 		row.Cells = slices.Clone(row.Cells)

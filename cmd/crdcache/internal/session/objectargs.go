@@ -119,7 +119,11 @@ func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []Get
 			if err != nil {
 				break
 			}
-			objects, getErr := getByName(ctx, name)
+			var objects []*unstructured.Unstructured
+			getErr := r.Retry(ctx, resources[i].GVR.GroupResource().String(), func() (err error) {
+				objects, err = getByName(ctx, name)
+				return err
+			})
 			for _, object := range objects {
 				getErr = errors.Join(getErr, r.transform(object))
 			}
@@ -176,11 +180,10 @@ func (r *Reader) transform(object *unstructured.Unstructured) error {
 func (r *Reader) explainGet(ctx context.Context, err error, resource discovery.Resource, name string) error {
 	var status apierrors.APIStatus
 	switch {
+	case errors.Is(err, ErrNotSynced):
+		return fmt.Errorf("get %s/%s: %w", resource.GVR.GroupResource(), name, err)
 	case errors.As(err, &status) && !apierrors.IsUnauthorized(err):
 		return err
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: the API server at %s did not send %s/%s within %v", ErrNotSynced,
-			r.Rest.Host, resource.GVR.GroupResource(), name, r.Timeout)
 	}
 	return r.Explain(ctx, err)
 }

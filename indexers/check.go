@@ -313,7 +313,7 @@ func (c *checker) checkIndex(index *Index, root *crd.Schema) {
 			roots = elementsOfLists(roots)
 		}
 	}
-	for _, part := range index.parts {
+	for n, part := range index.parts {
 		if part.cel != nil {
 			c.origin = part.celOrigin
 			c.checkCEL(part.cel, root, false)
@@ -325,11 +325,13 @@ func (c *checker) checkIndex(index *Index, root *crd.Schema) {
 			}
 			c.origin = s.origin
 			ends := c.walk(s.path.Steps(), from)
-			if s.kind != readScalar {
-				continue
+			switch s.kind {
+			case readScalar:
+				c.checkIndexable(ends, "indexes hold text, numbers and booleans", index.containerHints(n))
+				c.checkType(index, part, ends)
+			case readEntries, readPrintedEntries:
+				c.checkEntries(ends)
 			}
-			c.checkIndexable(ends, "indexes hold text, numbers and booleans")
-			c.checkType(index, part, ends)
 		}
 	}
 }
@@ -345,8 +347,38 @@ func elementsOfLists(cursors []cursor) []cursor {
 	return out
 }
 
+// containerHints are the remedies for a path that ends at a list or a map.
+type containerHints struct{ list, object string }
+
+var manyValuesHints = containerHints{"add [*] for all elements", "name one of its fields, or add .* for all values"}
+
+// containerHints returns the remedies that the config accepts for a part.
+func (i *Index) containerHints(part int) containerHints {
+	hints := containerHints{"select an element, such as [0], or write each: for all of them", "name one of its fields"}
+	switch p := &i.parts[part]; {
+	case p.label:
+		hints.object += ", or end the name of the label in * for all of them"
+	case !p.single && (i.multiValuedPart < 0 || i.multiValuedPart == part):
+		return manyValuesHints
+	}
+	return hints
+}
+
+// checkEntries reports a path to the entries of a map that leads to no map.
+func (c *checker) checkEntries(ends []cursor) {
+	for _, e := range ends {
+		if e.isMap() || e.isOpen() {
+			return
+		}
+	}
+	if len(ends) > 0 {
+		c.fail(codeContainer, c.position(), fmt.Sprintf("%s is %s, and a label whose name ends in * reads a map",
+			ends[0].name(), ends[0].kind()), "remove the * from the name")
+	}
+}
+
 // checkIndexable reports a path that only leads to lists or maps.
-func (c *checker) checkIndexable(ends []cursor, storableKinds string) {
+func (c *checker) checkIndexable(ends []cursor, storableKinds string, hints containerHints) {
 	for _, e := range ends {
 		if !e.isList() && !e.isMap() && e.schema.Type != "object" { // an open object is a map, too
 			return
@@ -356,9 +388,9 @@ func (c *checker) checkIndexable(ends []cursor, storableKinds string) {
 		return
 	}
 	e := ends[0]
-	description, hint := "a map", "name one of its fields, or add .* for all values"
+	description, hint := "a map", hints.object
 	if e.isList() {
-		description, hint = "a list", "add [*] for all elements"
+		description, hint = "a list", hints.list
 	}
 	c.fail(codeNotIndexable, c.position(), fmt.Sprintf("%s is %s, and %s", e.name(),
 		description, storableKinds), hint)

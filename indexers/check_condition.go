@@ -58,7 +58,7 @@ func (c *checker) checkCEL(e expression.Expression, root *crd.Schema, condition 
 func CheckColumn(path string, d *crd.Definition, version string) []Diagnostic {
 	return checkText(path, d, version, func(k *checker, roots []cursor) {
 		if path, err := jsonpath.Compile(path); err == nil {
-			k.checkIndexable(k.walk(path.Steps(), roots), "only text, numbers and booleans are values")
+			k.checkIndexable(k.walk(path.Steps(), roots), "only text, numbers and booleans are values", manyValuesHints)
 		}
 	})
 }

@@ -128,17 +128,27 @@ func (c *collector) addTuples(e element) {
 func (c *collector) partKeys(e element, n int) []partKey {
 	p := &c.index.parts[n]
 	c.keys = c.keys[:0]
+	if !c.addValues(e, p) {
+		c.addMissing(p)
+	}
+	if p.label && len(c.keys) == 0 {
+		c.keys = append(c.keys, partKey{key: Null})
+	}
+	return c.keys
+}
+
+// addValues adds the keys of the values of a part. It returns false if the values are missing.
+func (c *collector) addValues(e element, p *indexPart) bool {
 	if p.cel != nil && (!c.readCEL(p) || c.addScalars(p)) {
-		return c.keys
+		return true
 	}
 	for i := range p.sources {
 		c.readSource(e, &p.sources[i])
 		if c.addScalars(p) {
-			return c.keys
+			return true
 		}
 	}
-	c.addMissing(p)
-	return c.keys
+	return false
 }
 
 // addScalars adds the keys of c.scalars, and reports whether there was a value.
@@ -172,29 +182,25 @@ func (c *collector) readSource(e element, source *valuePath) {
 	}
 	if c.document != nil {
 		for _, v := range e.values[source.number] {
-			if source.kind == readEntries {
-				c.scalars = append(c.scalars, entriesOf(v.Any()))
-				continue
+			if source.kind == readScalar {
+				c.scalars = append(c.scalars, scalarOfJSON(v))
+			} else {
+				c.scalars = append(c.scalars, source.kind.read(v.Any()))
 			}
-			c.scalars = append(c.scalars, scalarOfJSON(v))
 		}
 		if source.first {
 			c.scalars = c.scalars[:min(len(c.scalars), 1)]
 		}
 		return
 	}
-	toScalar := scalarOf
-	if source.kind == readEntries {
-		toScalar = entriesOf
-	}
 	if source.path.Singular() { // avoids a closure
 		if v, ok := source.path.First(e.decoded); ok {
-			c.scalars = append(c.scalars, toScalar(v))
+			c.scalars = append(c.scalars, source.kind.read(v))
 		}
 		return
 	}
 	source.path.Find(e.decoded, func(v any) bool {
-		c.scalars = append(c.scalars, toScalar(v))
+		c.scalars = append(c.scalars, source.kind.read(v))
 		return !source.first
 	})
 }

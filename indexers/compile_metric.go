@@ -2,6 +2,7 @@ package indexers
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +11,6 @@ import (
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
-
-// metricHelp is the help text of a metric, with its position as "file:line:column".
-type metricHelp struct{ text, position string }
 
 // reservedMetricPrefix is the prefix of the names of crdcache's own metrics.
 const reservedMetricPrefix = "crdcache_"
@@ -28,7 +26,10 @@ func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]
 	if metric.limit == 0 {
 		metric.limit = defaultMaxSeries
 	}
-	d.checkMetricName(form)
+	if strings.HasPrefix(metric.Name, reservedMetricPrefix) {
+		d.failAt(codeUnknownValue, form.Name.node, fmt.Sprintf("the name of a metric cannot be %q", metric.Name),
+			"choose a name that does not begin with "+reservedMetricPrefix)
+	}
 	if r.Storage.Mode == "None" {
 		d.failAt(codeContradict, form.node, "storage mode None stores no objects to count",
 			"use another storage mode, or remove the metric")
@@ -40,8 +41,8 @@ func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]
 	names[metric.Name]++
 	index := &Index{
 		Name:          metricPrefix + metric.Name,
-		maxValues:     rangeOf(tagOf[limitsForm]("maxValues")).max,
-		maxValueBytes: rangeOf(tagOf[limitsForm]("maxValueBytes")).max,
+		maxValues:     math.MaxInt, // the size of an object bounds its values
+		maxValueBytes: math.MaxInt,
 		eachOfLists:   form.Each.node != nil,
 	}
 	if n := names[metric.Name]; n > 1 {
@@ -67,26 +68,6 @@ func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]
 	d.checkMissingValues(index)
 	d.reportImpossible(index)
 	return metric, index.complete() && (index.each != nil || !p.relativeToEach)
-}
-
-// checkMetricName reports a reserved name, and a second help text for one name.
-func (d *decoder) checkMetricName(form *metricForm) {
-	name := form.Name
-	if strings.HasPrefix(name.value, reservedMetricPrefix) {
-		d.failAt(codeUnknownValue, name.node, fmt.Sprintf("the name of a metric cannot be %q", name.value),
-			"choose a name that does not begin with "+reservedMetricPrefix)
-	}
-	if name.value == "" || form.Help.value == "" {
-		return
-	}
-	before, exists := d.metricHelp[name.value]
-	if !exists {
-		at := fmt.Sprintf("%s:%s", d.file.name, d.file.positionOf(name.node))
-		d.metricHelp[name.value] = metricHelp{form.Help.value, at}
-	} else if before.text != form.Help.value {
-		d.failAt(codeDuplicateName, form.Help.node, fmt.Sprintf("metric %q has another help at %s", name.value,
-			before.position), "write the same help, or choose another name for one of them")
-	}
 }
 
 // setMetricIndex makes a metric count the objects of each value of a declared index.
@@ -144,14 +125,19 @@ func (p pathCompiler) compileLabels(forms []labelForm, metric *Metric, used map[
 			part = p.compileSingleValue(&form.partForm)
 			part.name = form.Name.value
 		}
-		if isMap {
-			for n := range part.sources {
-				part.sources[n].kind = readEntries
+		part.label = true
+		for n := range part.sources {
+			if source := &part.sources[n]; source.kind == readScalar {
+				source.kind = form.sourceKind(isMap)
 			}
 		}
 		label.object = p.objectField(part)
 		metric.perObject = metric.perObject || label.object == objectName
-		if form.Missing.node == nil && !form.Default.isSet {
+		switch {
+		case form.Missing.value == "Skip":
+			p.failAt(codeUnknownValue, form.Missing.node, `"missing" cannot be "Skip" here`,
+				"remove it, because a label never removes a series, or write when: with a condition")
+		case form.Missing.node == nil && !form.Default.isSet:
 			part.missing.kind = missingNull // the label is empty
 		}
 		metric.labels, parts = append(metric.labels, label), append(parts, part)
@@ -178,11 +164,25 @@ func (p pathCompiler) compileLabels(forms []labelForm, metric *Metric, used map[
 	})
 }
 
+// sourceKind returns how the values of a label's paths are read.
+func (f *labelForm) sourceKind(isMap bool) sourceKind {
+	switch printed := f.Format.value == "Go"; {
+	case printed && isMap:
+		return readPrintedEntries
+	case printed:
+		return readPrinted
+	case isMap:
+		return readEntries
+	}
+	return readScalar
+}
+
 // compileSingleValue compiles a part with at most one value. Of the elements that a filter selects, the first
 // counts.
 func (p pathCompiler) compileSingleValue(f *partForm) indexPart {
 	part := p.compilePart(f)
-	if part.single = part.cel != nil; part.single && part.cel.Result() == expression.List {
+	part.single = true
+	if part.cel != nil && part.cel.Result() == expression.List {
 		p.failAt(codeMultiValued, part.celOrigin.node, "an expression in a metric can have only one value",
 			"select an element, as in self.spec.hosts[0].name")
 		part.cel = nil
@@ -208,7 +208,8 @@ func (p pathCompiler) compileSingleValue(f *partForm) indexPart {
 // objectField returns the field of an object's key that a part reads unchanged.
 func (p pathCompiler) objectField(part indexPart) objectField {
 	if len(part.sources) != 1 || len(part.transforms) > 0 || part.missing.kind != missingSkip ||
-		p.relativeToEach && !part.sources[0].root || part.sources[0].kind != readScalar {
+		p.relativeToEach && !part.sources[0].root ||
+		part.sources[0].kind != readScalar && part.sources[0].kind != readPrinted {
 		return noField
 	}
 	switch part.sources[0].path.String() {

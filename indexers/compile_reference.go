@@ -66,14 +66,14 @@ func (p indexPart) lacksValue() bool {
 
 // compileTargetPart compiles a fixed text, or the path to a text with a default.
 func (p pathCompiler) compileTargetPart(name string, fixed textField, path pathForm) indexPart {
-	part := indexPart{name: name, constant: path.node == nil}
+	part := indexPart{name: name, constant: path.node == nil, single: !p.relativeToEach || name != partName}
 	if fixed.isSet {
 		part.missing = missingRule{kind: missingValue, value: fixed.value, node: fixed.node}
 	}
 	if !part.constant {
 		part.sources = p.compileSources(nil, path.node, "the path to the "+name)
 	}
-	if !part.singular() && !(p.relativeToEach && name == partName) {
+	if !part.singular() && part.single {
 		p.failAt(codeContradict, path.node, fmt.Sprintf("the path to the %s can have many results", name),
 			"set each: to the path of the elements, and write paths within an element")
 		part.sources = nil

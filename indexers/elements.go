@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -63,16 +64,19 @@ func (i *Index) rawElements(v jsonpath.Value, yield func(key string, raw []byte)
 	}
 }
 
-// entriesOf returns the keys and values of a map as one text for SplitValue: the scalars in the order of the
-// keys. An empty map is missing.
-func entriesOf(v any) scalar {
+// printedScalar returns a value as Go prints it: [a b] for a list, and map[k:v] for a map.
+func printedScalar(v any) scalar { return scalar{jsonpath.KindString, fmt.Sprint(v)} }
+
+// entriesOf returns the keys and values of a map as one text for SplitValue: the values that have a text, in
+// the order of the keys. An empty map is missing.
+func entriesOf(v any, textOf func(any) scalar) scalar {
 	members, ok := v.(map[string]any)
 	if !ok && v != nil {
 		return scalar{}
 	}
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		if value := scalarOf(members[key]); value.text != "" {
+		if value := textOf(members[key]); value.text != "" {
 			parts = append(parts, key, value.text)
 		}
 	}

@@ -136,6 +136,7 @@ type labelForm struct {
 	_    struct{}  `oneOf:"path|paths|label|annotation|cel|value|elementKey" none:"the label has no value" hint:"add one of path, paths, label, annotation, cel, value, elementKey" both:"keep one of them"`
 	Name textField `json:"name" doc:"The name of the label. It ends in * for a map: each entry is a label, whose name begins with the text before the *." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
 	partForm
+	Format     textField `json:"format" doc:"Go: the text that Go prints, also for lists and maps, such as [a b]; kube-state-metrics writes it." enum:"Go" hint:"write Go, or remove it" without:"cel,type,value,elementKey" conflict:"keep one of them"`
 	Value      textField `json:"value" doc:"A fixed value." empty:"true" without:"type,regex,transform,missing,default" conflict:"remove it, because the value is fixed"`
 	ElementKey boolField `json:"elementKey" doc:"true: the key of the element in its map; each must end in .*" without:"type,regex,transform,missing,default" conflict:"remove it"`
 }

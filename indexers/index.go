@@ -129,8 +129,10 @@ type indexPart struct {
 	// cel gives the values instead of sources. It is evaluated on the object, also if the index has each.
 	cel       expression.Expression
 	celOrigin origin
-	// single means that a list is not a value of cel.
+	// single means that a list is not a value, of cel or of a path.
 	single bool
+	// label means that the part is Null without a value, because a label never removes a series.
+	label bool
 	// constant means that the part has no sources, but the value of missing for every object.
 	constant   bool
 	typ        sortkey.Type
@@ -171,13 +173,32 @@ const (
 	readElementKey
 	// readEntries reads the keys and values of a map as one text.
 	readEntries
+	// readPrinted and readPrintedEntries are readScalar and readEntries with values as Go prints them, also
+	// lists and maps.
+	readPrinted
+	readPrintedEntries
 )
+
+// read converts a decoded value.
+func (k sourceKind) read(v any) scalar {
+	switch k {
+	case readEntries:
+		return entriesOf(v, scalarOf)
+	case readPrinted:
+		if v != nil {
+			return printedScalar(v)
+		}
+	case readPrintedEntries:
+		return entriesOf(v, printedScalar)
+	}
+	return scalarOf(v)
+}
 
 // singular reports whether the part has at most one value in an object or element.
 func (p *indexPart) singular() bool {
-	if p.cel != nil {
+	if p.cel != nil && !p.single {
 		kind := p.cel.Result()
-		return p.single || kind == expression.Bool || kind == expression.Scalar
+		return kind == expression.Bool || kind == expression.Scalar
 	}
 	return !slices.ContainsFunc(p.sources, func(s valuePath) bool { return !s.first && !s.path.Singular() })
 }

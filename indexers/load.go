@@ -79,8 +79,7 @@ func digestOf(sources []Source) string {
 // loadResources returns the resources that could be parsed, without their invalid parts, and all findings in
 // the order of files and positions.
 func loadResources(sources []Source) ([]*Resource, []Diagnostic) {
-	l := loader{configPositions: map[string]string{}, resourcePositions: map[string]string{},
-		metricHelp: map[string]metricHelp{}}
+	l := loader{configPositions: map[string]string{}, resourcePositions: map[string]string{}}
 	for n, s := range sources {
 		if s.Err != nil {
 			f := &sourceFile{name: s.Name, number: n, lines: []string{""}}
@@ -132,7 +131,6 @@ type loader struct {
 	findings          []Diagnostic
 	configPositions   map[string]string // by metadata.name
 	resourcePositions map[string]string
-	metricHelp        map[string]metricHelp
 }
 
 func (l *loader) report(f Diagnostic) { l.findings = append(l.findings, f) }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -165,6 +166,10 @@ m{class="gold",phase="Failed"} 0
 m{label_team="gold"} 1
 m{label_example_com_zone="a",label_team="gold"} 1
 `},
+		"a list as a label": {`{labels: [{name: hosts, path: .spec.hosts}, {name: class, path: .spec.class}]}`,
+			"m{} 1\nm{class=\"gold\"} 2\ncrdcache_metric_skipped_values_total{metric=\"m\"} 2\n"},
+		"printed labels": {`{labels: [{name: a, path: .spec.hosts, format: Go}, {name: b, path: .status.counts, format: Go}, {name: "p_*", path: .status.parts, format: Go}], when: '@.spec.hosts'}`,
+			"m{a=\"[a b]\",b=\"map[p:3 q:4 r:4]\",p_bulb=\"map[kind:led ready:2]\",p_cable=\"map[ready:1]\"} 1\n"},
 		"hostile names of labels": {`{labels: [{name: "*", path: .spec.settings}]}`, "m{} 2\nm{_=\"b\",_0=\"a\",_name__=\"c\"} 1\n"},
 		"a limit": {`{limit: 1, labels: [{name: namespace, path: .metadata.namespace}, {name: name, path: .metadata.name}, {name: fixed, value: x}]}`,
 			`m{fixed="x",name="lamp",namespace="home"} 1
@@ -180,6 +185,76 @@ crdcache_metric_limited_values{metric="m"} 2
 				t.Errorf("series (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLabelsNeverRemoveSeries verifies that each object counts, whatever value or failure a label has.
+func TestLabelsNeverRemoveSeries(t *testing.T) {
+	objects := append(slices.Clone(metricObjects), "metadata: {name: long}\nspec: {class: "+strings.Repeat("x", 2<<20)+"}")
+	for label, skipped := range map[string]int{
+		`path: .spec.hosts`:                       1, // a list
+		`path: .spec.settings`:                    1, // a map
+		`path: .spec`:                             4,
+		`path: .spec.hosts, missing: Report`:      1,
+		`path: .spec.hosts, default: none`:        1,
+		`path: .spec.class`:                       0,
+		`path: .spec.class, type: Int`:            3,
+		`path: .spec.class, regex: {match: "^x"}`: 1, // longer than 64 KiB
+		`path: .spec.hosts, format: Go`:           0,
+		`path: .status, format: Go`:               0,
+	} {
+		for name, elements := range map[string]string{"x": "", `"x*"`: "", "y": "each: .metadata, "} {
+			if elements != "" {
+				label = strings.Replace(label, "path: .", "path: $.", 1)
+			}
+			resource := metricResource(t, "    - {name: m, help: Help., "+elements+"labels: [{name: "+name+", "+label+"}, {name: ns, path: $.metadata.namespace}]}")
+			source := metricSource(t, resource, objects...)
+			total := 0.0
+			for family := range indexers.ReadMetrics(source) {
+				for _, s := range family.Series {
+					if family.Name == "m" {
+						total += s.Value
+					}
+				}
+			}
+			if total != float64(len(objects)) {
+				t.Errorf("label %s of %s counts %v of %d objects", name, label, total, len(objects))
+			}
+			// Keys and KeysJSON have both counted
+			if got := source.Skipped("metrics/m"); name != `"x*"` && got != uint64(2*skipped) {
+				t.Errorf("label %s of %s counts %d skipped values, want %d", name, label, got, 2*skipped)
+			}
+		}
+	}
+}
+
+// TestContainerRemedies verifies that the parser accepts the remedies for a path that ends at a list or map.
+func TestContainerRemedies(t *testing.T) {
+	definition := widgetDefinition()
+	spec := definition.Versions[0].Schema.Properties["spec"].Properties
+	spec["env"] = &crd.Schema{Type: "object", AdditionalProperties: &crd.Schema{Type: "string"}}
+	for declared, want := range map[string]string{
+		"indexes: [{name: i, path: .spec.names}]":                                                                "add [*] for all elements",
+		"indexes: [{name: i, path: '.spec.names[*]'}]":                                                           "",
+		"indexes: [{name: i, path: .spec.env}]":                                                                  "name one of its fields, or add .*",
+		"indexes: [{name: i, path: .spec.env.*}]":                                                                "",
+		"indexes: [{name: i, key: [{name: a, path: '.spec.names[*]'}, {name: b, path: .spec.names}]}]":           "select an element, such as [0], or write each:",
+		"metrics: [{name: m, help: h, labels: [{name: l, path: .spec.names}]}]":                                  "select an element, such as [0], or write each:",
+		"metrics: [{name: m, help: h, labels: [{name: l, path: '.spec.names[0]'}]}]":                             "",
+		"metrics: [{name: m, help: h, each: .spec.names, labels: [{name: l, path: '@'}]}]":                       "",
+		"metrics: [{name: m, help: h, labels: [{name: l, path: .spec.env}]}]":                                    "name one of its fields, or end the name of the label in *",
+		"metrics: [{name: m, help: h, labels: [{name: 'l*', path: .spec.env}]}]":                                 "",
+		"metrics: [{name: m, help: h, labels: [{name: 'l*', path: .spec.names}]}]":                               "E302: .spec.names is a list, and a label whose name ends in * reads a map; remove the *",
+		"metrics: [{name: m, help: h, labels: [{name: l, path: .spec.names, format: Go}]}]":                      "",
+		"metrics: [{name: m, help: h, value: {path: .spec.names}}]":                                              "select an element, such as [0], or write each:",
+		"references: [{name: r, to: {group: '', kind: Secret, namePath: .spec.names}}]":                          "select an element, such as [0], or write each:",
+		"references: [{name: r, each: '.spec.names[*]', to: {group: example.com, kind: Widget, namePath: '@'}}]": "",
+	} {
+		config := parse(t, "  - name: w\n    match: {group: example.com, kind: Widget}\n    "+declared+"\n")
+		_, err := config.Check([]*crd.Definition{definition})
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s\n%v, want %q", declared, err, want)
+		}
 	}
 }
 

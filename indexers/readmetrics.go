@@ -58,7 +58,9 @@ func readFamily(name string, sources []MetricSource) *metricReader {
 			if m.Name != name {
 				continue
 			}
-			r.family.Name, r.family.Help = m.Name, m.Help
+			if r.family.Name == "" { // the first help text counts
+				r.family.Name, r.family.Help = m.Name, m.Help
+			}
 			if source.Skipped != nil {
 				r.skipped += source.Skipped(m.Index.Name)
 			}

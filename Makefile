@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration bench controllerruntime examples metrics cel server storage/disk
+MODULES := . sandbox integration integration/statemetrics bench controllerruntime examples metrics cel server storage/disk
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PROMTOOL := github.com/prometheus/prometheus/cmd/promtool@v0.315.0
@@ -91,9 +91,9 @@ TEST = env GOWORK=$(WORK) go test -vet=off -parallel 8 -ldflags='$(LINKED)'
 # A lane shows a line for each group of packages.
 LANE := $(CURDIR)/.ci/lane
 # The packages of integration that need a server, and those that only depend on many modules.
-SERVERLESS := ./integration/packaging ./integration/statemetrics
+SERVERLESS := ./integration/packaging
 WITH_SERVER = $$(GOWORK=off go list -C integration ./... | sed 's,^github.com/crdcache/crdcache,.,' | \
-  grep -Ev '/(adopters|browser|cli|crdcached|history|operators|packaging|sharding|soak|statemetrics)$$')
+  grep -Ev '/(adopters|browser|cli|crdcached|history|operators|packaging|sharding|soak)$$')
 # crdcached and the command of the tests.
 PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCACHE_CRDCACHED_BIN=$(BIN)/tests/crdcached
 
@@ -120,6 +120,7 @@ TWO_LANES := --jobs=2 --keep-going --output-sync=line
 unit: ## Run the tests of all modules that need only Go, and some with the oldest supported version of Kubernetes' modules
 	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./bench/... ./cel/... ./controllerruntime/... ./examples/... ./metrics/... \
 	  ./server/... ./storage/disk/... $(SERVERLESS)
+	@$(LANE) statemetrics go test -C integration/statemetrics -vet=off -timeout 20m .
 	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
 
 .PHONY: floor-all bits32 promtool

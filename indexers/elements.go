@@ -18,8 +18,11 @@ func (i *Index) eachPath() *jsonpath.Path {
 }
 
 // elementsOf returns the elements of a value at eachPath: the members of a map with their keys, the elements
-// of a list, or the value itself.
+// of a list, or the value itself. A metric takes null for a list that is not set.
 func (i *Index) elementsOf(v any) []element {
+	if v == nil && i.eachOfLists {
+		return nil
+	}
 	if members, ok := v.(map[string]any); ok && i.containers != nil {
 		var out []element
 		for _, key := range slices.Sorted(maps.Keys(members)) {
@@ -46,6 +49,7 @@ var listElements = jsonpath.MustCompile("[*]")
 // rawElements is elementsOf for a value in a valid document.
 func (i *Index) rawElements(v jsonpath.Value, yield func(key string, raw []byte)) {
 	switch {
+	case v.Kind() == jsonpath.KindNull && i.eachOfLists:
 	case v.Kind() == jsonpath.KindObject && i.containers != nil:
 		members := map[string][]byte{}
 		for m := range jsontext.Members(v.Raw()) {

@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -37,8 +38,11 @@ var numbers = map[sortkey.Type]func(text string) (string, bool){
 	},
 }
 
-// numberFromText converts a text without a declared type: a number, true, false, yes or no, a time, a
-// percentage or a quantity.
+// integerPercent is the form of a percentage in Kubernetes.
+var integerPercent = newLazyPattern(`^[0-9]+%$`)
+
+// numberFromText converts a text without a declared type as kube-state-metrics does: a number, true, false,
+// unknown, yes or no, a time, a quantity, a percentage, or a number in Go's syntax.
 func numberFromText(text string) (string, bool) {
 	if number, ok := sortkey.Number.Canonical(text); ok {
 		return number, true
@@ -46,16 +50,20 @@ func numberFromText(text string) (string, bool) {
 	switch strings.ToLower(text) {
 	case "true", "yes":
 		return "1", true
-	case "false", "no":
+	case "false", "no", "unknown":
 		return "0", true
 	}
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return strconv.FormatInt(t.Unix(), 10), true
 	}
-	if percent, ok := strings.CutSuffix(text, "%"); ok {
-		return sortkey.Number.Canonical(percent + "e-2")
+	if integerPercent.compile().MatchString(text) {
+		return sortkey.Number.Canonical(strings.TrimSuffix(text, "%") + "e-2")
 	}
-	return sortkey.Quantity.Canonical(text)
+	if number, ok := sortkey.Quantity.Canonical(text); ok {
+		return number, true
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	return formatFloat(number), err == nil && !math.IsInf(number, 0) && !math.IsNaN(number)
 }
 
 // combinations combine two values of one function of a metric.

@@ -1,4 +1,5 @@
-// Package statemetrics compares the metrics of index configs with kube-state-metrics.
+// Package statemetrics compares the metrics of index configs with kube-state-metrics. It is a separate module,
+// because kube-state-metrics does not compile with the client-go of other modules.
 package statemetrics
 
 import (
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"k8s.io/kube-state-metrics/v2/pkg/customresourcestate"
 	"k8s.io/kube-state-metrics/v2/pkg/metric"
 	generator "k8s.io/kube-state-metrics/v2/pkg/metric_generator"
@@ -28,6 +30,11 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
+
+func TestMain(m *testing.M) {
+	klog.SetLogger(klog.Logger{}) // kube-state-metrics logs each metric
+	os.Exit(m.Run())
+}
 
 // run runs a program of the module and returns its output.
 func run(t testing.TB, program string, args ...string) string {
@@ -72,7 +79,7 @@ type series map[string]float64
 func kubeStateMetricsSeries(t testing.TB, config string, objects []*unstructured.Unstructured) series {
 	t.Helper()
 	var text bytes.Buffer
-	for _, store := range newStores(t, config) {
+	for _, store := range newStores(t, config, objects...) {
 		for _, o := range objects {
 			if o.GroupVersionKind() == store.kind {
 				if err := store.Add(o); err != nil {
@@ -80,7 +87,7 @@ func kubeStateMetricsSeries(t testing.TB, config string, objects []*unstructured
 				}
 			}
 		}
-		if err := metricsstore.NewMetricsWriter(store.MetricsStore).WriteAll(&text); err != nil {
+		if err := metricsstore.NewMetricsWriter("", store.MetricsStore).WriteAll(&text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +97,7 @@ func kubeStateMetricsSeries(t testing.TB, config string, objects []*unstructured
 			lines.WriteString(line)
 		}
 	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
+	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(lines.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -114,13 +121,15 @@ type store struct {
 	kind schema.GroupVersionKind
 }
 
-func newStores(t testing.TB, config string) (out []store) {
+// newStores returns the stores of a config. objects are the types of the cluster, for a kind or version that
+// the config leaves open.
+func newStores(t testing.TB, config string, objects ...*unstructured.Unstructured) (out []store) {
 	t.Helper()
 	var parsed customresourcestate.Metrics
 	if err := yaml.Unmarshal([]byte(config), &parsed); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range parsed.Spec.Resources {
+	for _, r := range resolve(parsed.Spec.Resources, objects) {
 		for i := range r.Metrics {
 			r.Metrics[i].Each.Type = metric.Type(strings.ToLower(string(r.Metrics[i].Each.Type)))
 		}
@@ -132,6 +141,28 @@ func newStores(t testing.TB, config string) (out []store) {
 		headers := generator.ExtractMetricFamilyHeaders(families)
 		written := metricsstore.NewMetricsStore(headers, generator.ComposeMetricGenFuncs(families))
 		out = append(out, store{written, schema.GroupVersionKind(r.GroupVersionKind)})
+	}
+	return out
+}
+
+// resolve is ResolveGVKToGVKPs of kube-state-metrics for the types of objects.
+func resolve(resources []customresourcestate.Resource, objects []*unstructured.Unstructured) (out []customresourcestate.Resource) {
+	for _, r := range resources {
+		resolved := map[schema.GroupVersionKind]bool{}
+		if gvk := schema.GroupVersionKind(r.GroupVersionKind); strings.Trim(gvk.Version, "*") != "" && strings.Trim(gvk.Kind, "*") != "" {
+			resolved[gvk] = true
+		}
+		for _, o := range objects {
+			gvk := o.GroupVersionKind()
+			isOpen := func(pattern, name string) bool { return pattern == "" || pattern == "*" || pattern == name }
+			if r.GroupVersionKind.Group == gvk.Group && isOpen(r.GroupVersionKind.Version, gvk.Version) && isOpen(r.GroupVersionKind.Kind, gvk.Kind) {
+				resolved[gvk] = true
+			}
+		}
+		for gvk := range resolved {
+			r.GroupVersionKind, r.CommonLabels = customresourcestate.GroupVersionKind(gvk), maps.Clone(r.CommonLabels)
+			out = append(out, r)
+		}
 	}
 	return out
 }
@@ -175,7 +206,9 @@ func format(name string, labels map[string]string) string {
 	var b strings.Builder
 	b.WriteString(name)
 	for _, label := range slices.Sorted(maps.Keys(labels)) {
-		b.WriteString(" " + label + "=" + labels[label])
+		if labels[label] != "" { // an empty label is no label
+			b.WriteString(" " + label + "=" + labels[label])
+		}
 	}
 	return b.String()
 }
@@ -320,6 +353,7 @@ apiVersion: autoscaling.k8s.io/v1
 kind: VerticalPodAutoscaler
 metadata: {name: hamster, namespace: default, uid: v, annotations: {foo: "123"}}
 spec: {targetRef: {kind: Deployment, name: hamster}}
+status: {recommendation: {containerRecommendations: [{containerName: c, lowerBound: {memory: 1Gi, cpu: 25m}}]}}
 `, `
 apiVersion: myteam.io/v1
 kind: Foo

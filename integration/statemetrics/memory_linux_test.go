@@ -118,7 +118,7 @@ var exporters = map[string]func(t *testing.T, server *rest.Config, config string
 		}
 		return func() int {
 			var lines lineCounter
-			if err := metricsstore.NewMetricsWriter(s.MetricsStore).WriteAll(&lines); err != nil {
+			if err := metricsstore.NewMetricsWriter("", s.MetricsStore).WriteAll(&lines); err != nil {
 				t.Error(err)
 			}
 			return lines.series

@@ -94,7 +94,10 @@ func TestRootModule(t *testing.T) {
 	reportViolations(t, rootPolicy.violations(readGoMod(t, ".")))
 }
 
-// TestWorkspace verifies that the workspace of the tests has every module.
+// outsideWorkspace does not compile with the workspace's client-go: kube-state-metrics 2.19.1 needs 0.35.
+const outsideWorkspace = "integration/statemetrics/go.mod"
+
+// TestWorkspace verifies that the workspace of the tests has every other module.
 func TestWorkspace(t *testing.T) {
 	var work struct{ Use []struct{ DiskPath string } }
 	if err := json.Unmarshal([]byte(goCommand(t, "integration", "work", "edit", "-json", "go.work")), &work); err != nil {
@@ -105,7 +108,7 @@ func TestWorkspace(t *testing.T) {
 		used = append(used, path.Join("integration", use.DiskPath, "go.mod"))
 	}
 	for _, name := range files(t) {
-		if path.Base(name) == "go.mod" {
+		if path.Base(name) == "go.mod" && name != outsideWorkspace {
 			modules = append(modules, name)
 		}
 	}

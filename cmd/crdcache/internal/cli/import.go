@@ -30,7 +30,8 @@ func newImport(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "kube-state-metrics FILE",
 		Short: "Convert a CustomResourceState config to an index config",
 		Long: "Convert the CustomResourceStateMetrics config of kube-state-metrics to an index\n" +
-			"config with the same metrics, and print it. FILE is - for stdin.\n\n" +
+			"config with the same metrics, and print it. FILE is - for stdin. It can also be\n" +
+			"a ConfigMap or Helm values with the config.\n\n" +
 			"Parts without a counterpart are errors, and parts that kube-state-metrics\n" +
 			"ignores are warnings, with their line and column.",
 		Example: "  crdcache import kube-state-metrics config.yaml > metrics.yaml\n" +

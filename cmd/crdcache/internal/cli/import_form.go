@@ -39,6 +39,8 @@ type importedValue struct {
 	Value      *string        `yaml:"value,omitempty"`
 	ElementKey bool           `yaml:"elementKey,omitempty"`
 	Regex      *importedRegex `yaml:"regex,omitempty"`
+	Type       string         `yaml:"type,omitempty"`
+	Format     string         `yaml:"format,omitempty"`
 	Default    *string        `yaml:"default,omitempty"`
 	Values     []string       `yaml:"values,omitempty"`
 }

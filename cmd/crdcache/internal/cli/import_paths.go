@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -67,28 +68,47 @@ func pathStep(name string) string {
 	return "[" + strconv.Quote(name) + "]"
 }
 
-// lookupCondition returns the condition of a list look-up, which compares numbers and booleans as such.
+// lookupCondition returns the condition of a list look-up. kube-state-metrics compares numbers and booleans as
+// such, and takes true and yes for 1, and false, no and unknown for 0.
 func lookupCondition(name, value string) string {
 	field := "@" + pathStep(name)
-	condition := field + "==" + strconv.Quote(value)
-	if _, err := strconv.ParseFloat(value, 64); err == nil || value == "true" || value == "false" {
-		condition += " || " + field + "==" + value
+	literals := []string{strconv.Quote(value)}
+	equal := []string{}
+	switch strings.ToLower(value) {
+	case "true", "yes", "1":
+		equal = []string{`"True"`, `"true"`, `"Yes"`, `"yes"`, `"1"`, "true", "1"}
+	case "false", "no", "unknown", "0":
+		equal = []string{`"False"`, `"false"`, `"No"`, `"no"`, `"Unknown"`, `"unknown"`, `"0"`, "false", "0"}
+	default:
+		if _, err := strconv.ParseFloat(value, 64); err == nil {
+			equal = []string{value}
+		}
 	}
-	return condition
+	for _, literal := range equal {
+		if !slices.Contains(literals, literal) {
+			literals = append(literals, literal)
+		}
+	}
+	return field + "==" + strings.Join(literals, " || "+field+"==")
 }
 
-// equalityRegex returns the transform of a path that ends in name=value: only this value counts.
-func (e *metricSource) equalityRegex(p pathNode) *importedRegex {
+// readEquality makes a label read a path that ends in name=value: only this text counts.
+func (e *metricSource) readEquality(label *importedValue, p pathNode) {
 	if len(p.segments) == 0 {
-		return nil
+		return
 	}
 	last := p.segments[len(p.segments)-1]
 	_, value, ok := strings.Cut(last, "=")
 	if !ok || strings.HasPrefix(last, "[") {
-		return nil
+		return
 	}
-	return &importedRegex{Match: "^" + regexp.QuoteMeta(value) + "$"}
+	label.Type, label.Format, label.Regex = "String", "", &importedRegex{Match: "^" + regexp.QuoteMeta(value) + "$"}
 }
+
+// metadataText matches the paths to fields of metadata that are always text.
+var metadataText = regexp.MustCompile(`^\$\.metadata(\.name|\.namespace|\.uid|\.creationTimestamp|\.(labels|annotations)(\..+|\[.+\]))$`)
+
+func canBeContainer(path string) bool { return !metadataText.MatchString(path) }
 
 // existsCondition returns the condition that one of the paths has a value. existsFilter returns the filter
 // that selects the elements for which the condition holds.
@@ -96,6 +116,10 @@ func (e *metricSource) existsCondition(paths []pathNode) string {
 	conditions := make([]string, len(paths))
 	for k, p := range paths {
 		conditions[k] = e.elementPath(p)
+		isText := !canBeContainer("$" + conditions[k][1:])
+		if !isText && !strings.Contains(conditions[k], "[?") { // such a path can have several values
+			conditions[k] = "(" + conditions[k] + " && " + conditions[k] + "!=null)"
+		}
 	}
 	return strings.Join(conditions, " || ")
 }

@@ -61,7 +61,7 @@ func (i *stateMetricsConverter) fields(n *yaml.Node, noun string, known ...strin
 		switch {
 		case name.Tag == "!!merge":
 			i.fail(name, "merge keys are not supported", "write the fields out")
-		case name.Value == "errorLogV":
+		case name.Value == "errorLogV" && slices.Contains(known, "labelsFromPath") && slices.Contains(known, "commonLabels"):
 			i.addFinding(name, codeDifferent, "nothing is logged about values",
 				"crdcache_metric_skipped_values_total counts values that are no numbers")
 		case !slices.Contains(known, name.Value):
@@ -88,20 +88,24 @@ func (i *stateMetricsConverter) decode(n *yaml.Node, target any) {
 func (i *stateMetricsConverter) convert(data []byte) importedConfig {
 	out := importedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind,
 		Metadata: map[string]string{"name": "kube-state-metrics"}}
-	var document yaml.Node
-	if err := yaml.Unmarshal(data, &document); err != nil || len(document.Content) == 0 {
-		i.fail(&yaml.Node{Line: 1, Column: 1}, fmt.Sprintf("the file is not a YAML document: %v", err), "correct it")
-		return out
-	}
-	top := i.fields(document.Content[0], "the config", "apiVersion", "kind", "spec")
-	resources := i.fields(top["spec"], "spec", "resources")["resources"]
-	if resources == nil || resources.Kind != yaml.SequenceNode {
-		i.fail(document.Content[0], "the config has no spec.resources", "give the CustomResourceStateMetrics config itself")
+	found, err := findStateMetrics(data)
+	if err != nil {
+		i.fail(&yaml.Node{Line: 1, Column: 1}, fmt.Sprintf("the file is not YAML: %v", err), "correct it")
 		return out
 	}
 	names := map[string]bool{}
-	for _, n := range resources.Content {
-		out.Spec.Resources = append(out.Spec.Resources, i.resource(n, names))
+	for _, config := range found {
+		top := i.fields(config, "the config", "apiVersion", "kind", "spec")
+		resources := i.fields(top["spec"], "spec", "resources")["resources"]
+		for _, n := range resources.Content {
+			if r, ok := i.resource(n, names); ok {
+				out.Spec.Resources = append(out.Spec.Resources, r)
+			}
+		}
+	}
+	if len(found) == 0 {
+		i.fail(&yaml.Node{Line: 1, Column: 1}, "the file has no CustomResourceStateMetrics config with spec.resources",
+			"give such a config, a ConfigMap with it, or Helm values with it")
 	}
 	return out
 }
@@ -145,19 +149,19 @@ func (i *stateMetricsConverter) labels(fields map[string]*yaml.Node, parent labe
 	return out
 }
 
-func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) importedResource {
+// resource converts a resource. It returns false if kube-state-metrics ignores the resource.
+func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) (importedResource, bool) {
 	fields := i.fields(n, "a resource", "metricNamePrefix", "groupVersionKind", "commonLabels", "labelsFromPath",
-		"metrics", "resourcePlural")
+		"metrics", "resourcePlural", "errorLogV")
 	gvk := i.fields(fields["groupVersionKind"], "groupVersionKind", "group", "version", "kind")
-	prefix, plural, group, version, kind := "kube_customresource", "", "", "", ""
-	for field, target := range map[string]*string{"metricNamePrefix": &prefix, "resourcePlural": &plural} {
-		i.decode(fields[field], target)
-	}
+	prefix, group, version, kind := "kube_customresource", "", "", ""
+	i.decode(fields["metricNamePrefix"], &prefix)
 	for field, target := range map[string]*string{"group": &group, "version": &version, "kind": &kind} {
 		i.decode(gvk[field], target)
 	}
-	if kind == "" {
-		i.fail(n, "the resource has no kind", "add groupVersionKind")
+	if group == "" || group == "*" {
+		i.addFinding(n, codeIgnored, "kube-state-metrics ignores a resource without the name of a group", "add groupVersionKind.group")
+		return importedResource{}, false
 	}
 	out := importedResource{Name: uniqueName(strings.ToLower(strings.Trim(kind, "*")+"metrics"), names),
 		Match: map[string]string{"group": group}, Optional: true, Keep: map[string][]string{"paths": {}}}
@@ -167,27 +171,19 @@ func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) im
 		converter.builtinLabels = append(converter.builtinLabels, importedValue{Name: name, Value: &value})
 	}
 	addConstant("customresource_group", group)
-	switch {
-	case version == "*":
-		i.addFinding(gvk["version"], codeDifferent, "only one version of a type is cached",
+	if version == "" || version == "*" {
+		i.addFinding(cmp.Or(gvk["version"], fields["groupVersionKind"]), codeDifferent, "only one version of a type is cached",
 			"kube-state-metrics counts each object once for each version")
-		converter.builtinLabels = append(converter.builtinLabels,
-			importedValue{Name: "customresource_version",
-				Path:  "$.apiVersion",
-				Regex: &importedRegex{Match: "[^/]+$"}})
-	default:
+		converter.builtinLabels = append(converter.builtinLabels, importedValue{Name: "customresource_version",
+			Path: "$.apiVersion", Regex: &importedRegex{Match: "[^/]+$"}})
+	} else {
 		out.Match["version"] = version
 		addConstant("customresource_version", version)
 	}
-	switch {
-	case kind == "*":
+	if kind == "" || kind == "*" {
 		out.Match["resource"] = "*"
-		converter.builtinLabels = append(converter.builtinLabels, importedValue{Name: "customresource_kind",
-			Path: "$.kind"})
-	case plural != "":
-		out.Match["resource"] = plural
-		addConstant("customresource_kind", kind)
-	default:
+		converter.builtinLabels = append(converter.builtinLabels, importedValue{Name: "customresource_kind", Path: "$.kind"})
+	} else {
 		out.Match["kind"] = kind
 		addConstant("customresource_kind", kind)
 	}
@@ -198,7 +194,7 @@ func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) im
 			out.Metrics = append(out.Metrics, converter.metric(metric)...)
 		}
 	}
-	return out
+	return out, true
 }
 
 // familyConverter converts the metrics of one resource.
@@ -225,7 +221,7 @@ type metricSource struct {
 }
 
 func (f familyConverter) metric(n *yaml.Node) []importedMetric {
-	fields := f.fields(n, "a metric", "name", "help", "each", "commonLabels", "labelsFromPath")
+	fields := f.fields(n, "a metric", "name", "help", "each", "commonLabels", "labelsFromPath", "errorLogV")
 	each := f.fields(fields["each"], "each", "type", "gauge", "info", "stateSet")
 	name, help, kind := "", "", ""
 	f.decode(fields["name"], &name)
@@ -298,36 +294,40 @@ func (e *metricSource) gauge() []importedMetric {
 		value.Default = &zero
 	}
 	joinedPath := strings.Join(e.path.segments, ".")
+	isPlain := len(e.valueFrom.segments) == 0 && len(e.labels) == 0
+	value.Path = e.elementPath(e.valueFrom)
 	switch {
-	case e.labelFromKey != "":
-		value.Path = e.elementPath(e.valueFrom)
-		return []importedMetric{e.elementMetric(".*", value, nil)}
-	case len(e.valueFrom.segments) == 0 && len(e.labels) == 0 && (joinedPath == "metadata.annotations" ||
-		joinedPath == "metadata.labels"):
-		value.Path = "@"
-		return []importedMetric{e.elementMetric(".*", value, nil)}
-	case len(e.valueFrom.segments) == 0 && len(e.labels) == 0:
+	case e.labelFromKey == "" && isPlain && joinedPath != "metadata.annotations" && joinedPath != "metadata.labels":
 		value.Path = e.objectPath(e.path)
 		return []importedMetric{e.objectMetric(value, nil)}
+	case e.labelFromKey != "" || isPlain:
+		return e.orZero(e.elementMetric(".*", value, nil))
 	case e.isStruct():
 		value.Path = e.objectPath(e.fieldBelow(e.valueFrom))
 		return []importedMetric{e.objectMetric(value, nil)}
-	case e.nilIsZero:
-		e.addFinding(e.path.node, codeDifferent, "objects without this path have no series",
-			"kube-state-metrics has one with the value 0")
-		value.Path = e.elementPath(e.valueFrom)
-		return []importedMetric{e.elementMetric("", value, nil)}
-	case len(e.valueFrom.segments) == 0:
-		value.Path = "@"
-		return []importedMetric{e.elementMetric("", value, nil)}
+	case e.nilIsZero, len(e.valueFrom.segments) == 0:
+		if e.nilIsZero {
+			e.addFinding(e.path.node, codeDifferent, "a map at this path counts once",
+				"kube-state-metrics has a series with the value 0 for each other field of the map")
+		}
+		return e.orZero(e.elementMetric("", value, nil))
 	}
-	value.Path = e.elementPath(e.valueFrom)
 	elements := e.elementMetric(e.existsFilter([]pathNode{e.valueFrom}), value, nil)
 	if len(e.valueFrom.segments) > 1 {
 		return []importedMetric{elements}
 	}
 	return []importedMetric{elements,
 		e.objectMetric(&importedValue{Path: e.objectPath(e.fieldBelow(e.valueFrom))}, nil)}
+}
+
+// orZero adds the metric of the objects without the path, if they count as 0.
+func (e *metricSource) orZero(m importedMetric) []importedMetric {
+	if !e.nilIsZero {
+		return []importedMetric{m}
+	}
+	absent := e.objectMetric(&importedValue{Path: e.objectPath(e.path), Default: m.Value.Default}, nil)
+	absent.When = "!(@" + e.steps(e.path) + ") || @" + e.steps(e.path) + "==null"
+	return []importedMetric{m, absent}
 }
 
 func (e *metricSource) info() []importedMetric {
@@ -339,25 +339,33 @@ func (e *metricSource) info() []importedMetric {
 		fullPaths[k] = e.fieldBelow(p)
 	}
 	switch {
-	case e.labelFromKey != "":
-		return []importedMetric{e.elementMetric(".*", nil, nil)}
-	case len(paths) == 0:
+	case len(paths) == 0 && e.labelFromKey == "":
 		e.addFinding(e.node, codeIgnored, "kube-state-metrics has no series for an info without labels",
 			"add labelsFromPath or labelFromKey")
 		return nil
+	case len(paths) == 0:
+		return []importedMetric{e.elementMetric(".*", nil, nil)}
 	case labelsWholeElement:
 		return []importedMetric{e.elementMetric("", nil, nil)}
 	}
 	object := e.objectMetric(nil, nil)
-	if object.When = e.existsCondition(fullPaths); e.isStruct() {
+	if object.When = e.existsCondition(fullPaths); e.isStruct() && e.labelFromKey == "" {
 		return []importedMetric{object}
+	}
+	if e.labelFromKey != "" {
+		return []importedMetric{e.elementMetric(".*", nil, nil), object}
 	}
 	return []importedMetric{e.elementMetric(e.existsFilter(paths), nil, nil), object}
 }
 
 func (e *metricSource) stateSet() []importedMetric {
-	states := &importedValue{Name: e.stateLabel, Values: e.states}
-	if len(e.labels) == 0 && len(e.valueFrom.segments) == 0 || e.isStruct() {
+	if e.stateLabel == "" {
+		e.addFinding(e.node, codeDifferent, "a stateSet without labelName is left out",
+			"kube-state-metrics writes series that Prometheus cannot read; add labelName")
+		return nil
+	}
+	states := &importedValue{Name: e.stateLabel, Values: e.states, Type: "String"}
+	if e.isStruct() {
 		states.Path = e.objectPath(e.fieldBelow(e.valueFrom))
 		return []importedMetric{e.objectMetric(nil, states)}
 	}
@@ -379,7 +387,7 @@ func (e *metricSource) elementMetric(step string, value, states *importedValue) 
 	m.Value, m.States = value, states
 	m.Each = e.objectPath(e.path) + step
 	m.Labels = e.allLabels(func(p pathNode) []string {
-		if e.labelFromKey != "" && value != nil { // a field of the map replaces one of its members
+		if value != nil && len(p.segments) > 0 { // a field of the map replaces one of its members
 			return []string{e.objectPath(e.fieldBelow(p)), e.elementPath(p)}
 		}
 		return []string{e.elementPath(p)}
@@ -398,25 +406,28 @@ func (e *metricSource) allLabels(paths func(pathNode) []string) []importedValue 
 	names = slices.AppendSeq(names, maps.Keys(e.labels))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if slices.ContainsFunc(e.builtinLabels, func(v importedValue) bool { return v.Name == name }) {
+		if name == e.labelFromKey || name == e.stateLabel ||
+			slices.ContainsFunc(e.builtinLabels, func(v importedValue) bool { return v.Name == name }) {
 			continue // reserved
 		}
-		label := importedValue{Name: labelName(name)}
+		label := importedValue{Name: labelName(name), Format: "Go"}
 		if fieldPath, ok := e.labels[name]; ok {
-			label.Paths, label.Regex = paths(fieldPath), e.equalityRegex(fieldPath)
+			label.Paths = paths(fieldPath)
+			e.readEquality(&label, fieldPath)
 		}
 		if outerPath, ok := e.outerLabels.fromPaths[name]; ok {
 			label.Paths = append(label.Paths, e.objectPath(outerPath))
-			if regex := e.equalityRegex(outerPath); regex != nil {
-				label.Regex = regex
-			}
+			e.readEquality(&label, outerPath)
 		}
 		constant, isConstant := e.outerLabels.constants[name]
 		switch {
 		case len(label.Paths) == 0:
-			label.Value = &constant
+			label.Value, label.Format = &constant, ""
 		case isConstant:
 			label.Default = &constant
+		}
+		if !slices.ContainsFunc(label.Paths, canBeContainer) {
+			label.Format = ""
 		}
 		if len(label.Paths) == 1 {
 			label.Path, label.Paths = label.Paths[0], nil

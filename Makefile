@@ -41,16 +41,13 @@ SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -st
 AT_ONCE ?= 3
 # Flags for tests that change the wall clock: see integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
-# make fuzz: the modules, a pattern for package and name of the tests, the number of executions to reach (0: one run of
-# each test), and the number of processes (0: all processors).
+# make fuzz: the modules, and a pattern for the names of the tests.
 FUZZ_MODULES ?= . cel controllerruntime server
 FUZZ_RUN ?=
-FUZZ_EXECUTIONS ?= 0
-FUZZ_PARALLEL ?= 0
 # Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
 SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
 
-.PHONY: help build crdcached install man check test nightly unit integration adopters browser skew skew-short versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size
+.PHONY: help build crdcached install man check test nightly unit integration adopters browser skew versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -161,23 +158,13 @@ browser: sandbox programs ## Test the page with headless Chromium, which is inst
 	@command -v chromium >/dev/null || { $(INSTALL) chromium; }
 	@$(LANE) browser env $(PROGRAMS) $(TEST) -count=1 -timeout 20m ./integration/browser
 
-# The test events are read by "project compatibility".
-SKEW_TEST = cd integration && go build -o $(BIN)/project ./project && \
-	KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
-	CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -json -count=1 -timeout 30m
-
-skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), and write docs/compatibility.md; builds it first (10 minutes once)
+skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), which is built first (10 minutes once)
 	./sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
-	$(SKEW_TEST) $(SKEW_PACKAGES) | $(BIN)/project compatibility -server "Kubernetes $(VERSION)" -document ../docs/compatibility.md
+	cd integration && KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
+	  CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -count=1 -timeout 30m $(SKEW_PACKAGES)
 
-versions: sandbox ## Test the modules with three versions of Kubernetes' modules and controller-runtime, and write docs/compatibility.md (an hour)
-	cd integration && go build -o $(BIN)/project ./project && \
-	  CRDCACHE_REQUIRE_SANDBOX=1 $(BIN)/project versions -root .. -document ../docs/compatibility.md
-
-skew-short: ## Run some of the tests of make skew if VERSION is built
-	@if [ -x $(SKEW_CACHE)/$(VERSION)/kube-apiserver ]; then \
-	  $(SKEW_TEST) ./cli ./discovery ./lifecycle | $(BIN)/project compatibility -server "Kubernetes $(VERSION)"; \
-	else echo "skipped: Kubernetes $(VERSION) is not built. Build it with make skew VERSION=$(VERSION)"; fi
+versions: sandbox ## Test the modules with three versions of Kubernetes' modules and controller-runtime (an hour)
+	CRDCACHE_REQUIRE_SANDBOX=1 .ci/versions
 
 history: sandbox ## Play random histories for HISTORY_DURATION (10m) from HISTORY_SEED (0: random) with the race detector
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
@@ -216,10 +203,8 @@ race: sandbox ## Run unit and integration tests with the race detector
 	cd storage/disk && go test -race -timeout 10m ./...
 	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m $$(go list ./... | grep -Ev '/(adopters|browser)$$')
 
-fuzz: ## Run every fuzz test for FUZZTIME (20s), and add the number of executions to docs/reliability.md
-	cd integration && go build -o $(BIN)/project ./project
-	$(BIN)/project fuzz -time $(FUZZTIME) -run '$(FUZZ_RUN)' -executions $(FUZZ_EXECUTIONS) -parallel $(FUZZ_PARALLEL) \
-	  -results docs/fuzz.json -document docs/reliability.md $(FUZZ_MODULES)
+fuzz: ## Run every fuzz test for FUZZTIME (20s)
+	.ci/fuzz $(FUZZTIME) '$(FUZZ_RUN)' $(FUZZ_MODULES)
 
 sandbox: $(BIN)/sandbox ## Build bin/sandbox, etcd, kube-apiserver and kubectl
 

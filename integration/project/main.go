@@ -1,21 +1,9 @@
 // Command project tests and releases the project:
 //
 //	project platforms GOOS/GOARCH...   type-checks the module in the working directory for platforms
-//	project compatibility              summarizes "go test -json" for one version of Kubernetes
-//	project versions                   tests the modules with several versions of Kubernetes' modules
-//	project fuzz MODULE...             runs the fuzz tests of modules and adds their executions to a file
 //	project release                    sets the version of the published modules
 //
-// compatibility, versions and fuzz write a section of a document, unless a test failed. Each command has
-// -help.
-//
-// # Fuzzing
-//
-// fuzz repeats all tests until the total number of executions is reached, including earlier runs with the
-// same file of results. Only the coverage of the project and of the packages that read JSON and YAML guides
-// the engine. This is much faster than go test -fuzz, which also counts the coverage of client-go. The
-// failing input of a test is stored below the package's testdata, so that every later run of the tests
-// repeats it.
+// Each command has -help.
 package main
 
 import (
@@ -28,11 +16,8 @@ import (
 )
 
 var commands = map[string]func(ctx context.Context, flags *flag.FlagSet, args []string) error{
-	"compatibility": compatibility,
-	"fuzz":          fuzz,
-	"platforms":     checkPlatforms,
-	"release":       prepareRelease,
-	"versions":      testVersions,
+	"platforms": checkPlatforms,
+	"release":   prepareRelease,
 }
 
 func main() {

@@ -5,8 +5,6 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
-	"github.com/google/cel-go/common/ast"
-	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/library"
@@ -33,7 +31,7 @@ func (c *celExpression) Check(s *crd.Schema) (expression.Kind, []expression.Prob
 	if problems != nil {
 		return 0, problems
 	}
-	problems = c.arithmeticProblems(checked.NativeRep())
+	problems = schemaDifferences(c.text, checked.NativeRep(), s)
 	cost, err := env.EstimateCost(checked, &library.CostEstimator{SizeEstimator: sizeEstimator{root}})
 	if err == nil && cost.Max > maxEstimatedCost {
 		problems = append(problems, wholeProblem(c.text,
@@ -87,32 +85,6 @@ func maxSize(declared *int64) int64 {
 		return 1
 	}
 	return max(*declared, 0)
-}
-
-// arithmeticProblems reports numbers that are operands of arithmetic. JSON writes 1.0 as 1, which CEL reads
-// as an integer without the schema: 1/2 would be 0, and 1 + 0.5 an error.
-func (c *celExpression) arithmeticProblems(checked *ast.AST) (problems []expression.Problem) {
-	ast.PreOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() != ast.CallKind {
-			return
-		}
-		switch e.AsCall().FunctionName() {
-		case operators.Add, operators.Subtract, operators.Multiply, operators.Divide:
-		default:
-			return
-		}
-		for _, operand := range e.AsCall().Args() {
-			isRead := operand.Kind() == ast.SelectKind || operand.Kind() == ast.IdentKind ||
-				operand.Kind() == ast.CallKind && operand.AsCall().FunctionName() == operators.Index
-			if isRead && checked.GetType(operand.ID()).Kind() == types.DoubleKind {
-				offset := offsetAt(c.text, checked.SourceInfo().GetStartLocation(operand.ID()))
-				problems = append(problems, expression.Problem{Offset: offset, End: endOfName(c.text, offset),
-					Message: "the field is a number, which is an integer in objects without a fraction",
-					Hint:    "write double(…) around it"})
-			}
-		}
-	}))
-	return problems
 }
 
 // sizeEstimator estimates the sizes of values by the type of the object.

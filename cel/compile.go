@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+	celnames "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/crdcache/crdcache/internal/expression"
@@ -51,17 +53,17 @@ func compile(text string) (expression.Expression, error) {
 	if err != nil {
 		return nil, wholeError(text, err)
 	}
-	ast, kind, problems := check(env, text)
+	checked, kind, problems := check(env, text)
 	if problems != nil {
 		return nil, &expression.Error{Text: text, Problems: problems}
 	}
-	program, err := env.Program(ast, cel.CostLimit(apiservercel.PerCallLimit),
+	program, err := env.Program(checked, cel.CostLimit(apiservercel.PerCallLimit),
 		cel.InterruptCheckFrequency(apiservercel.CheckFrequency))
 	if err != nil {
 		return nil, wholeError(text, err)
 	}
 	return &celExpression{text: text, program: program, result: kind, reads: readsOf(text,
-		ast.NativeRep())}, nil
+		checked.NativeRep())}, nil
 }
 
 func wholeError(text string, err error) error {
@@ -77,7 +79,7 @@ const correctHint = "correct the expression"
 
 // check parses an expression and checks its types.
 func check(env *cel.Env, text string) (*cel.Ast, expression.Kind, []expression.Problem) {
-	ast, issues := env.Compile(text)
+	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
 		var problems []expression.Problem
 		for _, e := range issues.Errors() {
@@ -85,13 +87,33 @@ func check(env *cel.Env, text string) (*cel.Ast, expression.Kind, []expression.P
 		}
 		return nil, 0, problems
 	}
-	kind, ok := kindOf(ast.OutputType())
+	if problems := escapedNames(text, checked.NativeRep()); problems != nil {
+		return nil, 0, problems
+	}
+	kind, ok := kindOf(checked.OutputType())
 	if !ok {
 		return nil, 0, []expression.Problem{wholeProblem(text,
-			"the result has the type "+ast.OutputType().String(),
+			"the result has the type "+checked.OutputType().String(),
 			"write a string, number or boolean, or a list of them; string(…) converts")}
 	}
-	return ast, kind, nil
+	return checked, kind, nil
+}
+
+// escapedNames reports the names of fields that are escaped as in validation rules, such as __namespace__.
+func escapedNames(text string, checked *ast.AST) (problems []expression.Problem) {
+	ast.PreOrderVisit(checked.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.SelectKind {
+			return
+		}
+		escaped := e.AsSelect().FieldName()
+		if name, ok := celnames.Unescape(escaped); ok && name != escaped {
+			offset := offsetAt(text, checked.SourceInfo().GetStartLocation(e.ID()))
+			problems = append(problems, expression.Problem{Offset: offset, End: endOfName(text, offset),
+				Message: escaped + " is the escaped form of " + name,
+				Hint:    fmt.Sprintf("write .`%s`, or [%q]", name, escaped)})
+		}
+	}))
+	return problems
 }
 
 // kindOf returns false for types that no index can have.

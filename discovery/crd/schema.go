@@ -35,6 +35,8 @@ type Schema struct {
 	IntOrString bool `json:"x-kubernetes-int-or-string,omitempty"`
 	// EmbeddedResource fields contain a complete Kubernetes object.
 	EmbeddedResource bool `json:"x-kubernetes-embedded-resource,omitempty"`
+	// ListType is set, map or atomic for an array; empty means atomic.
+	ListType string `json:"x-kubernetes-list-type,omitempty"`
 	// ListMapKeys are the fields that identify an element of a list map.
 	ListMapKeys []string `json:"x-kubernetes-list-map-keys,omitempty"`
 }

@@ -112,6 +112,12 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}
 	}
+	if c.types != nil {
+		listener := status.Listener{StateChanged: c.types.stateChanged}
+		if _, err := c.factory.AddListener(listener); err != nil { // it ends with the factory
+			return nil, fmt.Errorf("controllerruntime: %w", err)
+		}
+	}
 	if options.DefaultWatchErrorHandler != nil {
 		if err := c.reportFailures(); err != nil {
 			return nil, fmt.Errorf("controllerruntime: %w", err)

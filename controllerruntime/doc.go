@@ -29,8 +29,8 @@
 //
 // When a CRD is deleted, handlers receive a delete event for each of its objects, and reads find nothing. The
 // informer starts again when the CRD is recreated. The cache therefore watches CustomResourceDefinitions and
-// APIServices, or polls discovery every 30 seconds if it is not allowed to. Reads of types that the
-// RESTMapper already knows do not wait.
+// APIServices, or polls discovery every 30 seconds if it is not allowed to, once a type is used that is not
+// built in (TestTrackerRunsWhenNeeded). Reads of types that the RESTMapper already knows do not wait.
 //
 // Reading an object that does not fit its Go type returns an error that names it; other objects stay
 // readable. A List that selects such an object fails. The stock cache would never sync. Objects are always

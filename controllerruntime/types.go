@@ -12,13 +12,19 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // typeSource is a source of types that does not wait for discovery. It reports the types that the RESTMapper
-// has found, and then the changes that a tracker finds, such as removed and recreated types.
+// has found, and then the changes that a tracker finds, such as removed and recreated types. The tracker runs
+// once a type is used that can be removed or that the RESTMapper has not found.
 type typeSource struct {
 	tracker *discovery.Tracker
+	// trackerNeeded is closed by needTracker.
+	trackerNeeded chan struct{}
+	needTracker   func()
 
 	mu struct {
 		sync.Mutex
@@ -37,18 +43,38 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 	if err != nil {
 		return nil, err
 	}
-	s := &typeSource{}
+	s := &typeSource{trackerNeeded: make(chan struct{})}
+	s.needTracker = sync.OnceFunc(func() { close(s.trackerNeeded) })
 	s.mu.listeners, s.mu.mapped = map[*listener]struct{}{}, map[schema.GroupResource]typesource.Type{}
 	s.tracker, err = discovery.NewTracker(nil, discovery.TrackerOptions{Client: documents, Dynamic: client})
 	return s, err
 }
 
 // run tracks the types of the server until ctx ends.
-func (s *typeSource) run(ctx context.Context) { _ = s.tracker.Run(ctx) } // it fails only if called twice
+func (s *typeSource) run(ctx context.Context) {
+	select {
+	case <-s.trackerNeeded:
+		_ = s.tracker.Run(ctx) // it fails only if called twice
+	case <-ctx.Done():
+	}
+}
+
+// stateChanged runs the tracker for an informer that another user of the factory has made.
+func (s *typeSource) stateChanged(_, after status.Status) {
+	s.mu.Lock()
+	_, mapped := s.mu.mapped[after.GVR.GroupResource()]
+	s.mu.Unlock()
+	if !mapped {
+		s.needTracker()
+	}
+}
 
 // add adds a type that the RESTMapper has found.
 func (s *typeSource) add(mapping *meta.RESTMapping) {
 	gr := mapping.Resource.GroupResource()
+	if _, builtin := naming.FindBuiltin(gr.Group, "", gr.Resource); !builtin {
+		s.needTracker()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t, ok := s.mu.mapped[gr]

@@ -103,3 +103,38 @@ func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	}
 	return c
 }
+
+// TestTrackerRunsWhenNeeded verifies that CRDs are not watched while only built-in types are used: the watch
+// costs more than a small cache.
+func TestTrackerRunsWhenNeeded(t *testing.T) {
+	server := newServer(t)
+	for name, use := range map[string]func(c *Cache) error{
+		"a custom type": func(c *Cache) error {
+			_, err := c.GetInformer(t.Context(), object(widgetKind, "", ""), cache.BlockUntilSynced(false))
+			return err
+		},
+		"an informer of another user": func(c *Cache) error {
+			_, err := c.Factory().ForResource(widgets)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCache(t, server, cache.Options{}, Options{})
+			start(t, c)
+			if err := c.List(t.Context(), lists()["typed"]); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-c.types.trackerNeeded:
+				t.Error("the tracker runs for a built-in type")
+			default:
+			}
+			if err := use(c); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,11 +18,19 @@ import (
 // server lists them, and in each group the preferred version first. The first of several matches is therefore
 // the one that kubectl would choose.
 type Catalog struct {
+	*catalogContent
+	fetchedAt  time.Time
+	refreshErr error
+}
+
+// catalogContent is the part of a catalog that follows from the discovery documents. The catalogs of equal
+// clusters share it.
+type catalogContent struct {
 	resources           []Resource
 	groupOrder          []group // groups and versions in the server's order, without resources
 	failedGroupVersions []GroupFailure
-	fetchedAt           time.Time
-	refreshErr          error
+	// types returns the resources by type. The caller must not change the map.
+	types func() map[schema.GroupResource]Type
 
 	// The indexes hold positions in resources, ascending.
 	byGVR       map[schema.GroupVersionResource]int
@@ -53,13 +62,15 @@ func (c *Catalog) RefreshErr() error { return c.refreshErr }
 
 // newCatalog indexes the groups of documents, which come in order of preference.
 func newCatalog(documents ...[]group) *Catalog {
-	c := &Catalog{
+	c := &Catalog{catalogContent: &catalogContent{
 		byGVR:       map[schema.GroupVersionResource]int{},
 		byName:      map[string][]int{},
 		byShortName: map[string][]int{},
 		byKind:      map[string][]int{},
 		byCategory:  map[string][]int{},
-	}
+	}}
+	content := c.catalogContent
+	c.types = sync.OnceValue(func() map[schema.GroupResource]Type { return typesOf(content.resources) })
 	for _, groups := range documents {
 		for _, g := range groups {
 			c.addGroup(g)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"weak"
 
 	"k8s.io/client-go/rest"
 
@@ -67,7 +68,19 @@ type Client struct {
 }
 
 // catalogInputs identifies the contents a catalog was built from. core may be nil.
-type catalogInputs struct{ core, groups *cachedDocument }
+type catalogInputs struct{ core, groups *documentGroups }
+
+func (i catalogInputs) catalog() *Catalog {
+	key := contentKey{weak.Make(i.core), weak.Make(i.groups)}
+	content, _ := sharedContents.get(key, func() (*catalogContent, error) { // it does not fail
+		documents := [][]group{i.groups.Groups}
+		if i.core != nil {
+			documents = [][]group{i.core.Groups, i.groups.Groups}
+		}
+		return newCatalog(documents...).catalogContent, nil
+	})
+	return &Catalog{catalogContent: content}
+}
 
 // NewClient returns a Client for the server of config. It does not contact the server.
 func NewClient(config *rest.Config, options Options) (*Client, error) {
@@ -180,12 +193,10 @@ func (c *Client) fetchSince(ctx context.Context, withCore bool, since time.Time)
 // assemble builds the catalog of two snapshots; core can be nil. It reuses the last catalog if the contents
 // are the same, because the server answered "not modified".
 func (c *Client) assemble(core, groups *fetchedDocument) *Catalog {
-	inputs := catalogInputs{groups: groups.cachedDocument}
+	inputs := catalogInputs{groups: groups.documentGroups}
 	fetchedAt := groups.started
-	documents := [][]group{groups.Groups}
 	if core != nil {
-		inputs.core = core.cachedDocument
-		documents = [][]group{core.Groups, groups.Groups}
+		inputs.core = core.documentGroups
 		if core.started.Before(fetchedAt) {
 			fetchedAt = core.started
 		}
@@ -193,7 +204,7 @@ func (c *Client) assemble(core, groups *fetchedDocument) *Catalog {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.catalog == nil || c.mu.inputs != inputs {
-		c.mu.catalog, c.mu.inputs = newCatalog(documents...), inputs
+		c.mu.catalog, c.mu.inputs = inputs.catalog(), inputs
 	}
 	if !c.mu.catalog.fetchedAt.Equal(fetchedAt) {
 		updated := *c.mu.catalog

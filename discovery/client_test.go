@@ -122,3 +122,42 @@ func TestNewClientWithoutConfig(t *testing.T) {
 		t.Error("NewClient() with a host that is not a URL succeeded, want an error")
 	}
 }
+
+// TestEqualDocumentsAreShared verifies that the clients of equal servers share the decoded documents, also
+// after a refresh with a failed group version, which changes only the documents of its client.
+func TestEqualDocumentsAreShared(t *testing.T) {
+	catalog := func(c *Client) *Catalog {
+		t.Helper()
+		got, err := c.Refresh(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	servers := []*apiServer{newAPIServer(t, sampleGroups()...), newAPIServer(t, sampleGroups()...),
+		newAPIServer(t, sampleGroups()[1:]...)}
+	var clients []*Client
+	var contents []*catalogContent
+	for _, server := range servers {
+		clients = append(clients, server.client(t, Options{}))
+		contents = append(contents, catalog(clients[len(clients)-1]).catalogContent)
+	}
+	if contents[0] != contents[1] || contents[0] == contents[2] {
+		t.Errorf("the contents are %p, want equal ones for the first two servers only", contents)
+	}
+	stale := sampleGroups()
+	version := &stale[len(stale)-1].Versions[0]
+	version.Resources, version.Stale = nil, true
+	servers[0].changeGroups(func(groups *[]group, _ map[string]int) { *groups = stale })
+	shared := newAPIServer(t, stale...).client(t, Options{})
+	fresh := catalog(shared)
+	before := len(fresh.Resources())
+	if failed := catalog(clients[0]); len(failed.FailedGroupVersions()) == 0 ||
+		len(failed.Resources()) != len(contents[0].resources) {
+		t.Errorf("after a failure there are %d types and the failures %v, want the %d types of before",
+			len(failed.Resources()), failed.FailedGroupVersions(), len(contents[0].resources))
+	}
+	if n := len(catalog(shared).Resources()); n != before {
+		t.Errorf("another client of the document has %d types, want %d", n, before)
+	}
+}

@@ -26,7 +26,7 @@ func (r *fetchRecorder) fetch(ctx context.Context, _ *cachedDocument) (*cachedDo
 	if err := sleep(ctx, r.fetchTime); err != nil {
 		return nil, err
 	}
-	return &cachedDocument{}, r.err
+	return &cachedDocument{documentGroups: &documentGroups{}}, r.err
 }
 
 // TestBurstOfMisses simulates 100 calls a second for ten seconds. Each call must get a document that was

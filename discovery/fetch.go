@@ -2,8 +2,10 @@ package discovery
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -29,8 +31,23 @@ var (
 )
 
 type cachedDocument struct {
+	*documentGroups
+	ETag string
+}
+
+// documentGroups are the groups of a document. They are immutable.
+type documentGroups struct {
 	Groups []group
-	ETag   string
+	// failed states that a version is not confirmed.
+	failed bool
+}
+
+func newDocumentGroups(groups []group) *documentGroups {
+	d := &documentGroups{Groups: groups}
+	for _, g := range groups {
+		d.failed = d.failed || slices.ContainsFunc(g.Versions, func(v groupVersion) bool { return v.Failure != "" })
+	}
+	return d
 }
 
 // fetch gets the document, conditionally on earlier. Failures of single group versions are part of the
@@ -46,23 +63,33 @@ func (e endpoint) fetch(ctx context.Context, client *transport, earlier *cachedD
 	case errors.Is(err, errNotModified) && earlier != nil:
 		return earlier, nil
 	case apierrors.IsNotFound(err) && e.optional:
-		return &cachedDocument{}, nil
+		return &cachedDocument{documentGroups: &documentGroups{}}, nil
 	case err != nil:
 		return nil, err
 	}
-	out := &cachedDocument{ETag: r.etag}
-	if r.aggregated {
-		out.Groups, err = decodeAggregated(r.body)
-	} else {
-		out.Groups, err = e.fetchLegacy(ctx, client, r.body)
-	}
+	groups, err := e.decode(ctx, client, r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.path, err)
 	}
-	if earlier != nil {
-		fillUnconfirmed(out.Groups, earlier.Groups)
+	if earlier != nil && groups.failed {
+		if r.aggregated { // these groups are shared
+			own, _ := decodeAggregated(r.body) // it succeeded before
+			groups = newDocumentGroups(own)
+		}
+		fillUnconfirmed(groups.Groups, earlier.Groups)
 	}
-	return out, nil
+	return &cachedDocument{groups, r.etag}, nil
+}
+
+func (e endpoint) decode(ctx context.Context, client *transport, r fetchResponse) (*documentGroups, error) {
+	if !r.aggregated {
+		groups, err := e.fetchLegacy(ctx, client, r.body)
+		return newDocumentGroups(groups), err
+	}
+	return sharedDocuments.get(sha256.Sum256(r.body), func() (*documentGroups, error) {
+		groups, err := decodeAggregated(r.body)
+		return newDocumentGroups(groups), err
+	})
 }
 
 // fetchLegacy gets the resources of every group version that the legacy document names.

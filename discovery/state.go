@@ -162,7 +162,7 @@ func (s *typeState) setCRDsForbidden(now time.Time) []Event {
 // applyCatalog stores a catalog. It rejects a catalog that would remove most of the types for which
 // discovery is authoritative, and returns retry. It accepts the next catalog.
 func (s *typeState) applyCatalog(c *Catalog) (events []Event, retry bool) {
-	next := typesOfCatalog(c)
+	next := c.types()
 	knownTypes, removed := 0, 0
 	for gr := range s.discoveredTypes {
 		if s.crdsAuthoritative() && s.knownCRD(gr) {

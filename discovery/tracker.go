@@ -93,7 +93,7 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 		}
 	}
 	if options.Dynamic == nil {
-		if options.Dynamic, err = dynamic.NewForConfig(config); err != nil {
+		if options.Dynamic, err = requests.NewClient(config, nil); err != nil {
 			return nil, fmt.Errorf("tracker: %w", err)
 		}
 	}
@@ -129,12 +129,12 @@ func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Unlock()
 
 	var wg sync.WaitGroup
-	restoreDetector := requests.NewRestoreDetector()
+	client, restores := t.options.Dynamic, requests.NewRestoreDetector()
+	crds := requests.NewReader(client, restores, crd.GVR, crdPruner())
+	apiServices := requests.NewReader(client, restores, apiServiceGVR, prunerOf())
 	// All three end with ctx.
-	wg.Go(func() { runReflector(ctx, t.options.Dynamic, restoreDetector, crd.GVR, crdWatch{t}) })
-	wg.Go(func() {
-		runReflector(ctx, t.options.Dynamic, restoreDetector, apiServiceGVR, &apiServiceWatch{tracker: t})
-	})
+	wg.Go(func() { runReflector(ctx, crds, crd.GVR, crdWatch{t}) })
+	wg.Go(func() { runReflector(ctx, apiServices, apiServiceGVR, &apiServiceWatch{tracker: t}) })
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()
 

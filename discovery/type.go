@@ -112,9 +112,9 @@ func typeOfCRD(d *crd.Definition) Type {
 	return t
 }
 
-func typesOfCatalog(c *Catalog) map[schema.GroupResource]Type {
-	out := make(map[schema.GroupResource]Type, len(c.resources))
-	for _, r := range c.resources {
+func typesOf(resources []Resource) map[schema.GroupResource]Type {
+	out := make(map[schema.GroupResource]Type, len(resources))
+	for _, r := range resources {
 		gr := r.GVR.GroupResource()
 		t, ok := out[gr]
 		if !ok {

@@ -2,22 +2,20 @@ package discovery
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/crdcache/crdcache/internal/newer"
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -25,8 +23,7 @@ import (
 type watchTarget interface {
 	cache.TransformingStore
 	onSuccess()
-	// onFailure is called for every failed request. A failed watch-list is followed by a list, a failed list
-	// by a pause.
+	// onFailure is called for every failed request.
 	onFailure(err error, list bool)
 	// onForbidden is called for failed lists if the resource may not be read or does not exist. A failed
 	// watch does not prove that the server works.
@@ -34,22 +31,11 @@ type watchTarget interface {
 }
 
 // runReflector updates target from a resource of the kube-apiserver until ctx ends.
-func runReflector(ctx context.Context, client dynamic.Interface, restores *requests.RestoreDetector,
-	gvr schema.GroupVersionResource, target watchTarget) {
-	resource := client.Resource(gvr)
-	continuity := restores.Continuity(requests.VersionCounter(gvr, true),
-		func(ctx context.Context) (string, error) {
-			list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
-			if err != nil {
-				return "", err
-			}
-			return list.GetResourceVersion(), nil
-		})
+func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.GroupVersionResource,
+	target watchTarget) {
 	listWatch := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			continuity.BeforeList(&options)
-			list, err := resource.List(ctx, options)
-			continuity.Failed(err)
+			list, err := reader.List(ctx, options)
 			if err != nil {
 				reportFailure(ctx, target, err, true)
 				return nil, err
@@ -58,11 +44,10 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			w, err := watchOn(ctx, resource, continuity, options)
-			continuity.Failed(err)
+			w, err := reader.Watch(ctx, options)
 			if err != nil {
 				reportFailure(ctx, target, err, false)
-				return nil, avoidReflectorSleep(options, err)
+				return nil, err
 			}
 			target.onSuccess()
 			return w, nil
@@ -73,25 +58,27 @@ func runReflector(ctx context.Context, client dynamic.Interface, restores *reque
 	reflectorOptions := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String()}
 	newer.SetLogger(&reflectorOptions, &logger)
 	newer.SetBackoff(&reflectorOptions, watchBackoff(), clock.RealClock{})
-	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(listWatch, client),
-		nil,
-		target, reflectorOptions)
+	// A watch-list would need a buffer for the largest object and, while it is open, a decompressor.
+	reflector := cache.NewReflectorWithOptions(
+		cache.ToListWatcherWithWatchListSemantics(listWatch, withoutWatchLists{}), nil, target, reflectorOptions)
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
 
-// watchOn opens a watch, unless the server was restored from a backup since the last list.
-func watchOn(ctx context.Context, resource dynamic.ResourceInterface, continuity *requests.Continuity,
-	options metav1.ListOptions) (watch.Interface, error) {
-	if requestsInitialEvents(options) {
-		continuity.BeforeList(&options)
-	} else if err := continuity.BeforeWatch(ctx, &options); err != nil {
-		return nil, err
-	}
-	w, err := resource.Watch(ctx, options)
+// withoutWatchLists implements the interface by which clients tell reflectors to list.
+type withoutWatchLists struct{}
+
+// IsWatchListSemanticsUnSupported implements the unexported interface of client-go.
+func (withoutWatchLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// prunerOf returns a pruner that removes the managed fields, the annotations and the given paths of valid
+// fields.
+func prunerOf(paths ...packed.Path) *packed.Pruner {
+	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true,
+		Paths: append(paths, packed.Path{{Key: "metadata"}, {Key: "annotations"}})})
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
-	return continuity.Follow(ctx, w, requestsInitialEvents(options)), nil
+	return pruner
 }
 
 // watchBackoff returns the backoff of a reflector. client-go's grows up to a minute and is only reset after
@@ -111,21 +98,6 @@ func reportFailure(ctx context.Context, target watchTarget, err error, list bool
 		apierrors.IsMethodNotSupported(err)) {
 		target.onForbidden()
 	}
-}
-
-// avoidReflectorSleep hides the type of an error of an initial watch-list from the reflector. If the server
-// refuses connections or is busy, the reflector would sleep up to a minute without checking its context.
-// Otherwise it lists, with a backoff that ends with the context.
-func avoidReflectorSleep(options metav1.ListOptions, err error) error {
-	if requestsInitialEvents(options) &&
-		(utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {
-		return fmt.Errorf("open watch-list: %v", err)
-	}
-	return err
-}
-
-func requestsInitialEvents(options metav1.ListOptions) bool {
-	return options.SendInitialEvents != nil && *options.SendInitialEvents
 }
 
 // jitter spreads d by a fifth in both directions. r is random in [0, 1).

@@ -3,11 +3,8 @@ package requests
 import (
 	"context"
 	"io"
-	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
-
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // events is an open watch: a codec.Events or clientEvents.
@@ -75,42 +72,3 @@ func newPipe(a *attempt, read func(take func(watch.Event) bool)) *watchPipe {
 
 func (p *watchPipe) ResultChan() <-chan watch.Event { return p.events }
 func (p *watchPipe) Stop()                          { p.stop() }
-
-// Follow returns a watch of the events of w, which was opened with ctx, and records how the watch ends.
-// initial states that w begins with initial events. The watch then ends with an ERROR if they pause for
-// longer than InitialEventsTimeout or end early.
-func (c *Continuity) Follow(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
-	l := &listWatch{
-		continuity: c, reports: discardReporter{},
-		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
-	}
-	return l.followDynamic(ctx, w, initial)
-}
-
-// followDynamic is WatchInline for a watch of a dynamic client, on a separate goroutine.
-func (l *listWatch) followDynamic(ctx context.Context, w watch.Interface, initial bool) watch.Interface {
-	o := &openWatch{verb: VerbWatch, began: time.Now()}
-	o.ctx, o.attempt = newAttempt(ctx, InitialEventsTimeout, func() {})
-	o.events = &clientEvents{w, o.ctx, o.attempt}
-	if initial {
-		o.verb, o.initial = VerbWatchList, &initialList{release: func() {}}
-		o.watchSilence(InitialEventsTimeout)
-	}
-	l.closeOnEnd(o)
-	return newPipe(o.attempt, func(take func(watch.Event) bool) {
-		defer l.endWatch(o)
-		l.forward(o, take)
-	})
-}
-
-type discardReporter struct{}
-
-func (discardReporter) RelistRequested()             {}
-func (discardReporter) RequestStarted(Verb)          {}
-func (discardReporter) RequestEnded(Verb, error)     {}
-func (discardReporter) NoContact()                   {}
-func (discardReporter) WatchOpened()                 {}
-func (discardReporter) ListCompleted(time.Duration)  {}
-func (discardReporter) Throttled(Verb)               {}
-func (discardReporter) Remark(status.Reason, string) {}
-func (discardReporter) RecordContact(bool)           {}

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -34,10 +35,28 @@ func followWatch(t *testing.T, w watch.Interface, initial bool, reports Reporter
 	keep func(runtime.Object) bool) watch.Interface {
 	t.Helper()
 	l := &listWatch{
-		continuity: NewRestoreDetector().Continuity("", nil), reports: reports, filter: keep,
-		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
+		resource: openedResource{w}, continuity: NewRestoreDetector().Continuity("", nil), reports: reports,
+		filter: keep,
+		pacer:  NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
-	return l.followDynamic(t.Context(), w, initial)
+	followed, err := l.openDecoded(t.Context(), metav1.ListOptions{SendInitialEvents: &initial})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return followed
+}
+
+// openedResource is a resource with one watch, which is open.
+type openedResource struct{ watch.Interface }
+
+func (openedResource) List(context.Context, metav1.ListOptions, bool) (runtime.Object, error) {
+	return nil, nil
+}
+
+func (r openedResource) Events(ctx context.Context, _ metav1.ListOptions) (events, error) {
+	a := ctx.Value(attemptKey{}).(*attempt)
+	a.clientReads = true
+	return &clientEvents{r.Interface, ctx, a}, nil
 }
 
 func object(namespace, name string) *metav1.PartialObjectMetadata {

@@ -1,0 +1,147 @@
+package requests
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/packed"
+)
+
+// Reader reads the objects of a type without some fields, decoded. With a Client, these fields are never
+// decoded, and a watch holds no buffer while it waits. With other clients, the objects are whole.
+type Reader struct {
+	resource   resource
+	continuity *Continuity
+}
+
+// NewReader returns a reader of the objects of a custom or built-in type, without the fields that the pruner
+// removes.
+func NewReader(client dynamic.Interface, restores *RestoreDetector, gvr schema.GroupVersionResource,
+	pruner *packed.Pruner) *Reader {
+	r := &Reader{resource: newResource(client, gvr, "", ObjectOptions{Packer: packed.NewPacker(pruner)}, nil)}
+	r.continuity = restores.Continuity(VersionCounter(gvr, true), func(ctx context.Context) (string, error) {
+		list, err := r.list(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		return list.GetResourceVersion(), nil
+	})
+	return r
+}
+
+// List lists the objects. It may change the options: see Continuity.BeforeList.
+func (r *Reader) List(ctx context.Context,
+	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	r.continuity.BeforeList(&options)
+	list, err := r.list(ctx, options)
+	r.continuity.Failed(err)
+	return list, err
+}
+
+func (r *Reader) list(ctx context.Context,
+	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	answer, err := r.resource.List(ctx, options, true)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := answer.(*packed.List)
+	if !ok {
+		return answer.(*unstructured.UnstructuredList), nil
+	}
+	decoded := &unstructured.UnstructuredList{Items: make([]unstructured.Unstructured, len(list.Items))}
+	decoded.SetResourceVersion(list.ResourceVersion)
+	decoded.SetContinue(list.Continue)
+	decoded.SetRemainingItemCount(list.RemainingItemCount)
+	for k, item := range list.Items {
+		object, err := item.Decode()
+		if err != nil {
+			return nil, err
+		}
+		decoded.Items[k] = *object
+	}
+	return decoded, nil
+}
+
+// Watch opens a watch, unless the server was restored from a backup since the last list. A watch-list ends
+// with an ERROR if its initial events pause for longer than InitialEventsTimeout or end early.
+func (r *Reader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	w, err := r.watch(ctx, options)
+	r.continuity.Failed(err)
+	return w, err
+}
+
+func (r *Reader) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	l := &listWatch{
+		resource: r.resource, continuity: r.continuity, reports: discardReporter{},
+		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
+	}
+	return l.openDecoded(ctx, options)
+}
+
+// openDecoded opens a watch or watch-list that a goroutine reads. It retries nothing.
+func (l *listWatch) openDecoded(ctx context.Context,
+	options metav1.ListOptions) (_ watch.Interface, err error) {
+	// Some proxies hold back the response to a watch until it ends.
+	headerTimeout := cmp.Or(maxWatchSilence(options.TimeoutSeconds), InitialEventsTimeout)
+	o := &openWatch{verb: VerbWatch, began: time.Now()}
+	if sendsInitialEvents(&options) {
+		o.verb, o.initial, headerTimeout = VerbWatchList, &initialList{release: func() {}}, InitialEventsTimeout
+		l.continuity.BeforeList(&options)
+	}
+	o.ctx, o.attempt = newAttempt(ctx, headerTimeout, func() {})
+	if o.initial == nil {
+		err = l.continuity.BeforeWatch(o.ctx, &options)
+	}
+	if err == nil {
+		o.events, err = l.resource.Events(o.ctx, options)
+	}
+	if failure := o.resultError(o.ctx, err); failure != nil {
+		if err == nil {
+			_ = o.Close() // the headers arrived too late
+		}
+		o.end()
+		return nil, failure
+	}
+	if o.initial != nil {
+		o.watchSilence(InitialEventsTimeout)
+	}
+	l.closeOnEnd(o)
+	return newPipe(o.attempt, func(take func(watch.Event) bool) {
+		defer l.endWatch(o)
+		l.forward(o, func(event watch.Event) bool { return take(decoded(event)) })
+	}), nil
+}
+
+// decoded returns an event with a decoded object.
+func decoded(event watch.Event) watch.Event {
+	object, ok := event.Object.(*packed.Object)
+	if !ok {
+		return event
+	}
+	u, err := object.Decode()
+	if err != nil {
+		return undecodableEvent(err)
+	}
+	event.Object = u
+	return event
+}
+
+type discardReporter struct{}
+
+func (discardReporter) RelistRequested()             {}
+func (discardReporter) RequestStarted(Verb)          {}
+func (discardReporter) RequestEnded(Verb, error)     {}
+func (discardReporter) NoContact()                   {}
+func (discardReporter) WatchOpened()                 {}
+func (discardReporter) ListCompleted(time.Duration)  {}
+func (discardReporter) Throttled(Verb)               {}
+func (discardReporter) Remark(status.Reason, string) {}
+func (discardReporter) RecordContact(bool)           {}

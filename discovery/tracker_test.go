@@ -174,29 +174,6 @@ func TestTrackerRetriesDiscovery(t *testing.T) {
 	}
 }
 
-// TestRoundTimer verifies the pauses between discovery rounds: they double from a second after an error or
-// with unknown types, and are as long as configured otherwise.
-func TestRoundTimer(t *testing.T) {
-	var timer roundTimer
-	expectPauses := func(reason string, err error, unknown int, want ...time.Duration) {
-		t.Helper()
-		for i, mean := range want {
-			timer.recordRound(err, unknown)
-			if got := timer.pause(time.Hour); got < mean*4/5 || got > mean*6/5 {
-				t.Errorf("%s: pause %d = %v, want about %v", reason, i, got, mean)
-			}
-		}
-	}
-	expectPauses("all known", nil, 0, time.Hour)
-	expectPauses("unknown", nil, 1, 1*time.Second, 2*time.Second, 4*time.Second, 8*time.Second,
-		16*time.Second,
-		maxRetryPause, maxRetryPause)
-	timer.sourceChanged()
-	expectPauses("unknown after a change", nil, 1, 1*time.Second, 2*time.Second)
-	expectPauses("known after a change", nil, 0, 4*time.Second, 8*time.Second, 16*time.Second, time.Hour)
-	expectPauses("failing", errors.New("refused"), 0, 1*time.Second, 2*time.Second)
-}
-
 func TestTrackerWithoutRights(t *testing.T) {
 	server := newTypeServer(t, sampleGroups()...)
 	server.mu.failWith[crdPath] = http.StatusForbidden
@@ -290,22 +267,6 @@ func TestTrackerKeepsUnreadableCRDs(t *testing.T) {
 	if err := tracker.Status().CRDs.LastError; err != nil {
 		t.Errorf("LastError without unreadable CRDs = %v, want nil", err)
 	}
-}
-
-func TestSlowListener(t *testing.T) {
-	server := newTypeServer(t, sampleGroups()...)
-	tracker := server.tracker(t, TrackerOptions{})
-	runTracker(t, tracker)
-	hold := make(chan struct{})
-	slow := tracker.Subscribe(func(Event) { <-hold })
-	l := listen(t, tracker)
-	l.awaitEvent(syncedText)
-	if slow.calls.Pending() == 0 {
-		t.Error("Pending() of a blocked listener = 0, want queued events")
-	}
-	close(hold)
-	slow.Stop()
-	<-slow.Done()
 }
 
 func TestStopFromHandler(t *testing.T) {

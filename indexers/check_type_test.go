@@ -100,24 +100,3 @@ func codesOf(t *testing.T, index string, schema *crd.Schema) string {
 	}
 	return strings.Join(codes, " ")
 }
-
-// TestQuantityAsText verifies that Check warns about an index that compares quantities as text. The schema is
-// the one that controller-gen generates for a quantity.
-func TestQuantityAsText(t *testing.T) {
-	quantity := &crd.Schema{IntOrString: true,
-		Pattern: `^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`}
-	for index, want := range map[string]string{
-		"{name: i, path: .spec.v}":                                "W309",
-		"{name: i, path: .spec.v, order: Sorted}":                 "W309",
-		"{name: i, key: [{name: v, path: .spec.v}]}":              "W309",
-		"{name: i, path: .spec.v, type: Quantity, order: Sorted}": "",
-		"{name: i, path: .spec.v, regex: {match: '^1'}}":          "",
-	} {
-		if got := codesOf(t, index, quantity); got != want {
-			t.Errorf("codes for %s on a quantity = %q, want %q", index, got, want)
-		}
-	}
-	if got := codesOf(t, "{name: i, path: .spec.v}", &crd.Schema{IntOrString: true}); got != "" {
-		t.Errorf("codes for an int-or-string without a pattern = %q, want none", got)
-	}
-}

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -9,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
@@ -113,62 +110,6 @@ func TestCollector(t *testing.T) {
 	problems, err := testutil.CollectAndLint(collector)
 	if err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
-	}
-}
-
-// TestSeriesAreDistinct verifies that no two series are equal, for any options, handlers and factories.
-func TestSeriesAreDistinct(t *testing.T) {
-	s := newServer(t)
-	s.apply(t, 0, 20, 1)
-	options := dynamicinformer.Options{}
-	firstFactory, secondFactory := newFactory(t, s, options), newFactory(t, s, options)
-	transform := func(mark string) cache.TransformFunc {
-		return func(obj any) (any, error) {
-			u := obj.(*unstructured.Unstructured).DeepCopy()
-			u.SetAnnotations(labelValues{"mark": mark})
-			return u, nil
-		}
-	}
-	for _, view := range []dynamicinformer.ResourceOptions{
-		{},
-		{Namespaces: dynamicinformer.InNamespaces("tenant-1")},
-		{Namespaces: dynamicinformer.InNamespaces("tenant-1", "tenant-2")},
-		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
-		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
-		{Transform: transform("one")},
-		{Transform: transform("two")},
-	} {
-		for range 2 { // two handles with equal options, which share an informer
-			h := acquireSynced(t, firstFactory, widgets, view)
-			for range 3 { // three handlers of the same Go type
-				if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	acquireSynced(t, secondFactory, widgets)
-	got := scrape(t, exporter(t, NewCollector(firstFactory), NewCollector(secondFactory, Options{Name: "second"})))
-	for view, want := range map[string]float64{
-		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20,
-		"storage: object": 20, "transformed": 40,
-	} {
-		labels := labelValues{"view": view, "factory": ""}
-		expectValue(t, func() (float64, bool) { return value(got, "objects", labels) }, "objects of "+view, want)
-	}
-	expectValue(t, func() (float64, bool) { return value(got, "informers", labelValues{"view": "transformed"}) },
-		"transformed informers", 2)
-	expectValue(t, func() (float64, bool) { return value(got, "objects", labelValues{"factory": "second"}) },
-		"objects of the second factory", 20)
-
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(NewCollector(firstFactory))
-	var already prometheus.AlreadyRegisteredError
-	if err := registry.Register(NewCollector(secondFactory)); !errors.As(err, &already) {
-		t.Errorf("Register() of a second factory without a name = %v, want AlreadyRegistered", err)
-	}
-	if !registry.Unregister(NewCollector(firstFactory)) {
-		t.Error("Unregister() = false, want true")
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -359,28 +358,5 @@ func TestLongSelector(t *testing.T) {
 			!strings.Contains(a.Body, name+" has") {
 			t.Errorf("long %s = %d %.200s, want 400", name, a.Code, a.Body)
 		}
-	}
-}
-
-// TestPageOfOldVersion verifies that reading a page of an older state does not copy the whole state.
-func TestPageOfOldVersion(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	for i := range 5000 {
-		apply(t, s, testkit.Widget("default", fmt.Sprint("w", i), "red"))
-	}
-	version := s.ResourceVersion()
-	apply(t, s, testkit.Widget("default", "a", "blue"))
-	h := handlerOf(s)
-	path := widgetsPath + "?limit=1&resourceVersionMatch=Exact&resourceVersion=" + version
-	get(h, path) // sorts the objects
-	const pages = 100
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range pages {
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
-	}
-	runtime.ReadMemStats(&after)
-	if n := (after.TotalAlloc - before.TotalAlloc) / pages; n > 32<<10 { // a copy has 40 KB of pointers
-		t.Errorf("%d bytes were allocated for a page with one object, want at most 32 KiB", n)
 	}
 }

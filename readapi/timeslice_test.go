@@ -2,13 +2,11 @@ package readapi_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -87,28 +85,5 @@ func TestTimeSlices(t *testing.T) {
 					scheduler.granted, want)
 			}
 		})
-	}
-}
-
-// TestNoTimeSlice verifies that a request that gets no time slice evaluates nothing, and ends with its
-// context.
-func TestNoTimeSlice(t *testing.T) {
-	storage := newWidgets(t, apiserver.StorageOptions{})
-	scheduler := newSingleSlotScheduler()
-	h := readapi.NewHandler(storage, readapi.HandlerOptions{Scheduler: scheduler})
-	end, err := scheduler.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer end()
-	for _, path := range []string{widgetsPath, widgetsPath + "?watch=1"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil))
-		cancel()
-		evaluated := strings.Contains(w.Body.String(), `"kind":"Widget"`)
-		if evaluated || !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			t.Errorf("%s = %d %s, want no evaluation until the context ends", path, w.Code, w.Body)
-		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -284,72 +283,4 @@ func groupValues(u *unstructured.Unstructured, name string) (values []string) {
 		return []string{indexers.Null}
 	}
 	return values
-}
-
-// TestAggregateRepeatedAndAmbiguousValues verifies that aggregations count repeated values of an object
-// repeatedly, also from an index. The values have the type of an index over the same path, or of the schema.
-// Without either, an ambiguous text is an error.
-func TestAggregateRepeatedAndAmbiguousValues(t *testing.T) {
-	cpus := func(name string, values ...any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: m{"metadata": m{"name": name},
-			"spec": m{"cpu": values, "max": values[0]}}}
-	}
-	objects := []*unstructured.Unstructured{cpus("x", "500m", "500m", "250m"), cpus("y", "1", "500m")}
-	typed := compileIndexes(t, "{name: cpu, path: '.spec.cpu[*]', type: Quantity, order: Sorted}", "maxValues: 1")
-	untyped := compileIndexes(t, "{name: cpu, path: '.spec.cpu[*]'}")
-	d := lampDefinition()
-	spec := d.Versions[0].Schema.Properties["spec"].Properties
-	spec["cpu"] = &crd.Schema{Type: "array", Items: &crd.Schema{IntOrString: true}}
-	spec["max"] = &crd.Schema{Type: "string", Format: "duration"}
-	for _, mode := range modes {
-		aggregate := func(f *indexers.Functions, configure func(*query.Querier) *query.Querier,
-			texts ...string) (string, error) {
-			cached := newCache(t, mode, f)
-			put(t, cached, objects...)
-			got, err := configure(query.New(query.CacheSource{Informer: cached},
-				f.Indexes()...)).Aggregate(t.Context(), query.All(), query.Aggregation{Measures: measures(t,
-				texts...)}, query.Options{})
-			if err != nil {
-				return "", err
-			}
-			return strings.Join(formatGroups(got), "\n"), nil
-		}
-		plain := func(q *query.Querier) *query.Querier { return q }
-		withSchema := func(q *query.Querier) *query.Querier { return q.WithDefinition(d, "v1") }
-		for _, test := range []struct {
-			f         *indexers.Functions
-			configure func(*query.Querier) *query.Querier
-			texts     []string
-			want      string
-		}{
-			{typed, plain, []string{"sum(cpu)", "avg(cpu)", "max(cpu)"}, "[] 2 2.75/5/0 0.55/5/0 1/2/0"},
-			{typed, plain, []string{"sum(.spec.cpu[*])", "max(.spec.cpu[*])"}, "[] 2 2.75/5/0 1/5/0"},
-			{untyped, plain, []string{"sum(cpu as quantity)", "sum(.spec.cpu[*] as quantity)",
-				"min(.spec.cpu[*] as duration)"}, "[] 2 2.75/5/0 2.75/5/0 250m/4/1"},
-			{untyped, withSchema, []string{"sum(.spec.cpu[*])", "sum(.spec.max)"},
-				"[] 2 2.75/5/0 500m0s/1/1"},
-		} {
-			got, err := aggregate(test.f, test.configure, test.texts...)
-			if want := strings.ReplaceAll(test.want, "500m0s", "8h20m0s"); got != want || err != nil {
-				t.Errorf("%v: Aggregate of %q = %s, %v; want %s", mode, test.texts, got, err, want)
-			}
-		}
-		for _, text := range []string{"sum(cpu)", "sum(.spec.cpu[*])", "min(.spec.cpu[*])"} {
-			got, err := aggregate(untyped, plain, text)
-			if err == nil || !strings.Contains(err.Error(), "500m may be a quantity or a duration; write "+
-				strings.Replace(text, ")", " as quantity)", 1)) {
-				t.Errorf("%v: Aggregate of %s = %s, %v; want an error about the ambiguous 500m", mode, text,
-					got, err)
-			}
-		}
-		if got, err := aggregate(typed, plain, "sum(cpu as duration)"); err == nil ||
-			!strings.Contains(err.Error(), "have type Quantity") {
-			t.Errorf("Aggregate of a quantity as duration = %s, %v; want an error about the type", got, err)
-		}
-	}
-	if _, err := newCacheQuerier(t, objects...).Aggregate(t.Context(), query.All(),
-		query.Aggregation{Measures: measures(t, "sum(namespace)")}, query.Options{}); err == nil ||
-		!strings.Contains(err.Error(), "name a path") {
-		t.Errorf("Aggregate of sum(namespace): got the error %v, want the advice to name a path", err)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 	"weak"
@@ -110,32 +109,6 @@ func (f *feed) await(done <-chan struct{}) {
 	case <-done:
 	case <-f.ctx.Done():
 		f.Fatal("timed out waiting for the channel to be closed")
-	}
-}
-
-// TestTakeoverDoesNotResume verifies that an informer that runs again restores no persisted objects, because
-// its handlers have received the objects of its previous run.
-func TestTakeoverDoesNotResume(t *testing.T) {
-	f := newIdleFeed(t, Options{})
-	log, _ := f.recordEvents()
-	first := newFixedServer("10", object("a", 5), object("b", 6))
-	listed, stop := f.resume(nil, first)
-	f.await(listed)
-	stop()
-	state := newPersistedObjects("8", func() []*unstructured.Unstructured {
-		return []*unstructured.Unstructured{object("a", 4), object("old", 7)}
-	})
-	next := newFixedServer("8", object("a", 5), object("c", 9))
-	close(next.release)
-	listed, stop = f.resume(state, next)
-	defer stop()
-	f.await(listed)
-	f.flush()
-	got := log.take()
-	slices.Sort(got)
-	expect(t, "events", got, []string{"add c9", "initial a5", "initial b6", "lost ns/b b6", "update a5 a5"})
-	if len(state.calls) > 0 {
-		t.Errorf("OnServingChange or OnConfirmed was called: %s, want no call", <-state.calls)
 	}
 }
 

@@ -2,7 +2,6 @@ package packed_test
 
 import (
 	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -17,51 +16,6 @@ import (
 func updatedTexts() (before, after string) {
 	before = string(certificate(1))
 	return before, strings.Replace(before, `"revision":1`, `"revision":2`, 1)
-}
-
-// shareMap reports whether two objects share the map under key.
-func shareMap(a, b *unstructured.Unstructured, key string) bool {
-	return reflect.ValueOf(a.Object[key]).Pointer() == reflect.ValueOf(b.Object[key]).Pointer()
-}
-
-func TestPair(t *testing.T) {
-	oldText, newText := updatedTexts()
-	before, after := pack(t, oldText), pack(t, newText)
-	previous, current := packed.PeekPair(before, after)
-	if previous != before.Unstructured() || current != after.Unstructured() {
-		t.Error("later readers get other copies than the pair")
-	}
-	if !shareMap(previous, current, "spec") || shareMap(previous, current, "status") {
-		t.Error("the pair must share the spec and not the status")
-	}
-	for text, got := range map[string]*unstructured.Unstructured{oldText: previous, newText: current} {
-		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
-			t.Errorf("unpacked object (-want +got):\n%s", diff)
-		}
-	}
-	if again, same := packed.PeekPair(after, after); again != current || same != current {
-		t.Error("PeekPair of an object with itself returned other copies")
-	}
-	runtime.KeepAlive([]any{previous, current})
-}
-
-// TestPairsAreIndependentOfObjects changes a value that a pair shares, and checks that the packed objects are
-// unaffected.
-func TestPairsAreIndependentOfObjects(t *testing.T) {
-	oldText, newText := updatedTexts()
-	before, after := pack(t, oldText), pack(t, newText)
-	previous, _ := packed.PeekPair(before, after)
-	clear(previous.Object["spec"].(map[string]any))
-	clear(previous.Object["metadata"].(map[string]any)["labels"].(map[string]any))
-	for text, o := range map[string]*packed.Object{oldText: before, newText: after} {
-		got, err := o.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
-			t.Errorf("unpacked object (-want +got):\n%s", diff)
-		}
-	}
 }
 
 // TestPairConcurrently verifies that concurrent handlers of one update get the same copies.

@@ -36,32 +36,6 @@ func (f *fixture) awaitVersion(o *unstructured.Unstructured) {
 	}
 }
 
-// TestWatchContinuesFromAnyVersionOfTheWindow verifies that a watch from a version of the cluster receives
-// all later events in order, with the versions of the cluster.
-func TestWatchContinuesFromAnyVersionOfTheWindow(t *testing.T) {
-	s := newFixture(t, Options{})
-	first := s.writeEnvironment("w0", "a")
-	s.writeEnvironment("w1", "a")
-	s.writeEnvironment("w0", "b")
-	s.deleteEnvironment("w1")
-	last := s.writeEnvironment("w2", "a")
-	s.awaitVersion(last)
-	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + first.GetResourceVersion())
-	before := first.GetResourceVersion()
-	for _, want := range []string{"ADDED w1", "MODIFIED w0", "DELETED w1", "ADDED w2"} {
-		e, _ := watch.next()
-		if got := e.Type + " " + e.Object.Metadata.Name; got != want ||
-			parseVersion(e.Object.Metadata.ResourceVersion) <= parseVersion(before) {
-			t.Errorf("the watch sent %s at %s, want %s after %s", got, e.Object.Metadata.ResourceVersion,
-				want, before)
-		}
-		before = e.Object.Metadata.ResourceVersion
-	}
-	if before != last.GetResourceVersion() {
-		t.Errorf("the last event has version %s, want %s as in the cluster", before, last.GetResourceVersion())
-	}
-}
-
 // TestRelistOfTheInformerExpiresWatches verifies that when the API server ends the informer's watch with 410,
 // watches expire, because the changes before the next list are unordered.
 func TestRelistOfTheInformerExpiresWatches(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -69,44 +68,6 @@ func TestExitCode(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := exitCode(tt.err); got != tt.want {
 				t.Errorf("exitCode(%v) = %d, want %d", tt.err, got, tt.want)
-			}
-		})
-	}
-}
-
-func TestSplitJoined(t *testing.T) {
-	a, b, c := errors.New("a"), errors.New("b"), errors.New("c")
-	awaited := notSyncedError(context.DeadlineExceeded, a)
-	refused := notSyncedError(nil, b)
-	refused.NotSynced[0].Reason = status.ReasonForbidden // a settled type: the wait has ended
-	missing := &dynamicinformer.NotSyncedError{Cause: awaited.Cause,
-		NotSynced: append(awaited.NotSynced[:1:1],
-			refused.NotSynced...)}
-	both := fmt.Errorf("%w, because of %w", a, b)
-	tests := map[string]struct {
-		err  error
-		want []error
-	}{
-		"nothing":                   {nil, nil},
-		"one":                       {a, []error{a}},
-		"joined":                    {errors.Join(a, b), []error{a, b}},
-		"joined alone":              {errors.Join(a), []error{a}},
-		"joined twice":              {errors.Join(a, errors.Join(b, nil, c)), []error{a, b, c}},
-		"not synced by type":        {errors.Join(a, missing), []error{a, awaited, refused}},
-		"not synced without errors": {notSyncedError(nil), []error{notSyncedError(nil)}},
-		"a sentence of two is one":  {both, []error{both}},
-		"wrapped is one":            {fmt.Errorf("x: %w", a), []error{fmt.Errorf("x: %w", a)}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			text := func(errs []error) (all []string) {
-				for _, err := range errs {
-					all = append(all, err.Error())
-				}
-				return all
-			}
-			if diff := cmp.Diff(text(tt.want), text(session.SplitJoined(tt.err))); diff != "" {
-				t.Errorf("SplitJoined (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -6,18 +6,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -224,97 +220,6 @@ func TestServeWebIsLocal(t *testing.T) {
 		if r := crdcache(t, "serve", "gizmos", flag, "-s", "http://127.0.0.1:1"); r.code != cli.ExitUsage ||
 			!strings.Contains(r.errOut, "has no effect without --web") {
 			t.Errorf("serve %s: %+v, want a usage error", flag, r)
-		}
-	}
-}
-
-// serveFiles runs serve and opens its page. output is the output before the link.
-func serveFiles(t *testing.T, args ...string) (b *browser, output string) {
-	t.Helper()
-	stderr, stderrWriter := io.Pipe()
-	t.Cleanup(func() { stderr.Close() })
-	startServe(t, stderrWriter, args...)
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() && loginLink.FindString(lines.Text()) == "" {
-		output += lines.Text() + "\n"
-	}
-	b = newBrowser(t, lines.Text())
-	go func() { _, _ = io.Copy(io.Discard, stderr) }() // ends with Close
-	return b, output
-}
-
-// TestServeWebOfFiles verifies that the page shows files and their changes, and that commands do not find the
-// server.
-func TestServeWebOfFiles(t *testing.T) {
-	shortRuntimeDir(t)
-	folder := t.TempDir()
-	writeFile := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	room := func(floor int) string {
-		return fmt.Sprintf("{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: %d, owner: eve}}", floor)
-	}
-	writeFile("crd.yaml", roomCRD)
-	writeFile("room.yaml", room(7))
-	writeFile("broken.yaml", "{")
-	b, output := serveFiles(t, "--from", folder, "--web")
-	if !strings.Contains(output, "error: ") || !strings.Contains(output, "broken.yaml") {
-		t.Errorf("stderr for an unreadable file: %s", output)
-	}
-	stream := bufio.NewScanner(b.open("/api/stream?ask=").Body)
-	stream.Buffer(nil, 1<<20)
-	awaitEvent(t, stream, "types", func(data string) bool {
-		return strings.Contains(data, `"title":"`+filepath.Base(folder)+`"`) &&
-			strings.Contains(data, `"notice":"Files, read on `)
-	})
-	awaitEvent(t, stream, "types",
-		func(data string) bool { return strings.Contains(data, `"rooms.example.com/v1"`) })
-	changed := make(chan struct{})
-	exitCode := make(chan struct{})
-	go func() { // writes until the change is shown, because it is unknown when the files are watched
-		defer close(exitCode)
-		for floor := 8; ; floor++ {
-			writeFile("room.yaml", room(floor))
-			select {
-			case <-changed:
-				return
-			case <-time.After(200 * time.Millisecond):
-			}
-		}
-	}()
-	awaitEvent(t, stream, "changes",
-		func(data string) bool { return strings.Contains(data, `"key":"web/hall","op":"changed"`) })
-	close(changed)
-	<-exitCode
-	if text := b.get("/api/table?type=rooms.example.com%2Fv1", http.StatusOK); !strings.Contains(text,
-		`"total":1,`) {
-		t.Errorf("the table is %s, want 1 object", text)
-	}
-	query := []string{"query", "rooms", "--from", filepath.Join(folder, "crd.yaml"), "--from",
-		filepath.Join(folder, "room.yaml"), "--keys-only"}
-	crdcache(t, query...).expect(t, cli.ExitOK, "web/hall\n")
-
-	file := filepath.Join(t.TempDir(), "a.snapshot")
-	crdcache(t, "snapshot", "save", file, "gz", "-s", newIndexedServer(t).URL)
-	b, _ = serveFiles(t, "gz", "--from", file, "--web")
-	stream = bufio.NewScanner(b.open("/api/stream").Body)
-	stream.Buffer(nil, 1<<20)
-	awaitEvent(t, stream, "types", func(data string) bool {
-		return strings.Contains(data, `"notice":"The snapshot `+file+`, taken on `)
-	})
-
-	for why, args := range map[string][]string{
-		"--from needs --web":               {"--from", folder},
-		"--detach cannot be used together": {"--from", folder, "--web", "--detach"},
-		"--quiet cannot be used together":  {"--from", folder, "--web", "--quiet"},
-		"files need no cluster":            {"--from", folder, "--web", "-s", "http://127.0.0.1:1"},
-	} {
-		if r := crdcache(t, append([]string{"serve"}, args...)...); r.code != cli.ExitUsage ||
-			!strings.Contains(r.errOut, why) {
-			t.Errorf("serve %q: %+v, want a usage error", args, r)
 		}
 	}
 }

@@ -2,13 +2,9 @@ package cli_test
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +12,6 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/readapi"
 )
 
 // createOwned creates an object with a condition Ready and with owners, which must exist.
@@ -197,52 +192,5 @@ web └─Gizmo/g3          dependent Idle - -
 		!strings.Contains(r.out,
 			"  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
 		t.Errorf("exit code %d, want %d; stdout\n%s\nstderr %s", r.code, cli.ExitOK, r.out, r.errOut)
-	}
-}
-
-// TestTreeRequests verifies that each type is listed once, however many objects are printed, and that only
-// the named object is requested with get.
-func TestTreeRequests(t *testing.T) {
-	trees := newTreeServer(t)
-	for i := range 150 {
-		createOwned(t, trees, newObject("Gizmo", "db", fmt.Sprintf("child-%03d", i), nil), "True", "Gizmo/b")
-	}
-	config := writeTempFile(t, "c.yaml", treeConfig)
-	tests := map[string]struct {
-		args []string
-		want []string
-		out  string
-	}{
-		"few": {[]string{"gizmo/a", "-n", "web"}, []string{"get", "list"}, "Gizmo/b dependent"},
-		"many": {[]string{"gizmo/b", "-n", "db", "--limit", "0"}, []string{"get", "list"},
-			"child-149 dependent Ready=True"},
-		"references": {[]string{"gizmo/a", "-n", "web", "--config", config}, []string{"get", "list"}, "Gizmo/b"},
-		"of another type": {[]string{"zone/north", "--types", "gizmos"}, []string{"list"},
-			"Gizmo/a dependent Ready=False"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			var mu sync.Mutex
-			requested := []string{}
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if request, ok := readapi.ParseRequest(r); ok && request.GVR == gizmos && request.Verb != "watch" {
-					mu.Lock()
-					requested = append(requested, strings.TrimPrefix(request.Verb, "watch-"))
-					mu.Unlock()
-				}
-				trees.Server.Config.Handler.ServeHTTP(w, r)
-			}))
-			t.Cleanup(server.Close)
-			t.Cleanup(server.CloseClientConnections)
-			r := crdcache(t, append([]string{"tree", "-s", server.URL}, tt.args...)...)
-			mu.Lock()
-			defer mu.Unlock()
-			if diff := cmp.Diff(tt.want, requested); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-			if r.code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(r.out), " "), tt.out) {
-				t.Errorf("exit code %d, stdout\n%s\nwant %q; stderr\n%s", r.code, r.out, tt.out, r.errOut)
-			}
-		})
 	}
 }

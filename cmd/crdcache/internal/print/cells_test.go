@@ -86,30 +86,6 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestHostileCells checks that cells cannot break lines or control a terminal. cli-runtime truncates at line
-// breaks and shows ESC as "^["; this package replaces the others.
-func TestHostileCells(t *testing.T) {
-	tests := map[string]struct{ value, want string }{
-		"newline":         {"first\nsecond", "first..."},
-		"carriage return": {"first\rsecond", "first..."},
-		"form feed":       {"first\fsecond", "first..."},
-		"escape sequence": {"\x1b[31mred", "^[[31mred"},
-		"both":            {"\x1b[2J\nx", "^[[2J..."},
-		"one-rune CSI":    {"\u009b31mred", "\ufffd31mred"},
-		"bell":            {"\x1b]0;title\x07", "^[]0;title\ufffd"},
-		"backspace":       {"abc\b\b\bxyz", "abc\ufffd\ufffd\ufffdxyz"},
-		"delete and null": {"a\x7f\x00b", "a\ufffd\ufffdb"},
-		"wide":            {"日本語", "日本語"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := printCell(t, "string", tt.value); got != tt.want {
-				t.Errorf("the cell is %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
 // TestSortedValues verifies the order of values of different types, which kubectl does not sort, and of texts.
 func TestSortedValues(t *testing.T) {
 	values := []any{

@@ -2,11 +2,9 @@ package print
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -29,23 +27,5 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 	}
 	if diff := cmp.Diff(all, back); diff != "" {
 		t.Errorf("text after encoding and decoding (-want +got):\n%s", diff)
-	}
-}
-
-// TestYAMLHostileObject verifies that an object with control characters, and the other objects of the list,
-// are printed.
-func TestYAMLHostileObject(t *testing.T) {
-	var out strings.Builder
-	printer, err := NewPrinter(Format{Name: YAML}, &out, List, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hostile := &unstructured.Unstructured{Object: map[string]any{"kind": "A",
-		"metadata": map[string]any{"name": "a\x7f\u009b"}}}
-	if err := printer.Print(NewObject(hostile)); err != nil {
-		t.Error(err)
-	}
-	if err := printer.Close(); err != nil || !strings.Contains(out.String(), `name: "a\x7F\x9B"`) {
-		t.Errorf("Close: %v, want escaped control characters in\n%s", err, out.String())
 	}
 }

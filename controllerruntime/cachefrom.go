@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -104,6 +105,12 @@ func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {
 	copied.URL.Scheme, copied.URL.Host, copied.Host = r.baseURL.Scheme, r.baseURL.Host, ""
 	copied.URL.Path = path.Join("/", r.baseURL.Path, apiPath)
 	return r.cacheServer.RoundTrip(copied)
+}
+
+// CloseIdleConnections closes the idle connections to both servers.
+func (r *router) CloseIdleConnections() {
+	utilnet.CloseIdleConnectionsFor(r.cluster)
+	utilnet.CloseIdleConnectionsFor(r.cacheServer)
 }
 
 func (r *router) isCached(gr schema.GroupResource) bool {

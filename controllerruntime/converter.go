@@ -229,7 +229,9 @@ func (c *converter) setKind(object client.Object) {
 		meta.APIVersion, meta.Kind = c.apiVersion, c.gvk.Kind
 		return
 	}
-	kind.SetGroupVersionKind(c.gvk)
+	if kind.GroupVersionKind().Empty() { // TypeSettings.Versions allows other versions
+		kind.SetGroupVersionKind(c.gvk)
+	}
 }
 
 // copyUnstructured copies the decoded object if there is one, or decodes the packed one.

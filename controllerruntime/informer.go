@@ -142,7 +142,8 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEv
 // AddEventHandlerWithOptions adds a handler. Each namespace with its own watch has one goroutine that calls
 // it. An object that does not fit the form is reported, and the handler receives no event for it except its
 // delete, with metadata only. Nothing is decoded or reported if the handler and predicates of a source read
-// only metadata; see MetadataReader.
+// only metadata; see MetadataReader. The handler of a source is removed when its controller stops
+// (TestHandlersOfStoppedControllers), whereas the stock cache calls it until the informer ends.
 func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler,
 	options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {
@@ -172,6 +173,10 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		reg.remove()
 		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk,
 			dynamicinformer.ErrStopped)
+	}
+	if ctx := contextOf(handler); ctx != nil {
+		stop := context.AfterFunc(ctx, func() { _ = i.RemoveEventHandler(reg) })
+		reg.removed.Store(&stop)
 	}
 	return reg, nil
 }

@@ -14,8 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -383,5 +387,40 @@ func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
 	}
 	if got := <-failed; !strings.Contains(got, "namespaces") {
 		t.Errorf("the handler received the failure %q, want one of namespaces", got)
+	}
+}
+
+// TestHandlersOfStoppedControllers verifies that the handler of a source is removed when its controller stops,
+// and that the status of the informer is that of its type.
+func TestHandlersOfStoppedControllers(t *testing.T) {
+	server := newServer(t)
+	c := newCache(t, server, cache.Options{}, Options{})
+	if all, err := c.Status(&corev1.ConfigMap{}); err != nil || len(all) != 0 {
+		t.Errorf("Status() without an informer = %v, %v, want none", all, err)
+	}
+	start(t, c)
+	ctx, stopController := context.WithCancel(t.Context())
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	watch := source.Kind(c, &corev1.ConfigMap{}, &handler.TypedEnqueueRequestForObject[*corev1.ConfigMap]{})
+	if err := errors.Join(watch.Start(ctx, queue), watch.WaitForSync(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	handlers := func() int { return len(c.Factory().Informers()[0].Handlers()) }
+	if n := handlers(); n != 1 {
+		t.Fatalf("%d handlers of one source, want 1", n)
+	}
+	stopController()
+	eventually(t, "the removal of the handler", func() bool { return handlers() == 0 })
+	all, err := c.Status(&corev1.ConfigMap{})
+	if err != nil || len(all) != 1 || all[0].State != status.Synced {
+		t.Errorf("Status() = %v, %v, want Synced", all, err)
+	}
+	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
+		TypeSettings{Versions: dynamicinformer.VersionOrder("v2", "v1")}); err != nil {
+		t.Fatal(err)
+	}
+	if all, _ := c.Status(&corev1.ConfigMap{}); !strings.Contains(all[0].Options, "v2") {
+		t.Errorf("after the change of the version policy the informer has the options %q, want v2", all[0].Options)
 	}
 }

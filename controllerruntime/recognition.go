@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -75,6 +76,16 @@ func sourceDecodesBecause(source reflect.Value) string {
 	}
 	return queueingDecodesBecause(reflect.NewAt(queueing.Type(),
 		queueing.Addr().UnsafePointer()).Elem().Interface())
+}
+
+// contextOf returns the context of the controller that a handler belongs to; nil if it is unknown.
+func contextOf(h toolscache.ResourceEventHandler) context.Context {
+	v := reflect.ValueOf(h)
+	if v.Kind() != reflect.Pointer || v.IsNil() || fullName(v.Type()) != sourceHandler {
+		return nil
+	}
+	ctx, _ := unexportedField[context.Context](v.Elem(), "ctx")
+	return ctx
 }
 
 // needsOnlyKeys reports whether a handler belongs to a source that queues keys and has no predicates, such as

@@ -17,6 +17,8 @@ type registration struct {
 	informer *Informer
 	// scoped is changed with resource.changeMu held.
 	scoped atomic.Pointer[[]scopedRegistration]
+	// removed is called when the handler is removed; nil if not needed.
+	removed atomic.Pointer[func() bool]
 }
 
 // scopedRegistration is a handler's registration with one of the informers of a set.
@@ -54,6 +56,9 @@ func (r *registration) scopedRegistrations() []scopedRegistration {
 
 // remove removes the handler from all informers. It is idempotent.
 func (r *registration) remove() {
+	if stop := r.removed.Load(); stop != nil {
+		(*stop)()
+	}
 	for _, p := range r.scopedRegistrations() {
 		// it fails only for a registration of another type.
 		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration)

@@ -44,6 +44,7 @@ type typeSettings struct {
 	prune         dynamicinformer.Prune
 	keep          dynamicinformer.Keep
 	reducedGet    ReducedGet
+	versions      dynamicinformer.VersionPolicy
 }
 
 func (s settings) forType(gvk schema.GroupVersionKind) *typeSettings {
@@ -119,7 +120,7 @@ func (t *typeSettings) validate() error {
 		return err
 	}
 	return errors.Join(t.reducedGet.validate(), dynamicinformer.ResourceOptions{AnyOf: t.anyOf,
-		Storage: t.storage, Prune: t.prune, Keep: t.keep}.Validate())
+		Storage: t.storage, Prune: t.prune, Keep: t.keep, Versions: t.versions}.Validate())
 }
 
 func (s settings) resolveObject(object client.Object,
@@ -146,7 +147,7 @@ func (s settings) resolveObject(object client.Object,
 	}
 	t := &typeSettings{allNamespaces: withFallback(objectConfig, defaults), anyOf: byObject.AnyOf,
 		storage: byObject.Storage, prune: byObject.Prune, keep: byObject.Keep,
-		reducedGet: byObject.ReducedGet}
+		reducedGet: byObject.ReducedGet, versions: byObject.Versions}
 	if namespaced {
 		namespaces := byObject.Namespaces
 		if namespaces == nil {

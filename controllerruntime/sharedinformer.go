@@ -8,7 +8,10 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -45,6 +48,27 @@ func (i *Informer) LastSyncResourceVersion() (least string) {
 		}
 	}
 	return least
+}
+
+// Status returns the status of the informer: one for each namespace of cache.Options, or for all of them.
+func (i *Informer) Status() (all []status.Status) {
+	for _, informer := range i.resource.current.Load().informers() {
+		all = append(all, informer.Status())
+	}
+	return all
+}
+
+// Status returns the status of the informer of the type and form of an object; nil if there is no informer. It
+// creates none and does not wait.
+func (c *Cache) Status(object client.Object) ([]status.Status, error) {
+	gvk, err := apiutil.GVKForObject(object, c.scheme)
+	if err != nil {
+		return nil, err
+	}
+	if r, _ := c.lookup(resourceKey{gvk, formOf(object)}); r != nil {
+		return r.informer.Status(), nil
+	}
+	return nil, nil
 }
 
 // SetWatchErrorHandler is SetWatchErrorHandlerWithContext with a handler that takes no context.

@@ -31,6 +31,10 @@ type TypeSettings struct {
 	Prune      dynamicinformer.Prune
 	Keep       dynamicinformer.Keep
 	ReducedGet ReducedGet
+	// Versions selects the API version to watch when the server stops serving the version of the Go type. Use
+	// it with versions of equal objects, because readers and handlers get objects of another version in the
+	// same Go type. Default: dynamicinformer.PinnedVersion.
+	Versions dynamicinformer.VersionPolicy
 }
 
 // SetTypeSettings changes the settings of the type of an object, in all of its forms, before or after Start.

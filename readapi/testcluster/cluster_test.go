@@ -353,6 +353,7 @@ func TestLoad(t *testing.T) {
 		"empty FS path": {emptyCluster.LoadFS(ctx, fstest.MapFS{"x.yaml": {}}, ""), "a path is empty"},
 		"stdin":         {emptyCluster.LoadFiles(ctx, "-"), "standard input is not available"},
 		"file -":        {emptyCluster.LoadFS(ctx, fstest.MapFS{"-": {Data: []byte("a: [")}}, "-"), "-:1:"},
+		"no FS paths":   {emptyCluster.LoadFS(ctx, fstest.MapFS{"d/x.yaml": {Data: []byte("a: [")}}), "d/x.yaml"},
 		"whole FS":      {emptyCluster.LoadFS(ctx, fstest.MapFS{"d/x.yaml": {Data: []byte("a: [")}}, "."), "d/x.yaml"},
 		"empty": {emptyCluster.LoadFS(ctx, fstest.MapFS{"d/x.txt": {}}, "d"),
 			"d: the directory has no YAML or JSON files"},

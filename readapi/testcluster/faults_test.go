@@ -250,6 +250,14 @@ func TestTimesAndMatch(t *testing.T) {
 	if got := statusOf("/version"); got != 200 {
 		t.Errorf("status after Clear = %d, want 200", got)
 	}
+	remove := injector.Add(testcluster.Fault{Match: testcluster.Match{Verbs: testcluster.Reads},
+		Effect: testcluster.Fail(), Times: 2})
+	for _, query := range []string{"watch=true", "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
+		if got := statusOf("/apis/example.com/v1/widgets?" + query); got != 500 {
+			t.Errorf("%s: %d, want the fault of all reads", query, got)
+		}
+	}
+	remove()
 	if n := injector.Count(testcluster.Match{Resource: "widgets", Verbs: []string{"list"}}); n != 3 {
 		t.Errorf("Count() = %d lists, want 3", n)
 	}

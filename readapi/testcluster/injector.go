@@ -11,13 +11,17 @@ import (
 
 // Match selects requests. The zero value selects all.
 type Match struct {
-	// Verbs are verbs of readapi.Request. Default: any.
+	// Verbs are verbs of readapi.Request, in which a watch that begins with a list is a watch-list. See Reads.
+	// Default: any.
 	Verbs []string
 	// Resource is the plural of a type. Default: any.
 	Resource string
 	// Path is the complete path of the URL. Default: any.
 	Path string
 }
+
+// Reads are the verbs of the requests of informers: a list, a watch, and both in one. Do not change it.
+var Reads = []string{"list", "watch", "watch-list"}
 
 func (m Match) matches(kind requestKind) bool {
 	return (m.Path == "" || m.Path == kind.path) && (m.Resource == "" || m.Resource == kind.resource) &&

@@ -49,9 +49,12 @@ func (c *Cluster) LoadFiles(ctx context.Context, paths ...string) error {
 	return c.loadFiles(ctx, found, err)
 }
 
-// LoadFS is LoadFiles for another file system, such as an embed.FS. The path "." is all of it, and "-" is a
-// file of that name.
+// LoadFS is LoadFiles for another file system, such as an embed.FS. Without paths it loads all of it, as with
+// the path ".". "-" is a file of that name.
 func (c *Cluster) LoadFS(ctx context.Context, files fs.FS, paths ...string) error {
+	if len(paths) == 0 {
+		paths = []string{"."}
+	}
 	found, err := manifest.List(ctx, paths, manifest.ListOptions{FS: files})
 	return c.loadFiles(ctx, found, err)
 }

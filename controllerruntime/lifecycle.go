@@ -159,7 +159,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	for _, r := range resources {
 		err := r.read(func(s *informerSet) error {
 			for _, informer := range s.informers() {
-				if err := awaitReadable(ctx, informer, false); err != nil {
+				if err := awaitReadable(ctx, informer, never); err != nil {
 					return err
 				}
 			}
@@ -175,10 +175,14 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 
 var errMissingType = errors.New("the type does not exist")
 
-// awaitReadable waits until an informer can be read: until it has synced, or its type was removed from the
+// never is the argument of awaitReadable that waits whatever the status is.
+func never(status.Status) bool { return false }
+
+// awaitReadable waits until an informer can be read: until it has synced, or its type was deleted from the
 // server with all its objects. It returns ErrStopped if the informer stops first, or the cause of the end of
-// ctx. With rejectMissing it returns errMissingType if the server does not have the type.
-func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer, rejectMissing bool) error {
+// ctx. It returns errMissingType for a status for which isMissing returns true.
+func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer,
+	isMissing func(status.Status) bool) error {
 	for {
 		if informer.HasSynced() {
 			return nil
@@ -187,10 +191,10 @@ func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer, reje
 		switch {
 		case current.State == status.Stopped:
 			return dynamicinformer.ErrStopped
-		case rejectMissing && current.Reason.Absent() && !informer.HasSynced():
+		case isMissing(current) && !informer.HasSynced():
 			return errMissingType
-		case current.State == status.Pending && current.Incarnation > 0 &&
-			(current.Reason == status.ReasonNotInstalled || current.Reason == status.ReasonVersionNotServed):
+		case current.State == status.Pending && current.Incarnation > 0 && !current.Suspended &&
+			current.Reason == status.ReasonNotInstalled:
 			return nil
 		}
 		select {

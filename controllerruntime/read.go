@@ -29,7 +29,8 @@ import (
 // ReducedGet. List never does that: its reduced objects are marked, see IsReduced.
 //
 // The first read of a type starts its informer and waits for it, unless ReaderFailOnMissingInformer is set.
-// Get does not wait for a type that was removed from the server: it returns NotFound.
+// Get does not wait for a type whose CRD was deleted: it returns NotFound. If the server no longer serves the
+// version, the objects may exist, and the error is a *meta.NoKindMatchError.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
 	return c.get(ctx, nil, key, out, opts)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 type resourceKey struct {
@@ -407,7 +408,7 @@ func (r *resource) awaitInformers(ctx context.Context, object any, informers ...
 		}
 		err := context.Cause(ctx)
 		if !timedOut {
-			err = awaitReadable(ctx, scoped.informer(), r.rejectMissing)
+			err = awaitReadable(ctx, scoped.informer(), r.isMissing)
 		}
 		switch {
 		case err == nil:
@@ -423,6 +424,12 @@ func (r *resource) awaitInformers(ctx context.Context, object any, informers ...
 	}
 	r.syncAwaited.Store(true)
 	return nil
+}
+
+// isMissing reports whether reads fail because the server does not serve the type: with RejectMissingTypes, or
+// if its objects may exist in spite of that.
+func (r *resource) isMissing(current status.Status) bool {
+	return current.Suspended && current.State == status.Pending || r.rejectMissing && current.Reason.Absent()
 }
 
 // lostInformerError returns the error for an informer that a user of a shared factory has stopped.

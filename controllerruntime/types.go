@@ -140,11 +140,11 @@ func (l *listener) SetType(t typesource.Type) {
 }
 
 // RemoveType implements typesource.Listener. The RESTMapper may find the type again before the tracker.
-func (l *listener) RemoveType(gr schema.GroupResource) {
+func (l *listener) RemoveType(gr schema.GroupResource, deleted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.mu.reported, gr)
-	l.target.RemoveType(gr)
+	l.target.RemoveType(gr, deleted)
 }
 
 func (l *listener) SetUnknown(unknown map[schema.GroupVersion]error) {

@@ -1,9 +1,12 @@
 package controllerruntime
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -29,6 +32,94 @@ func widgetDefinition() *unstructured.Unstructured {
 			}},
 		},
 	}}
+}
+
+// TestUnservedVersion verifies that objects of a version that is no longer served are not deleted: reads fail
+// until the version is served again, and handlers receive the difference. If the CRD is deleted instead, its
+// objects are deleted.
+func TestUnservedVersion(t *testing.T) {
+	for _, options := range []Options{{}, {RejectMissingTypes: true}} {
+		t.Run(fmt.Sprintf("reject missing types %t", options.RejectMissingTypes), func(t *testing.T) {
+			storage := apiserver.NewStorage(apiserver.StorageOptions{})
+			apply := func(u *unstructured.Unstructured) {
+				t.Helper()
+				if _, err := storage.Apply(u); err != nil {
+					t.Fatal(err)
+				}
+			}
+			serve := func(served bool) {
+				definition := widgetDefinition()
+				v1 := definition.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+				v2 := maps.Clone(v1)
+				v2["name"], v1["served"], v1["storage"] = "v2", served, false
+				definition.Object["spec"].(map[string]any)["versions"] = []any{v1, v2}
+				apply(definition)
+			}
+			serve(true)
+			for _, name := range []string{"a", "b"} {
+				apply(object(widgetKind, "web", name))
+			}
+			c, err := New(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})),
+				cache.Options{Mapper: newMapper()}, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start(t, c)
+			i, err := c.GetInformer(t.Context(), object(widgetKind, "", ""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := make(recorder, 10)
+			if _, err := i.AddEventHandler(calls); err != nil {
+				t.Fatal(err)
+			}
+			expect := func(events ...string) {
+				t.Helper()
+				for _, want := range events {
+					if got := <-calls; got.event != want {
+						t.Fatalf("received %+v, want %q", got, want)
+					}
+				}
+			}
+			read := func() (int, error) {
+				list := &unstructured.UnstructuredList{}
+				list.SetGroupVersionKind(widgetKind)
+				err := c.List(t.Context(), list)
+				get := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, object(widgetKind, "", ""))
+				if meta.IsNoMatchError(err) != meta.IsNoMatchError(get) {
+					return 0, fmt.Errorf("List() = %w, but Get() = %w", err, get)
+				}
+				return len(list.Items), err
+			}
+			expect("add", "add")
+			serve(false)
+			eventually(t, "rejection", func() bool {
+				_, err := read()
+				return meta.IsNoMatchError(err)
+			})
+			if _, err := c.GetInformer(t.Context(), object(widgetKind, "", "")); !meta.IsNoMatchError(err) {
+				t.Errorf("GetInformer() = %v, want NoMatch", err)
+			}
+			if i.HasSynced() {
+				t.Error("HasSynced() = true, want false while the version is not served")
+			}
+			storage.Delete(schema.GroupResource{Group: "example.com", Resource: "widgets"}, "web", "a")
+			serve(true)
+			expect("delete", "update")
+			eventually(t, "object", func() bool {
+				n, err := read()
+				return n == 1 && err == nil
+			})
+			serve(false)
+			eventually(t, "rejection", func() bool {
+				_, err := read()
+				return meta.IsNoMatchError(err)
+			})
+			storage.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
+				"", "widgets.example.com")
+			expect("delete")
+		})
+	}
 }
 
 // TestRecreatedType verifies that when a type is removed, its objects are deleted, and reads do not

@@ -279,7 +279,8 @@ func (l *writeLog) awaitVersion(ctx context.Context, gk schema.GroupKind, inform
 // ignoreAbsentType returns nil if err means that the type does not exist, because it then has no objects.
 func ignoreAbsentType(err error) error {
 	var failure *dynamicinformer.NotSyncedError
-	if errors.As(err, &failure) && len(failure.NotSynced) == 1 && failure.NotSynced[0].Reason.Absent() {
+	if errors.As(err, &failure) && len(failure.NotSynced) == 1 && failure.NotSynced[0].Reason.Absent() &&
+		!failure.NotSynced[0].Suspended {
 		return nil
 	}
 	return err

@@ -17,8 +17,8 @@ const (
 	Added EventAction = "Added"
 	// Changed is sent when a type changes in anything except its schema.
 	Changed EventAction = "Changed"
-	// Removed is sent when a type is confirmed absent. A CRD that was deleted and created again is Removed
-	// and then Added, even if both were observed together.
+	// Removed is sent when the server no longer serves a type; see Event.Deleted. A CRD that was deleted and
+	// created again is Removed and then Added, even if both were observed together.
 	Removed EventAction = "Removed"
 	// Synced is sent once to each handler, after the Added events of all existing types, and not before
 	// TrackerStatus.Synced is true. Its Type is empty.
@@ -36,6 +36,9 @@ type Event struct {
 	Type Type
 	// Old is the previous type, for Changed only.
 	Old Type
+	// Deleted is set for Removed if the type's CRD is known to be deleted, and its objects with it. Otherwise
+	// they may exist: after the removal of an APIService, or while CRDs cannot be read.
+	Deleted bool
 	// FailedGroupVersions lists all group versions with failed or stale discovery, for FailuresChanged only.
 	FailedGroupVersions []GroupFailure
 	// Err is the reason why the tracker is not synced, for FailuresChanged only. Nil if no reason is known.

@@ -241,14 +241,16 @@ func (s *typeState) reconcile(events []Event, gr schema.GroupResource) []Event {
 	}
 	if presence == absent {
 		delete(s.types, gr)
-		return append(events, Event{Action: Removed, Type: old})
+		return append(events, Event{Action: Removed, Type: old,
+			Deleted: old.UID != "" && s.crdsAuthoritative()})
 	}
 	s.types[gr] = current
 	switch {
 	case !existed:
 		return append(events, Event{Action: Added, Type: current})
 	case old.UID != "" && current.UID != "" && old.UID != current.UID:
-		return append(events, Event{Action: Removed, Type: old}, Event{Action: Added, Type: current})
+		return append(events, Event{Action: Removed, Type: old, Deleted: true},
+			Event{Action: Added, Type: current})
 	}
 	if !sameType(old, current) {
 		return append(events, Event{Action: Changed, Type: current, Old: old})

@@ -20,7 +20,7 @@ func (s typeSource) Subscribe(listener typesource.Listener) (stop func()) {
 		case Added, Changed:
 			listener.SetType(informerType(e.Type))
 		case Removed:
-			listener.RemoveType(e.Type.GroupResource)
+			listener.RemoveType(e.Type.GroupResource, e.Deleted)
 		case FailuresChanged:
 			unknown := make(map[schema.GroupVersion]error, len(e.FailedGroupVersions))
 			for _, f := range e.FailedGroupVersions {

@@ -108,7 +108,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 type problems struct{ errs chan error }
 
 func (problems) SetType(typesource.Type)                      {}
-func (problems) RemoveType(schema.GroupResource)              {}
+func (problems) RemoveType(schema.GroupResource, bool)        {}
 func (p problems) SetUnknown(u map[schema.GroupVersion]error) { p.errs <- u[schema.GroupVersion{}] }
 func (problems) SetComplete()                                 {}
 

@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,6 +122,25 @@ func (s *scriptedFactory) expect(events ...string) {
 	}
 }
 
+// expectAnyOrder waits for as many events, and compares them in any order.
+func (s *scriptedFactory) expectAnyOrder(events ...string) {
+	s.Helper()
+	var got []string
+	for range events {
+		select {
+		case e := <-s.events:
+			got = append(got, e)
+		case <-s.ctx.Done():
+			s.Fatalf("got the events %q, want %q; %+v", got, events, s.informer.Status())
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(events)
+	if diff := cmp.Diff(events, got); diff != "" {
+		s.Fatalf("events (-want +got):\n%s", diff)
+	}
+}
+
 func (s *scriptedFactory) await(state status.State, reason status.Reason) status.Status {
 	s.Helper()
 	for {
@@ -175,7 +195,7 @@ func TestFollowDeletedAndRecreatedType(t *testing.T) {
 		t.Errorf("Status() in the first incarnation = %+v, want incarnation 1 with UID 1", status)
 	}
 
-	s.types.listener.RemoveType(widgets.GroupResource())
+	s.types.listener.RemoveType(widgets.GroupResource(), true)
 	s.expect("gone default/a")
 	s.await(status.Pending, status.ReasonNotInstalled)
 	if keys := s.informer.GetStore().ListKeys(); len(keys) != 0 || s.informer.HasSynced() {
@@ -190,23 +210,117 @@ func TestFollowDeletedAndRecreatedType(t *testing.T) {
 	}
 }
 
-func TestFollowReplacedType(t *testing.T) {
-	changes := map[string]func(*typesource.Type){
-		"another UID":  func(t *typesource.Type) { t.UID = "2" },
-		"another kind": func(t *typesource.Type) { t.Kind = "Gadget" },
+// TestEndsOfIncarnations verifies that only the deletion of a CRD, or another UID or scope, delivers deletions.
+// Otherwise the objects may exist: the cache keeps them and is not synced, and handlers receive the difference
+// when the type is served again.
+func TestEndsOfIncarnations(t *testing.T) {
+	set := func(change func(*typesource.Type)) func(*scriptedFactory) {
+		return func(s *scriptedFactory) { s.types.set(change) }
 	}
-	for name, change := range changes {
+	remove := func(deleted bool) func(*scriptedFactory) {
+		return func(s *scriptedFactory) { s.types.listener.RemoveType(widgets.GroupResource(), deleted) }
+	}
+	unserve := func(t *typesource.Type) { t.Versions = []string{"v2"} }
+	clusterScoped := func(t *typesource.Type) { t.Namespaced = false }
+	withoutCRD := func(change func(*typesource.Type)) func(*typesource.Type) {
+		return func(t *typesource.Type) {
+			t.UID = ""
+			if change != nil {
+				change(t)
+			}
+		}
+	}
+	kind := func(t *typesource.Type) { t.Kind = "Gadget" }
+	tests := map[string]struct {
+		// initial changes the type at the start. end ends the incarnation. next happens afterwards.
+		initial   func(*typesource.Type)
+		end, next func(*scriptedFactory)
+		// reason is why the informer waits; none if the next incarnation begins immediately.
+		reason status.Reason
+		// deleted is true if end deletes the objects, deletedNext if next does.
+		deleted, deletedNext bool
+	}{
+		"another UID": {end: set(func(t *typesource.Type) { t.UID = "2" }), deleted: true},
+		"another scope": {end: set(clusterScoped), deleted: true,
+			reason: status.ReasonScopeConflict},
+		"the CRD is deleted":         {end: remove(true), deleted: true, reason: status.ReasonNotInstalled},
+		"another kind":               {end: set(kind)},
+		"another kind without a CRD": {initial: withoutCRD(nil), end: set(withoutCRD(kind))},
+		"the version is not served":  {end: set(unserve), reason: status.ReasonVersionNotServed},
+		"no version is served": {end: set(func(t *typesource.Type) { t.Versions = nil }),
+			reason: status.ReasonVersionNotServed},
+		"no verb list": {reason: status.ReasonVerbUnsupported,
+			end: set(func(t *typesource.Type) { t.Versions, t.Unlistable = nil, t.Versions })},
+		"no verb watch": {end: set(func(t *typesource.Type) { t.Versions, t.ListOnly = nil, t.Versions })},
+		"the APIService is removed": {initial: withoutCRD(nil), end: remove(false),
+			reason: status.ReasonNotInstalled},
+		"removed while CRDs are unknown": {end: remove(false), reason: status.ReasonNotInstalled},
+		"another scope without a CRD": {initial: withoutCRD(nil), end: set(withoutCRD(clusterScoped)),
+			reason: status.ReasonScopeConflict},
+		"not served, then deleted": {end: set(unserve), next: remove(true), deletedNext: true,
+			reason: status.ReasonVersionNotServed},
+		"not served, then another UID": {end: set(unserve), deletedNext: true,
+			next:   set(func(t *typesource.Type) { unserve(t); t.UID = "2" }),
+			reason: status.ReasonVersionNotServed},
+		"not served, then removed": {end: set(unserve), next: remove(false),
+			reason: status.ReasonVersionNotServed},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newScriptedFactory(t, Options{})
+			s := newScriptedFactory(t, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("default")}})
 			s.create("a")
-			s.types.set(nil)
-			s.expect("add a")
-			s.types.set(change)
-			s.expect("gone default/a", "add a")
-			if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 2 {
-				t.Errorf("the status is %+v, want incarnation 2", status)
+			s.create("b")
+			s.types.set(test.initial)
+			s.types.listener.SetComplete()
+			s.expectAnyOrder("add a", "add b")
+			s.await(status.Synced, status.ReasonNone)
+			test.end(s)
+			deletions := []string{"gone default/a", "gone default/b"}
+			if test.deleted {
+				s.expectAnyOrder(deletions...)
+			}
+			if test.reason != status.ReasonNone {
+				s.checkEnded(s.await(status.Pending, test.reason), !test.deleted)
+			}
+			if test.next != nil {
+				test.next(s)
+			}
+			if test.deletedNext {
+				s.expectAnyOrder(deletions...)
+			}
+			deleted := test.deleted || test.deletedNext
+			if test.reason == status.ReasonNone {
+				s.expectAnyOrder(map[bool][]string{true: {"add a", "add b"},
+					false: {"update a", "update b"}}[deleted]...)
+				waitFor(t, s.informer, func(s status.Status) bool { return s.State == status.Synced && s.Incarnation == 2 })
+				return
+			}
+			s.server.Delete(s, widgets, "default", "a")
+			s.create("c")
+			s.types.set(test.initial)
+			if deleted {
+				s.expectAnyOrder("add b", "add c")
+			} else {
+				s.expectAnyOrder("gone default/a", "update b", "add c")
+			}
+			if now := s.await(status.Synced, status.ReasonNone); now.Incarnation != 2 || now.Suspended || now.Stale {
+				t.Errorf("the status is %+v, want incarnation 2", now)
 			}
 		})
+	}
+}
+
+// checkEnded verifies the state after the end of an incarnation, with or without deletions.
+func (s *scriptedFactory) checkEnded(now status.Status, suspended bool) {
+	s.Helper()
+	objects := 0
+	if suspended {
+		objects = 2
+	}
+	if s.informer.HasSynced() || len(s.informer.GetStore().ListKeys()) != objects ||
+		now.Suspended != suspended || now.Stale != suspended || s.informer.WaitForSync(s.ctx) == nil {
+		s.Errorf("HasSynced() = %t with %d objects, status %+v; want false, %d objects, suspended %t",
+			s.informer.HasSynced(), len(s.informer.GetStore().ListKeys()), now, objects, suspended)
 	}
 }
 

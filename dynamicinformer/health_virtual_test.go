@@ -282,7 +282,7 @@ func TestTerminatingStaysSynced(t *testing.T) {
 			t.Error("Status().Terminating = false for a terminating type")
 		}
 		types.listener.SetComplete()
-		types.listener.RemoveType(widgets.GroupResource())
+		types.listener.RemoveType(widgets.GroupResource(), true)
 		observe(t, i, "gone", 0, briefStatus{State: status.Pending, Reason: status.ReasonNotInstalled})
 		if i.Status().Terminating {
 			t.Error("Status().Terminating = true for a removed type")

@@ -76,9 +76,10 @@ import (
 // cannot write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers receive one
 // deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache is
 // emptied and HasSynced returns false (TestForget). Two incarnations never interleave, however slow a handler
-// is (TestFollowSlowHandlerSeesIncarnationsInOrder). A type that is recreated with a new UID begins a new
-// incarnation (TestFollowReplacedType). Only a confirmed deletion of the type causes deletions. Failed
-// requests (TestLossOfContact), an unreachable server (TestUnreachableAffectsTheFactory), a terminating type
+// is (TestFollowSlowHandlerSeesIncarnationsInOrder). Only a CRD that is deleted, or has another UID or scope,
+// causes deletions. If the version is no longer served for another reason, HasSynced returns false, the cache
+// keeps the objects, and handlers later receive the difference (TestEndsOfIncarnations). Failed requests
+// (TestLossOfContact), an unreachable server (TestUnreachableAffectsTheFactory), a terminating type
 // (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsIncarnation) do not end an
 // incarnation.
 //

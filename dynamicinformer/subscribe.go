@@ -44,9 +44,9 @@ type Subscriber struct {
 	OnSynced func(incarnation status.Incarnation)
 	// OnGone is called at the end of an incarnation, usually after OnDelete for every object. There are three
 	// exceptions. ReasonNotSelected: the type still exists, and no further calls follow.
-	// ReasonVersionChanged: the next incarnation watches another version, and reports the same objects as
+	// ReasonVersionChanged: the next incarnation, usually of another version, reports the same objects as
 	// updates. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
-	// adds all objects again.
+	// adds all objects again. While a type is suspended (see status.Status), nothing is called.
 	OnGone func(incarnation status.Incarnation, reason status.Reason)
 	// OnError is called if a selected type cannot be watched.
 	OnError func(gvr schema.GroupVersionResource, err error)

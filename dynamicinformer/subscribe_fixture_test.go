@@ -74,7 +74,7 @@ func (r *registry) remove(resource string) {
 	defer r.mu.Unlock()
 	delete(r.types, gr)
 	for _, l := range r.listeners {
-		l.RemoveType(gr)
+		l.RemoveType(gr, true)
 	}
 }
 

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // typeListener receives the types of a source for a subscription.
@@ -27,7 +29,7 @@ func (s typeListener) SetType(t typesource.Type) {
 	s.reconcileQueue.Push(func() { s.reconcile(t.GroupResource) })
 }
 
-func (s typeListener) RemoveType(gr schema.GroupResource) {
+func (s typeListener) RemoveType(gr schema.GroupResource, _ bool) {
 	s.mu.Lock()
 	delete(s.mu.types, gr)
 	s.mu.Unlock()
@@ -56,6 +58,10 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	if exists && t.Established {
 		version, selected = s.selection.chooseVersion(t, current)
 	}
+	moves := f != nil && selected && version != current && f.isSuspended()
+	if f != nil && !moves {
+		f.releaseSuccessor()
+	}
 	switch {
 	case f != nil && f.isStopped() && s.factory.isShutDown(): // Close follows
 	case f != nil && f.isStopped():
@@ -66,6 +72,8 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	case f == nil, selected && version == current:
 	case exists && t.Established && slices.Contains(slices.Concat(t.Versions, t.ListOnly), current):
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
+	case moves:
+		s.moveFollower(f, gr.WithVersion(version))
 	case f.hasEnded():
 		s.stopFollower(f, status.ReasonNone)
 		s.reconcile(gr) // another version may match
@@ -76,15 +84,53 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 func (s *Subscription) startFollower(gvr schema.GroupVersionResource) {
 	f, err := s.follow(gvr)
 	if err != nil {
-		// the factory is about to close the subscription
-		if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) {
-			s.call(func() { s.subscriber.OnError(gvr, err) })
-		}
+		s.reportError(gvr, err)
 		return
 	}
+	s.setFollower(f)
+}
+
+func (s *Subscription) setFollower(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.followers[gvr.GroupResource()] = f
+	s.mu.followers[f.informer.gvr.GroupResource()] = f
+}
+
+func (s *Subscription) reportError(gvr schema.GroupVersionResource, err error) {
+	// After ErrShutdown the factory is about to close the subscription.
+	if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) {
+		s.call(func() { s.subscriber.OnError(gvr, err) })
+	}
+}
+
+// moveFollower replaces a suspended follower by one of another version of the type, when that has been listed.
+// The subscriber receives the difference.
+func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource) {
+	if f.successor == nil || f.successor.informer.gvr != gvr || f.successor.isStopped() {
+		f.releaseSuccessor()
+		handle, err := s.factory.acquire(gvr, s.options, true)
+		if err != nil {
+			s.reportError(gvr, err)
+			return
+		}
+		f.successor = &follower{Subscription: s, handle: handle, informer: handle.Informer()}
+		f.successor.unfollow, _ = f.successor.informer.health.Follow(
+			func(_, _ health.Status) { f.requestReconcile() }, func(health.Status) error { return nil })
+	}
+	next := f.successor
+	if !health.IsFilled(next.informer.Status()) {
+		return // the next change of its status reconciles again
+	}
+	next.known = maps.Collect(f.informer.core.Snapshot().All)
+	f.successor = nil
+	s.stopFollower(f, status.ReasonVersionChanged)
+	next.unfollow()
+	if err := next.join(); err != nil {
+		next.handle.Release()
+		s.reconcile(gvr.GroupResource()) // with a new informer
+		return
+	}
+	s.setFollower(next)
 }
 
 // stopFollower stops watching a type. No calls for it follow its return.
@@ -119,13 +165,20 @@ type follower struct {
 	informer     *Informer
 	registration *informer.Registration
 	unfollow     func() // ends calls of statusChanged
-	// openIncarnations is the number of incarnations whose end the subscriber has not received yet.
+	// openIncarnations is the number of incarnations whose end the subscriber has not received yet. suspended
+	// is the last incarnation that ended without deletions, after the subscriber has received its events.
 	openIncarnations atomic.Int32
+	suspended        atomic.Int64
+	// successor follows another version that will replace this one. It is nil, or has no registration yet.
+	successor *follower
 
 	// incarnation is the incarnation of the current events; announced is set once the subscriber has received
 	// it. After the registration only the handler's goroutine uses them.
 	incarnation status.Incarnation
 	announced   bool
+	// known has the objects that the subscriber has received in another version, and that the initial list
+	// has not confirmed yet.
+	known map[string]store.Item
 }
 
 var _ informer.LeftShardHandler = (*follower)(nil)
@@ -138,7 +191,7 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 			return nil, err
 		}
 		f := &follower{Subscription: s, handle: handle, informer: handle.Informer()}
-		if f.unfollow, err = f.informer.health.Follow(f.statusChanged, f.addHandler); err == nil {
+		if err = f.join(); err == nil {
 			return f, nil
 		}
 		handle.Release()
@@ -148,11 +201,17 @@ func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error
 	}
 }
 
+// join adds the handler to the informer, and follows its status.
+func (f *follower) join() (err error) {
+	f.unfollow, err = f.informer.health.Follow(f.statusChanged, f.addHandler)
+	return err
+}
+
 // addHandler adds the handler, which first receives the existing objects. The caller holds the status, so no
 // incarnation begins or ends meanwhile.
 func (f *follower) addHandler(now health.Status) error {
-	if health.IsRunning(now) {
-		f.incarnation = health.IncarnationOf(now)
+	f.incarnation = health.IncarnationOf(now)
+	if isOpen(now) {
 		f.openIncarnations.Add(1)
 	}
 	registration, err := f.informer.core.AddEventHandler(f)
@@ -163,19 +222,36 @@ func (f *follower) addHandler(now health.Status) error {
 	if health.IsRunning(now) {
 		f.registration.Mark(f.reportStarted) // for a type without objects
 	}
-	if health.IsFilled(now) {
+	switch {
+	case health.IsFilled(now):
 		f.registration.MarkFilled(f.reportSynced)
+	case !isOpen(now):
+		f.registration.Mark(f.deleteKnown)
 	}
 	return nil
 }
 
+// isOpen reports whether the subscriber has objects of an informer with this status. An incarnation without
+// deletions stays open until the next one begins, or the objects are deleted.
+func isOpen(s health.Status) bool { return health.IsRunning(s) || s.Suspended }
+
 // statusChanged marks the begin and end of incarnations in the queue.
 func (f *follower) statusChanged(before, after health.Status) {
-	ended, reason, started, synced := health.IncarnationsBetween(before, after)
-	if ended && after.State != status.Stopped {
+	_, _, started, synced := health.IncarnationsBetween(before, after)
+	if isOpen(before) && (started || !isOpen(after)) && after.State != status.Stopped {
+		reason := after.Reason
+		if started {
+			reason = status.ReasonVersionChanged
+		}
 		f.registration.Mark(func() {
 			f.reportGone(reason)
 			f.openIncarnations.Add(-1)
+			f.requestReconcile()
+		})
+	}
+	if after.Suspended && !before.Suspended {
+		f.registration.Mark(func() {
+			f.suspended.Store(int64(after.Incarnation))
 			f.requestReconcile()
 		})
 	}
@@ -206,11 +282,27 @@ func (f *follower) hasEnded() bool {
 	return f.openIncarnations.Load() == 0 && health.Absent(now)
 }
 
+// isSuspended reports whether the version is no longer served, and all its events have been handled.
+func (f *follower) isSuspended() bool {
+	now := f.informer.Status()
+	return now.Suspended && !health.IsRunning(now) && f.suspended.Load() == int64(now.Incarnation)
+}
+
+// releaseSuccessor gives up the change to another version.
+func (f *follower) releaseSuccessor() {
+	if f.successor != nil {
+		f.successor.unfollow()
+		f.successor.handle.Release()
+		f.successor = nil
+	}
+}
+
 // isStopped reports whether the informer has stopped.
 func (f *follower) isStopped() bool { return f.informer.Status().State == status.Stopped }
 
 // removeHandler removes the handler and waits until it is no longer called.
 func (f *follower) removeHandler() {
+	f.releaseSuccessor()
 	f.unfollow()
 	// It only fails for a registration of another kind.
 	_ = f.informer.core.RemoveEventHandler(f.registration)
@@ -234,6 +326,7 @@ func (f *follower) reportStarted() {
 }
 
 func (f *follower) reportSynced() {
+	f.deleteKnown()
 	if f.subscriber.OnSynced != nil {
 		f.call(func() { f.subscriber.OnSynced(f.incarnation) })
 	}
@@ -247,9 +340,38 @@ func (f *follower) reportGone(reason status.Reason) {
 	f.announced = false
 }
 
+// deleteKnown reports the deletion of the objects that the informer of another version does not have.
+func (f *follower) deleteKnown() {
+	for key, item := range f.known {
+		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedItem(item)})
+	}
+	f.known = nil
+}
+
+// decodedItem returns a stored item as handlers receive it.
+func decodedItem(item store.Item) any {
+	if object, ok := runtimeObject(item); ok {
+		return decodedForReaders(object)
+	}
+	return item
+}
+
 func (f *follower) OnAdd(obj any, inInitialList bool) {
 	f.reportStarted()
-	if u, ok := obj.(*unstructured.Unstructured); ok && f.subscriber.OnAdd != nil {
+	u, ok := obj.(*unstructured.Unstructured)
+	if ok && f.known != nil {
+		key := cache.MetaObjectToName(u).String()
+		if item, isKnown := f.known[key]; isKnown {
+			delete(f.known, key)
+			before := decodedItem(item)
+			if b, ok := before.(*unstructured.Unstructured); ok && b.GetUID() == u.GetUID() {
+				f.OnUpdate(b, u)
+				return
+			}
+			f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: before})
+		}
+	}
+	if ok && f.subscriber.OnAdd != nil {
 		f.call(func() { f.subscriber.OnAdd(f.gvr(), u, inInitialList) })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,8 +85,62 @@ func TestSubscribeChangesVersion(t *testing.T) {
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2", "v1"} }) // sends no event
 	th.types.set("widgets", func(t *typesource.Type) { t.Versions = []string{"v2"} })
-	th.expect("widgets v1: lost a", "widgets v1: gone 1 VersionNotServed")
-	th.expect("widgets v2: started 1 1", "widgets v2: initial a", "widgets v2: synced 1")
+	th.expect("widgets v1: gone 1 VersionChanged")
+	th.expect("widgets v2: started 1 1", "widgets v2: update a false", "widgets v2: synced 1")
+}
+
+// TestSubscribeSuspended verifies that a subscriber receives nothing while no version is served, and then the
+// difference, in the same or another version; or the deletion of all objects when the CRD is deleted.
+func TestSubscribeSuspended(t *testing.T) {
+	serve := func(versions ...string) func(*subscriberFixture) {
+		return func(th *subscriberFixture) {
+			th.types.set("widgets", func(t *typesource.Type) { t.Versions = versions })
+		}
+	}
+	again := []string{"lost a", "update b false", "initial c"}
+	for name, test := range map[string]struct {
+		next func(*subscriberFixture)
+		// want are the events after the end of the incarnation with this reason.
+		reason string
+		want   []string
+	}{
+		"the same version": {serve("v1"), "VersionChanged", append([]string{"started 2 1", "synced 2"}, again...)},
+		"another version":  {serve("v2"), "VersionChanged", append([]string{"started 1 1", "synced 1"}, again...)},
+		"another UID": {func(th *subscriberFixture) {
+			th.types.set("widgets", func(t *typesource.Type) { t.UID = "2" })
+		}, "Replaced", []string{"lost a", "lost b", "started 2 2", "initial b", "initial c", "synced 2"}},
+		"deleted": {func(th *subscriberFixture) { th.types.remove("widgets") }, "NotInstalled",
+			[]string{"lost a", "lost b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			th := newSubscriberFixture(t)
+			th.create(widgets, "a", "b")
+			serve("v1")(th)
+			s := th.subscribe(wholeGroup)
+			for range 4 {
+				th.next()
+			}
+			serve()(th)
+			waitFor(t, mustInformer(t, th.factory, widgets), func(s status.Status) bool { return s.Suspended })
+			if types := s.Types(); len(types) != 1 || types[0].Status.Reason != status.ReasonVersionNotServed {
+				t.Errorf("Types() = %+v, want widgets, VersionNotServed", types)
+			}
+			th.server.Delete(t, widgets, "web", "a")
+			th.create(widgets, "c")
+			test.next(th)
+			got := []string{}
+			for range len(test.want) + 1 {
+				_, event, _ := strings.Cut(th.next(got...), ": ")
+				got = append(got, event)
+			}
+			want := append([]string{"gone 1 " + test.reason}, test.want...)
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestSubscribeDeselectedType verifies that an existing type that is no longer selected is gone without

@@ -349,7 +349,7 @@ func TestWaitForVersionGivesUp(t *testing.T) {
 		unstarted.expectEnd("an informer that was not started", 0, context.Cause(ctx))
 		start(t, f)
 		deleted := waitForVersion(t, i, "100")
-		types.listener.RemoveType(widgets.GroupResource())
+		types.listener.RemoveType(widgets.GroupResource(), true)
 		deleted.expectEnd("a deleted type", time.Second, errNotSynced{})
 		types.set(nil)
 		version := versionOf(t, server, widget("web", "a"))

@@ -14,7 +14,7 @@ import (
 type State string
 
 const (
-	// Pending: not started, or waiting until the server serves the type.
+	// Pending: not started, or waiting until the server serves the type. See Status.Suspended.
 	Pending State = "Pending"
 	// Syncing: started; the first list has not been completed.
 	Syncing State = "Syncing"
@@ -25,8 +25,9 @@ const (
 	Synced State = "Synced"
 	// Degraded: requests fail. The cache keeps its objects, and the informer keeps trying.
 	Degraded State = "Degraded"
-	// Gone: the server no longer serves the type as before. The cache is empty, handlers receive a delete
-	// event for each object, and Pending or Syncing follows immediately.
+	// Gone: the type's CRD was deleted, or replaced by one with another UID or scope, and its objects with it.
+	// The cache is empty, handlers receive a delete event for each object, and Pending or Syncing follows
+	// immediately.
 	Gone State = "Gone"
 	// Stopped: the informer has stopped and cannot start again.
 	Stopped State = "Stopped"
@@ -47,8 +48,13 @@ type Status struct {
 	// Message is the cause in one line of text.
 	Message string
 	// Stale is set while a filled cache may lag behind the server: in state Degraded, after 30 seconds
-	// without contact, and while restored objects are unconfirmed. The cache remains readable.
+	// without contact, while restored objects are unconfirmed, and while Suspended is set. The cache remains
+	// readable.
 	Stale bool
+	// Suspended is set after an incarnation ended without the deletion of its objects, until the type is
+	// listed again or its CRD is deleted: the server no longer serves the version, list or watch, or an
+	// APIService was removed. HasSynced returns false, and the cache keeps the last known objects.
+	Suspended bool
 	// Resuming is set while the cache has unconfirmed objects of an earlier process, even in state Degraded.
 	Resuming bool
 	// Terminating is set while the type's CRD is being deleted and objects remain. The informer continues
@@ -228,8 +234,8 @@ type Listener struct {
 	// IncarnationSynced is called when the first list of an incarnation is in the cache.
 	IncarnationSynced func(incarnation Incarnation)
 	// IncarnationEnded is called when an informer no longer watches its type. reason is the reason why the
-	// type is gone, ReasonVersionChanged if another version replaces this one, or ReasonNone if the informer
-	// stopped.
+	// type is gone or not served, ReasonVersionChanged if another version replaces this one, or ReasonNone if
+	// the informer stopped.
 	IncarnationEnded func(incarnation Incarnation, reason Reason)
 	// Relisted is called when an informer relists its type.
 	Relisted func(g Incarnation, reason RelistReason)

@@ -22,10 +22,10 @@ func (f fixed) Subscribe(listener typesource.Listener) (stop func()) {
 // printer is a Listener that prints the types.
 type printer struct{}
 
-func (printer) SetType(t typesource.Type)                { fmt.Println(t.Kind, t.Versions) }
-func (printer) RemoveType(gr schema.GroupResource)       { fmt.Println(gr, "removed") }
-func (printer) SetUnknown(map[schema.GroupVersion]error) {}
-func (printer) SetComplete()                             { fmt.Println("complete") }
+func (printer) SetType(t typesource.Type)                  { fmt.Println(t.Kind, t.Versions) }
+func (printer) RemoveType(gr schema.GroupResource, _ bool) { fmt.Println(gr, "removed") }
+func (printer) SetUnknown(map[schema.GroupVersion]error)   {}
+func (printer) SetComplete()                               { fmt.Println("complete") }
 
 // Give a factory a fixed set of types.
 func Example() {

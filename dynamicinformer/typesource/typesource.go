@@ -16,9 +16,10 @@ type Source interface {
 type Listener interface {
 	// SetType reports a new or changed type.
 	SetType(t Type)
-	// RemoveType reports that a type no longer exists. A source must not call it for a type that it
-	// merely failed to look up.
-	RemoveType(gr schema.GroupResource)
+	// RemoveType reports that the server no longer serves a type. deleted states that its CRD is known to be
+	// deleted, and its objects with it. Otherwise they may exist elsewhere, as after the removal of an
+	// APIService. A source must not call RemoveType for a type that it merely failed to look up.
+	RemoveType(gr schema.GroupResource, deleted bool)
 	// SetUnknown replaces the group versions that could not be discovered, with the cause of each. Their
 	// types may exist although SetType was not called. Call it before SetComplete, and call it after
 	// SetType for the types of group versions that have become known. The empty group version has the reason

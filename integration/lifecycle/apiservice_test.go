@@ -3,13 +3,11 @@ package lifecycle_test
 import (
 	"context"
 	"net/http"
-	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -20,7 +18,7 @@ import (
 )
 
 // TestAggregatedAPI follows a type of an aggregated API. While its server is down, the objects stay. When its
-// APIService is deleted, they are deleted.
+// APIService is deleted, the cache keeps them and is not synced.
 func TestAggregatedAPI(t *testing.T) {
 	t.Parallel()
 	gadgets := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "gadgets"}
@@ -50,15 +48,15 @@ func TestAggregatedAPI(t *testing.T) {
 		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	j.await("both deletions", func(events []string, _ map[string]types.UID) bool {
-		return slices.Contains(events, "delete a") && slices.Contains(events, "delete b")
-	})
-	s.awaitState(i, status.Pending, status.ReasonNotInstalled)
-	s.expectEmpty(i)
+	// Without the APIService, the objects still exist in their API server.
+	if current := s.awaitState(i, status.Pending, status.ReasonNotInstalled); !current.Suspended || i.HasSynced() {
+		t.Errorf("HasSynced() = %t, status %+v; want false, suspended", i.HasSynced(), current)
+	}
+	s.expectKeys(i, "default/a", "default/b")
 
 	harness.Apply(t, registration)
-	j.await("both objects again", func(_ []string, live map[string]types.UID) bool { return len(live) == 2 })
 	s.awaitSynced(i, 2)
+	j.expectNever("delete a", "delete b")
 }
 
 func (s *fixture) createGadget(gvr schema.GroupVersionResource, name string) {

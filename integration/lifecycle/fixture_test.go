@@ -122,14 +122,6 @@ func (s *fixture) expectKeys(i *dynamicinformer.Informer, want ...string) {
 	}
 }
 
-// expectEmpty expects an empty cache of a missing type.
-func (s *fixture) expectEmpty(i *dynamicinformer.Informer) {
-	s.Helper()
-	if keys := i.GetStore().ListKeys(); len(keys) != 0 || i.HasSynced() {
-		s.Errorf("the cache of a missing type has %v, synced: %v", keys, i.HasSynced())
-	}
-}
-
 // cuttableConnection is a connection that can be cut. The zero value is usable.
 type cuttableConnection struct {
 	once   sync.Once

@@ -77,6 +77,7 @@ type Cache interface {
 	RunPartitions(ctx context.Context, listed func(),
 		next func(context.Context) ([]informer.Partition, bool)) error
 	Forget() error
+	Suspend() error
 }
 
 // Health receives the progress. It is implemented by *health.Health.
@@ -106,32 +107,36 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 	changed := make(chan struct{}, 1)
 	defer f.Types.addWatcher(f.Type.GroupResource(), func() { signal(changed) })()
+	var content *identity
 	for {
-		state, version := f.awaitVersion(ctx, changed)
+		state, version := f.awaitVersion(ctx, changed, content)
 		if version == "" {
 			return
 		}
-		if reason := f.runVersions(ctx, state, version); ctx.Err() == nil {
-			// Handlers receive the deletion of each object. Forget fails only after a stop, when they
-			// receive none.
-			_ = f.Cache.Forget()
-			f.Health.SetGone(reason)
-		}
+		content = f.runVersion(ctx, state, version)
 	}
 }
 
-// awaitVersion waits until the type can be followed. It returns no version if ctx ends. It is separate from
-// Run to keep the stack frame of a quiet informer small: see docs/design/types.md.
-func (f *Follower) awaitVersion(ctx context.Context, changed <-chan struct{}) (*typeState, string) {
+// awaitVersion waits until the type can be followed. It returns no version if ctx ends. content is the type of
+// the cached objects; nil if there are none. They stay in the cache until they are known to be deleted. It is
+// separate from Run to keep the stack frame of a quiet informer small: see docs/design/types.md.
+func (f *Follower) awaitVersion(ctx context.Context, changed <-chan struct{},
+	content *identity) (*typeState, string) {
 	for ctx.Err() == nil {
 		select {
 		case <-changed: // observed now
 		default:
 		}
 		state := f.observeType()
+		if content != nil && f.forgetDeleted(state, *content) {
+			content = nil
+		}
 		version, reason, cause := state.versionToFollow(f.Type, f.Versions, f.Namespaces)
 		if reason == status.ReasonNone {
 			return state, version
+		}
+		if content != nil {
+			_ = f.Cache.Suspend() // fails only after a stop
 		}
 		f.Health.Pending(reason, cause)
 		select {
@@ -140,6 +145,19 @@ func (f *Follower) awaitVersion(ctx context.Context, changed <-chan struct{}) (*
 		}
 	}
 	return nil, ""
+}
+
+// forgetDeleted empties the cache if the objects of the type are known to be deleted, and reports whether they
+// are.
+func (f *Follower) forgetDeleted(state *typeState, content identity) bool {
+	reason := state.deletionReason(content)
+	if reason == status.ReasonNone {
+		return false
+	}
+	// Handlers receive the deletion of each object. Forget fails only after a stop, when they receive none.
+	_ = f.Cache.Forget()
+	f.Health.SetGone(reason)
+	return true
 }
 
 // signal wakes the receiver of a channel with a capacity of one.
@@ -157,29 +175,23 @@ func (f *Follower) observeType() *typeState {
 	return state
 }
 
-// runVersions runs one incarnation for each version that takes over, until the type is gone, and returns the
-// reason, or until ctx ends.
+// runVersion runs an incarnation until its version of the type is no longer served, or ctx ends. It returns
+// the type of the cached objects.
 //
-// The reflector of one version ends before the next starts, because two must not write to one cache. No
-// events are lost, because a version that is not served any more sends none. The cache retains its content
-// until the next version has been listed. The content is then replaced as in a relist: objects that still
-// exist are delivered as updates.
-func (f *Follower) runVersions(ctx context.Context, state *typeState, version string) status.Reason {
-	for {
-		running, cancel := context.WithCancel(ctx)
-		e := &incarnationWatcher{Follower: f, identity: identityOf(&state.Type), version: version,
-			polls: state.polls(version), cancel: cancel}
-		stop := f.Types.addWatcher(f.Type.GroupResource(), e.onTypeChange)
-		e.check() // for changes before notify
-		f.runIncarnation(running, state, version)
-		stop()
-		next := e.finish()
-		cancel()
-		if ctx.Err() != nil || next.version == "" {
-			return next.reason
-		}
-		state, version = next.state, next.version
-	}
+// The incarnation ends before the next starts, because two must not write to one cache. No events are lost,
+// because a version that is not served any more sends none. The first list of the next incarnation then
+// replaces the content as in a relist: objects that still exist are delivered as updates.
+func (f *Follower) runVersion(ctx context.Context, state *typeState, version string) *identity {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e := &incarnationWatcher{Follower: f, identity: identityOf(&state.Type), version: version,
+		polls: state.polls(version), cancel: cancel}
+	stop := f.Types.addWatcher(f.Type.GroupResource(), e.onTypeChange)
+	e.check() // for changes before notify
+	f.runIncarnation(running, state, version)
+	stop()
+	content := e.finish()
+	return &content
 }
 
 // runIncarnation lists and watches a version until ctx ends. No goroutine of the incarnation remains when it

@@ -108,6 +108,11 @@ func (d *callRecorder) Forget() error {
 	return nil
 }
 
+func (d *callRecorder) Suspend() error {
+	d.record("suspend")
+	return nil
+}
+
 func (d *callRecorder) Current() (KnownNamespaces, <-chan struct{}) {
 	if d.namespacesErr != nil {
 		return KnownNamespaces{Unlistable: true, Reason: status.ReasonForbidden, Err: d.namespacesErr}, nil
@@ -174,7 +179,7 @@ func TestFollowerOrder(t *testing.T) {
 			expect("another version takes over", `begin v2 of "1"`, `read v2 in ""`, "synced 2")
 			registry.SetType(served("2", "v2"))
 			expect("replaced", "forget", "gone Replaced", `begin v2 of "2"`, `read v2 in ""`, "synced 3")
-			registry.RemoveType(widgets.GroupResource())
+			registry.RemoveType(widgets.GroupResource(), true)
 			expect("gone", "forget", "gone NotInstalled", "pending NotInstalled")
 		})
 }

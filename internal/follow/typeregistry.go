@@ -17,12 +17,19 @@ type TypeRegistry struct {
 
 	mu struct {
 		sync.Mutex
-		types map[schema.GroupResource]typesource.Type
+		types map[schema.GroupResource]registeredType
 		// watchers are called after each change.
 		watchers map[schema.GroupResource][]*func()
 		unknown  map[schema.GroupVersion]error // group versions that could not be discovered
 		complete bool
 	}
+}
+
+// registeredType is the last reported state of a type. removed states that the server does not serve it any
+// more, although its objects may exist.
+type registeredType struct {
+	typesource.Type
+	removed bool
 }
 
 var _ typesource.Listener = (*TypeRegistry)(nil)
@@ -31,7 +38,7 @@ var _ typesource.Listener = (*TypeRegistry)(nil)
 // reported all types; onError with the reason why it cannot, or nil.
 func NewTypeRegistry(onComplete func(), onError func(error)) *TypeRegistry {
 	b := &TypeRegistry{onComplete: onComplete, onError: onError}
-	b.mu.types = map[schema.GroupResource]typesource.Type{}
+	b.mu.types = map[schema.GroupResource]registeredType{}
 	b.mu.watchers = map[schema.GroupResource][]*func(){}
 	return b
 }
@@ -40,8 +47,9 @@ func NewTypeRegistry(onComplete func(), onError func(error)) *TypeRegistry {
 func (b *TypeRegistry) get(gr schema.GroupResource) *typeState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t, exists := b.mu.types[gr]
-	return &typeState{Type: t, exists: exists, complete: b.mu.complete, unknown: b.mu.unknown}
+	t, known := b.mu.types[gr]
+	return &typeState{Type: t.Type, exists: known && !t.removed, deleted: !known, complete: b.mu.complete,
+		unknown: b.mu.unknown}
 }
 
 // addWatcher calls changed, without locks, after each change of a type until stop is called. A call may be in
@@ -62,12 +70,18 @@ func (b *TypeRegistry) addWatcher(gr schema.GroupResource, changed func()) (stop
 
 // SetType implements typesource.Listener.
 func (b *TypeRegistry) SetType(t typesource.Type) {
-	b.change(t.GroupResource, func() { b.mu.types[t.GroupResource] = t })
+	b.change(t.GroupResource, func() { b.mu.types[t.GroupResource] = registeredType{Type: t} })
 }
 
 // RemoveType implements typesource.Listener.
-func (b *TypeRegistry) RemoveType(gr schema.GroupResource) {
-	b.change(gr, func() { delete(b.mu.types, gr) })
+func (b *TypeRegistry) RemoveType(gr schema.GroupResource, deleted bool) {
+	b.change(gr, func() {
+		if t, known := b.mu.types[gr]; known && !deleted {
+			b.mu.types[gr] = registeredType{t.Type, true}
+			return
+		}
+		delete(b.mu.types, gr)
+	})
 }
 
 // SetUnknown implements typesource.Listener.

@@ -32,7 +32,9 @@ func (i identity) matches(other identity) bool {
 
 type typeState struct {
 	typesource.Type
-	exists   bool
+	exists bool
+	// deleted is set if the type was never reported, or was reported as deleted.
+	deleted  bool
 	complete bool // the source has reported all types
 	// unknown are the group versions that could not be discovered.
 	unknown map[schema.GroupVersion]error
@@ -77,21 +79,27 @@ func (s *typeState) versionToFollow(
 	return version, waitReason, nil
 }
 
-// endReason returns why an incarnation must end, whatever its version. A type that is no longer established
-// still has its objects, so only permanent changes end an incarnation.
-func (s *typeState) endReason(earlier identity) status.Reason {
+// deletionReason returns the reason if the objects of a type that was reported earlier are known to be deleted:
+// its CRD is gone, or has another UID or scope. Nothing else proves that: objects can exist without an API
+// server that serves them.
+func (s *typeState) deletionReason(earlier identity) status.Reason {
+	current := identityOf(&s.Type)
+	isCustom := earlier.uid != "" || current.uid != ""
+	current.kind = earlier.kind // another name of the same objects
 	switch {
-	case !s.exists:
+	case s.deleted:
 		return status.ReasonNotInstalled
-	case !identityOf(&s.Type).matches(earlier):
+	case s.exists && isCustom && !current.matches(earlier):
 		return status.ReasonReplaced
 	}
 	return status.ReasonNone
 }
 
-// serves reports whether a version can be listed.
-func (s *typeState) serves(version string) bool {
-	return slices.Contains(s.Versions, version) || s.polls(version)
+// isServed reports whether the server serves a version of an earlier type as before: for list and watch, or only
+// for list. A type that is no longer established is still served.
+func (s *typeState) isServed(earlier identity, version string, polls bool) bool {
+	return s.exists && identityOf(&s.Type).matches(earlier) && s.polls(version) == polls &&
+		(polls || slices.Contains(s.Versions, version))
 }
 
 // polls reports whether a version can be listed but not watched.

@@ -84,7 +84,7 @@ func (h *Health) Required() bool {
 // number of the incarnation.
 func (h *Health) Begin(version string, uid types.UID) (incarnation int) {
 	h.update(func(f *observations, s *Status) {
-		*f = observations{started: true, running: true, exists: f.exists}
+		*f = observations{started: true, running: true, exists: f.exists, suspended: f.suspended}
 		s.Incarnation++
 		s.Version, s.UID = version, uid
 		incarnation = s.Incarnation
@@ -128,7 +128,7 @@ func (h *Health) SetPartitions(partitions []string, namespaces string, reason st
 func (h *Health) Synced(incarnation int) {
 	h.update(func(f *observations, s *Status) {
 		if s.Incarnation == incarnation {
-			f.synced = true
+			f.synced, f.suspended = true, false
 		}
 	})
 }
@@ -152,7 +152,8 @@ func (h *Health) UpdateShard(now func() status.Shard) {
 	})
 }
 
-// SetGone records that the incarnation has ended because its type was removed or replaced.
+// SetGone records that the objects of the incarnations so far are deleted, because the type was deleted or
+// replaced.
 func (h *Health) SetGone(reason status.Reason) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, typeGone: true, reason: reason,
@@ -160,11 +161,12 @@ func (h *Health) SetGone(reason status.Reason) {
 	})
 }
 
-// Pending records why a started informer waits; cause can be nil.
+// Pending records why a started informer waits; cause can be nil. If an incarnation has ended, its objects may
+// still exist.
 func (h *Health) Pending(reason status.Reason, cause error) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, reason: reason, err: cause,
-			exists: f.exists}
+			exists: f.exists, suspended: f.suspended || f.running}
 	})
 }
 
@@ -195,7 +197,7 @@ func (h *Health) deriveLocked(now time.Time) {
 		c = f.worstRequestProblem(now)
 	}
 	s.Reason, s.LastError, s.Message, s.Stale = c.reason, c.err, f.message(c), f.stale(now)
-	s.Resuming = f.servesRestored()
+	s.Resuming, s.Suspended = f.servesRestored(), f.suspended && !f.stopped
 	h.armLocked(f.deadline(now), now)
 	if impact := f.impact(); impact.rejected.differs(h.mu.impact.rejected) ||
 		impact.unreachable.differs(h.mu.impact.unreachable) {

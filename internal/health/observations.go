@@ -37,8 +37,9 @@ type observations struct {
 	reason status.Reason
 	// err is the cause of reason. Optional.
 	err error
-	// synced is set after the first list of the incarnation has been stored.
-	synced bool
+	// synced is set after the first list of the incarnation has been stored. suspended is set before that if
+	// the objects of an earlier incarnation were not deleted: see status.Status.Suspended.
+	synced, suspended bool
 	// resuming is set while the cache serves restored objects.
 	resuming bool
 	// exists is set while a source of types reports the type.
@@ -157,9 +158,9 @@ func (f observations) contactTimeout() time.Duration {
 func (f observations) stale(now time.Time) bool {
 	switch {
 	case !f.running:
-		return false
+		return f.suspended && !f.stopped
 	case !f.synced:
-		return f.servesRestored()
+		return f.suspended || f.servesRestored()
 	case !f.hasPartitions():
 		return true
 	}
@@ -277,10 +278,14 @@ func (f observations) message(c requestProblem) string {
 	case !f.started:
 		return "not started"
 	case !f.running:
+		text := requests.Explain(f.reason)
 		if f.err != nil {
-			return requests.Explain(f.reason) + ": " + OneLine(f.err.Error())
+			text += ": " + OneLine(f.err.Error())
 		}
-		return requests.Explain(f.reason)
+		if f.suspended {
+			text += "; its objects may still exist, and the cache keeps them"
+		}
+		return text
 	case c.reason != status.ReasonNone:
 		return c.String()
 	case f.synced && f.hasPartitions():

@@ -12,8 +12,8 @@ import (
 // handler as the compressed objects.
 type listChanges struct {
 	changes changeList
-	// initial is true until the informer has synced. firstOfIncarnation is true for the first list of each
-	// later incarnation. Handlers are then also notified of objects with an unchanged resource version,
+	// initial is true until the informer has synced. firstOfIncarnation is true for the first list of a
+	// partition in each later incarnation. Handlers are then also notified of objects with an unchanged resource version,
 	// because the type's version may have changed.
 	initial, firstOfIncarnation bool
 	handlersLackOld             bool // handlers have not received the old objects of the changes

@@ -152,7 +152,7 @@ func (g *incarnation) recordListLocked(l listChanges, first bool) (changed bool)
 	i := g.informer
 	synced := i.synced.Load()
 	initial := !synced.reached()
-	l.initial, l.firstOfIncarnation = initial, first && !initial
+	l.initial, l.firstOfIncarnation = initial, first && (!initial || i.mu.lists > 0)
 	changed = i.notifyListLocked(l)
 	if l.complete {
 		i.mu.lists++

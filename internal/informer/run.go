@@ -249,16 +249,40 @@ func (i *Informer) Forget() error {
 	changes := i.clearLocked()
 	i.releaseWaitsLocked()
 	i.notifyListLocked(listChanges{changes: changes})
-	if i.synced.Load().reached() {
-		i.synced.Store(newSyncPoint())
-		for _, r := range i.mu.handlers {
-			r.synced.Store(newSyncPoint())
-		}
-	}
+	i.resetSyncedLocked()
 	for _, r := range i.mu.handlers {
 		r.addedAt, r.onCaughtUp = 0, nil
 	}
 	return nil
+}
+
+// Suspend keeps the objects of the previous incarnation, because they may exist although the server does not
+// serve them now. HasSynced is false until the first list of the next incarnation. Handlers then receive the
+// difference: updates of the objects that still exist, additions and deletions.
+//
+// It fails with ErrRunning while an incarnation runs and with ErrStopped after the stop. It does not wait.
+func (i *Informer) Suspend() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if err := i.mu.state.checkRun(); err != nil {
+		return err
+	}
+	if i.resetSyncedLocked() {
+		i.mu.log.reset(i.store.Snapshot().ResourceVersion()) // events are missed from now on
+	}
+	return nil
+}
+
+// resetSyncedLocked makes HasSynced false until the next list, and reports whether it was true.
+func (i *Informer) resetSyncedLocked() bool {
+	if !i.synced.Load().reached() {
+		return false
+	}
+	i.synced.Store(newSyncPoint())
+	for _, r := range i.mu.handlers {
+		r.synced.Store(newSyncPoint())
+	}
+	return true
 }
 
 // Discard removes all objects of a stopped informer without calling handlers. HasSynced is false afterwards.

@@ -39,7 +39,7 @@ func (r *typeRegistry) SetType(t typesource.Type) {
 	r.notifyLocked()
 }
 
-func (r *typeRegistry) RemoveType(gr schema.GroupResource) {
+func (r *typeRegistry) RemoveType(gr schema.GroupResource, _ bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.types, gr)

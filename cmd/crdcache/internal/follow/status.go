@@ -104,8 +104,8 @@ func (t *statusReporter) stateChanged(before, after status.Status) {
 	}
 	switch after.State {
 	case status.Pending:
-		// A removal was reported as Gone, and a missing type is not an unusual state.
-		if after.Reason != status.ReasonNotInstalled && after.Message != "" {
+		// A deletion was reported as Gone, and a missing type is not an unusual state.
+		if (after.Reason != status.ReasonNotInstalled || after.Suspended) && after.Message != "" {
 			t.mu.delayedMessages[gvr] = time.AfterFunc(statusDelay,
 				func() { t.printLine("%s", describeStatus(after)) })
 		}

@@ -118,8 +118,7 @@ func (h *Health) SetPartitions(partitions []string, namespaces string, reason st
 		f.partitions.retainOnly(names)
 		f.selectsNothing = len(names) == 0
 		if reason != status.ReasonNone {
-			f.partitions.recordUnknownNamespaces(namespaces,
-				problem{reason: reason, since: h.now(), err: err})
+			f.recordUnknownNamespaces(namespaces, reason, err, h.now())
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,33 +50,33 @@ func TestState(t *testing.T) {
 	waiting := func(_ *observations, s *partitionRecord) { s.waitingSince = begun }
 	failed := func(n int, r status.Reason) func(*observations, *partitionRecord) {
 		return func(_ *observations, s *partitionRecord) {
-			s.listProblem = problem{reason: r, failures: n, since: begun}
+			s.fail(requests.VerbList, r, nil, begun, false).failures = n
 			s.waitingSince = begun
 		}
 	}
 	unwatched := func(n int, r status.Reason) func(*observations, *partitionRecord) {
 		return func(_ *observations, s *partitionRecord) {
-			s.watchProblem = problem{reason: r, failures: n,
-				since: begun}
+			s.fail(requests.VerbWatch, r, nil, begun, false).failures = n
 		}
 	}
 	recently := func(_ *observations, s *partitionRecord) {
 		at := begun.Add(29 * time.Second)
-		s.listProblem, s.waitingSince = problem{reason: status.ReasonRequestFailed,
-			failures: 1, since: at}, at
+		s.fail(requests.VerbList, status.ReasonRequestFailed, nil, at, false)
+		s.waitingSince = at
 	}
 	opened := func(after time.Duration) func(*observations, *partitionRecord) {
 		return func(_ *observations, s *partitionRecord) { s.watchOpenedAt = begun.Add(after) }
 	}
 	otherPartition := func(r status.Reason) func(*observations, *partitionRecord) {
 		return func(f *observations, _ *partitionRecord) {
-			f.partitions.set(&partitionRecord{name: "other", waitingSince: begun,
-				listProblem: problem{reason: r, failures: 1, since: begun}})
+			other := &partitionRecord{name: "other", waitingSince: begun}
+			other.fail(requests.VerbList, r, nil, begun, false)
+			f.partitions.set(other)
 		}
 	}
 	unknownNamespaces := func(r status.Reason) func(*observations, *partitionRecord) {
 		return func(f *observations, _ *partitionRecord) {
-			f.partitions.recordUnknownNamespaces("namespaces", problem{reason: r, since: begun})
+			f.recordUnknownNamespaces("namespaces", r, nil, begun)
 		}
 	}
 	tests := []struct {
@@ -310,6 +311,63 @@ func TestHealthRequests(t *testing.T) {
 
 // TestHealthForbidden checks that a successful list does not resolve a problem of watches, and that a watch
 // resolves all problems.
+// TestFailuresNeverImprove verifies for all sequences of three observations that a failure, whatever its reason
+// is, ends neither Degraded nor Stale. Only a success or an answer of the protocol does.
+func TestFailuresNeverImprove(t *testing.T) {
+	type observation struct {
+		name    string
+		observe func(Reporter)
+		isError bool
+	}
+	var observations []observation
+	for _, verb := range []requests.Verb{requests.VerbList, requests.VerbWatch, requests.VerbWatchList} {
+		for name, err := range map[string]error{"refused": errRefused, "undecodable": errors.New("decode"),
+			"401": apierrors.NewUnauthorized(""), "403": serverError(403), "404": serverError(404),
+			"405": serverError(405), "429": serverError(429), "500": serverError(500)} {
+			observations = append(observations, observation{verb.String() + " " + name,
+				func(r Reporter) { r.RequestEnded(verb, err) }, true})
+		}
+		observations = append(observations,
+			observation{verb.String() + " throttled", func(r Reporter) { r.Throttled(verb) }, true},
+			observation{verb.String() + " expired",
+				func(r Reporter) { r.RequestEnded(verb, apierrors.NewResourceExpired("")) }, false},
+			observation{verb.String() + " accepted", func(r Reporter) { r.RequestEnded(verb, nil) }, false})
+	}
+	observations = append(observations,
+		observation{"event", func(r Reporter) { r.RecordContact(false) }, false},
+		observation{"12 s", func(Reporter) { time.Sleep(12 * time.Second) }, false},
+		observation{"31 s", func(Reporter) { time.Sleep(31 * time.Second) }, false})
+	synctest.Test(t, func(t *testing.T) {
+		for _, synced := range []bool{false, true} {
+			for n := range len(observations) * len(observations) * len(observations) {
+				h := New(widgets, "", time.Now)
+				incarnation := h.Begin("v1", "")
+				h.SetServed(true, false)
+				r := h.Reporter(incarnation, "")
+				if synced {
+					r.RequestEnded(requests.VerbList, nil)
+					h.Synced(incarnation)
+				}
+				history := fmt.Sprintf("synced %t", synced)
+				for range 3 {
+					o := observations[n%len(observations)]
+					n /= len(observations)
+					before, _ := h.Snapshot()
+					r.RequestStarted(requests.VerbList)
+					o.observe(r)
+					after, _ := h.Snapshot()
+					history += ", " + o.name
+					if o.isError && (before.State == status.Degraded && after.State != status.Degraded ||
+						before.Stale && !after.Stale) {
+						t.Fatalf("%s: %v became %v", history, before, after)
+					}
+				}
+				h.Stopped("")
+			}
+		}
+	})
+}
+
 func TestHealthForbidden(t *testing.T) {
 	w := newClockedHealth(t)
 	r := w.Reporter(1, "")

@@ -60,6 +60,8 @@ type problem struct {
 	repeats  int // consecutive failures with the current reason
 	since    time.Time
 	err      error
+	// degraded states that the partition has been degraded since the last success.
+	degraded bool
 }
 
 // state derives the state at a time. It is a pure function, and all rules about states are here.
@@ -94,13 +96,14 @@ func (f observations) degraded(now time.Time) bool {
 
 // degrades reports whether a partition degrades the informer.
 func (f observations) degrades(p *partitionRecord, now time.Time) bool {
-	t := p.problem(now)
+	list, watch := p.problems(now)
+	t := p.typeProblem(now)
 	switch {
 	case p.incomplete && f.synced:
 		return true
-	case requests.AffectsFactory(t.reason):
-		return false // a condition of the factory; types keep their state
-	case degradesImmediately(t.reason):
+	case p.affectFactory():
+		return p.wasDegraded // a condition of the factory; types keep their state
+	case list.degraded, watch.degraded, degradesImmediately(t.reason):
 		return true
 	case t.reason == status.ReasonNotFound && !f.exists, p.hasLastingProblem(now):
 		return true
@@ -135,8 +138,7 @@ func (p *partitionRecord) lastingProblems(now time.Time) []problem {
 	if list.reason == status.ReasonNotFound {
 		lasting = append(lasting, list)
 	}
-	if watch.reason != status.ReasonNone && !requests.AffectsFactory(watch.reason) &&
-		!degradesImmediately(watch.reason) {
+	if watch.reason != status.ReasonNone && !degradesImmediately(watch.reason) {
 		lasting = append(lasting, watch)
 	}
 	return lasting
@@ -175,13 +177,26 @@ func (f observations) stale(now time.Time) bool {
 // servesRestored reports whether a running incarnation serves restored objects.
 func (f observations) servesRestored() bool { return f.running && !f.synced && f.resuming }
 
-// problem returns the problem of lists, or else that of watches, because without a list there is no watch.
-func (p *partitionRecord) problem(now time.Time) problem {
+// typeProblem returns the problem of lists, or else that of watches, because without a list there is no watch.
+func (p *partitionRecord) typeProblem(now time.Time) problem {
 	list, watch := p.problems(now)
 	if list.reason != status.ReasonNone {
 		return list
 	}
 	return watch
+}
+
+// problem returns the problem that explains the state: one that concerns the factory, unless another one has
+// degraded the type before.
+func (p *partitionRecord) problem(now time.Time) problem {
+	t := p.typeProblem(now)
+	switch {
+	case !p.affectFactory(), p.wasDegraded && t.reason != status.ReasonNone:
+		return t
+	case p.unreachable.reason != status.ReasonNone:
+		return p.unreachable
+	}
+	return p.unauthorized
 }
 
 // problems returns the problems of lists and of watches. A problem that ends watches soon after they are
@@ -192,13 +207,6 @@ func (p *partitionRecord) problems(now time.Time) (list, watch problem) {
 		return p.listProblem, problem{}
 	}
 	return p.listProblem, p.watchProblem
-}
-
-func (p *partitionRecord) problemOf(verb requests.Verb) *problem {
-	if verb.Watches() {
-		return &p.watchProblem
-	}
-	return &p.listProblem
 }
 
 // requestProblem is a problem of a request that explains the state.
@@ -216,7 +224,7 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 	weight := 0
 	for _, p := range f.partitions.withProblems {
 		c := requestProblem{problem: p.problem(now), verb: requests.VerbList, partitionName: p.name}
-		if p.listProblem.reason == status.ReasonNone {
+		if p.listProblem.reason == status.ReasonNone && p.watchProblem.reason != status.ReasonNone {
 			c.verb = requests.VerbWatch
 		}
 		if c.reason == status.ReasonNone && f.overdue(p, now) {
@@ -335,38 +343,14 @@ type factoryImpact struct {
 func (f observations) impact() factoryImpact {
 	var s factoryImpact
 	for _, p := range f.partitions.withProblems {
-		if s.unreachable.err == nil {
-			s.unreachable = p.unreachable()
+		if s.unreachable.err == nil && p.unreachable.repeats >= MinFailuresForDegraded {
+			s.unreachable = p.unreachable
 		}
 		if s.rejected.err == nil {
-			s.rejected = p.accessRejected()
+			s.rejected = p.unauthorized
 		}
 	}
 	return s
-}
-
-// unreachable returns the problem of a partition that repeatedly failed to reach the server.
-func (p *partitionRecord) unreachable() problem {
-	failures := 0
-	for _, t := range []problem{p.listProblem, p.watchProblem} {
-		if t.reason != status.ReasonUnreachable {
-			continue
-		}
-		if failures += t.repeats; failures >= MinFailuresForDegraded {
-			return t
-		}
-	}
-	return problem{}
-}
-
-// accessRejected returns the problem of a partition if the server rejects its credentials.
-func (p *partitionRecord) accessRejected() problem {
-	for _, t := range []problem{p.listProblem, p.watchProblem} {
-		if t.reason == status.ReasonUnauthorized {
-			return t
-		}
-	}
-	return problem{}
 }
 
 // differs reports whether two problems have different messages.

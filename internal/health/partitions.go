@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // partitionRecords are the records of a type's partitions: a namespace, or everything (""). Only partitions
@@ -14,8 +15,8 @@ import (
 type partitionRecords struct{ all, withProblems []*partitionRecord }
 
 type partitionRecord struct {
-	name                      string
-	listProblem, watchProblem problem
+	name string
+	requestProblems
 	// waitingSince is the time since which contact with the server is awaited, or zero if it is not.
 	waitingSince time.Time
 	// relistReason is the reason of the next list if that is a relist, and empty otherwise.
@@ -54,9 +55,53 @@ func (p *partitionRecord) isPolled() bool {
 	return slices.ContainsFunc(p.remarks, func(m remark) bool { return m.reason == status.ReasonPolled })
 }
 
+// requestProblems are the problems of a partition's requests.
+type requestProblems struct {
+	// A problem of a verb lasts until a request of the verb succeeds.
+	listProblem, watchProblem problem
+	// These concern the factory: types keep their state. Any response ends unreachable, and any response but
+	// 401 ends unauthorized. wasDegraded states whether the partition was degraded when they began.
+	unreachable, unauthorized problem
+	wasDegraded               bool
+}
+
+// affectFactory reports whether there is a problem that concerns the factory.
+func (p *requestProblems) affectFactory() bool {
+	return p.unreachable.reason != status.ReasonNone || p.unauthorized.reason != status.ReasonNone
+}
+
+// fail records a failure, and returns its problem. degraded states whether the partition was degraded before:
+// a failure never improves the state, whatever its reason is.
+func (p *requestProblems) fail(verb requests.Verb, reason status.Reason, err error, now time.Time,
+	degraded bool) *problem {
+	t := &p.listProblem
+	if verb.Watches() {
+		t = &p.watchProblem
+	}
+	switch reason {
+	case status.ReasonUnreachable:
+		t = &p.unreachable
+	case status.ReasonUnauthorized:
+		t, p.unreachable = &p.unauthorized, problem{}
+	default:
+		p.unreachable, p.unauthorized = problem{}, problem{}
+	}
+	if t.reason == status.ReasonNone {
+		t.since = now
+	}
+	if t.reason != reason {
+		t.repeats = 0
+	}
+	t.failures++
+	t.repeats++
+	t.reason, t.err, t.degraded = reason, err, t.degraded || degraded
+	p.wasDegraded = degraded
+	return t
+}
+
 // preWatchState is the record before a watch was accepted.
 type preWatchState struct {
-	list, watch               problem
+	requestProblems
 	waitingSince, lastContact time.Time
 	// savedAt is the time when the watch was accepted.
 	savedAt time.Time
@@ -83,7 +128,7 @@ func (s *streak) count(now time.Time) int {
 // isHealthy reports whether the partition has no problem and does not wait for the server.
 func (p *partitionRecord) isHealthy() bool {
 	return p.waitingSince.IsZero() && p.listProblem.reason == status.ReasonNone &&
-		p.watchProblem.reason == status.ReasonNone
+		p.watchProblem.reason == status.ReasonNone && !p.affectFactory()
 }
 
 // set adds a partition, or replaces the one with its name.
@@ -110,12 +155,14 @@ func withPartition(sorted []*partitionRecord, p *partitionRecord) []*partitionRe
 }
 
 // recordUnknownNamespaces records why the list of namespaces is unknown.
-func (p *partitionRecords) recordUnknownNamespaces(namespaces string, t problem) {
-	since := t.since
-	if before := p.get(namespaces); before != nil {
-		since = before.waitingSince
+func (f *observations) recordUnknownNamespaces(namespaces string, reason status.Reason, err error,
+	now time.Time) {
+	p := f.partitions.get(namespaces)
+	if p == nil {
+		p = &partitionRecord{name: namespaces, incomplete: true, waitingSince: now}
 	}
-	p.set(&partitionRecord{name: namespaces, incomplete: true, waitingSince: since, listProblem: t})
+	p.fail(requests.VerbList, reason, err, now, f.degrades(p, now))
+	f.partitions.set(p)
 }
 
 // update must be called after each change of a partition.

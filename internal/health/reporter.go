@@ -80,8 +80,7 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 			r.mu.counts.acceptedRequests++
 			p.beforeWatch = nil
 			if verb.Watches() {
-				p.beforeWatch = &preWatchState{p.listProblem, p.watchProblem, p.waitingSince,
-					current.LastContact, now}
+				p.beforeWatch = &preWatchState{p.requestProblems, p.waitingSince, current.LastContact, now}
 			}
 			r.acceptLocked(p, verb, now)
 		} else {
@@ -98,10 +97,9 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 // accepted list only problems of lists.
 func (r Reporter) acceptLocked(p *partitionRecord, verb requests.Verb, now time.Time) {
 	p.waitingSince = time.Time{}
-	p.listProblem = problem{}
+	p.listProblem, p.unreachable, p.unauthorized = problem{}, problem{}, problem{}
 	// If watches end soon after they are accepted, an accepted watch does not disprove the problem.
-	if verb.Watches() && !requests.EndsWatches(p.watchProblem.reason) ||
-		requests.AffectsFactory(p.watchProblem.reason) {
+	if verb.Watches() && !requests.EndsWatches(p.watchProblem.reason) {
 		p.watchProblem = problem{}
 	}
 	if verb == requests.VerbWatch || verb == requests.VerbListMore {
@@ -139,15 +137,10 @@ func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason stat
 	if verb.Watches() {
 		p.watchOpenedAt = time.Time{}
 	}
+	degraded := r.mu.observations.degrades(p, now)
 	p.clearListProblems(verb)
-	p.clearDisproved(reason)
-	t := p.problemOf(verb)
-	if t.reason != reason {
-		t.since, t.repeats = now, 0
-	}
-	t.failures = max(t.failures+1, p.relistResponses.length)
-	t.repeats++
-	t.reason, t.err = reason, err
+	t := p.fail(verb, reason, err, now, degraded)
+	t.failures = max(t.failures, p.relistResponses.length)
 	if p.waitingSince.IsZero() && reason != status.ReasonWatchClosed { // a closed watch is contact
 		p.waitingSince = now
 	}
@@ -172,25 +165,11 @@ func (r Reporter) NoContact() {
 		if u == nil {
 			return
 		}
-		p.listProblem, p.watchProblem, p.waitingSince, p.beforeWatch = u.list, u.watch, u.waitingSince, nil
+		p.requestProblems, p.waitingSince, p.beforeWatch = u.requestProblems, u.waitingSince, nil
 		if current.LastContact.Equal(u.savedAt) {
 			current.LastContact = u.lastContact
 		}
 	})
-}
-
-// clearDisproved clears problems that a failure disproves. Any response proves that the server is reachable,
-// and any response except 401 proves that it accepts the credentials.
-func (p *partitionRecord) clearDisproved(reason status.Reason) {
-	if reason == status.ReasonUnreachable {
-		return
-	}
-	for _, t := range []*problem{&p.listProblem, &p.watchProblem} {
-		if t.reason == status.ReasonUnreachable || t.reason == status.ReasonUnauthorized &&
-			reason != status.ReasonUnauthorized {
-			*t = problem{}
-		}
-	}
 }
 
 // clearListProblems clears problems of lists after a failed watch-list that the reflector retries, because no
@@ -206,11 +185,26 @@ func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		r.mu.counts.countFailure(verb, status.ReasonThrottled)
 		p.throttled = true
-		p.clearListProblems(verb)
-		if t := p.problemOf(verb); t.reason == status.ReasonNone {
-			*t = problem{reason: status.ReasonThrottled, since: now}
-		}
+		r.failThrottledLocked(p, verb, now)
 	})
+}
+
+// failThrottledLocked records a 429 that the client repeats. It explains the state only if nothing else does,
+// and does not count as a failure.
+func (r Reporter) failThrottledLocked(p *partitionRecord, verb requests.Verb, now time.Time) {
+	degraded := r.mu.observations.degrades(p, now)
+	p.clearListProblems(verb)
+	before := p.listProblem
+	if verb.Watches() {
+		before = p.watchProblem
+	}
+	t := p.fail(verb, status.ReasonThrottled, nil, now, degraded)
+	if before.reason != status.ReasonNone {
+		before.degraded = t.degraded
+		*t = before
+		return
+	}
+	t.failures, t.repeats = 0, 0
 }
 
 func (r Reporter) ListCompleted(took time.Duration) {
@@ -247,7 +241,7 @@ func (r Reporter) RecordContact(initial bool) {
 	if p.isHealthy() && !initial {
 		return
 	}
-	p.waitingSince, p.listProblem = time.Time{}, problem{}
+	p.waitingSince, p.listProblem, p.unreachable, p.unauthorized = time.Time{}, problem{}, problem{}, problem{}
 	// initial events come with every list
 	if !requests.EndsWatches(p.watchProblem.reason) || !p.watchOpenedAt.IsZero() {
 		p.watchProblem = problem{}

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
@@ -35,7 +36,8 @@ type HandlerMove struct {
 // and then the events of To. No event is missed, repeated or reordered (TestMoveHandlers).
 //
 // While MoveHandlers runs, it holds back new events, until the informers of To have reached the resource
-// versions of From. It waits up to 15 seconds, and does not wait for an informer of From that has not synced.
+// versions of From. It waits up to 15 seconds, and does not wait for an informer of From without objects. If
+// the type is no longer served, its objects may exist: the move fails unless the CRD is deleted.
 // Then it calls ready and moves the handlers. From then on, read from To. MoveHandlers does not wait for
 // handlers, so a handler can call it. The caller must not add or remove these handlers meanwhile.
 //
@@ -111,29 +113,67 @@ func (m *HandlerMove) detach() *handover {
 	return h
 }
 
-// awaitVersions waits until the informers of To have reached the resource versions of From.
+// awaitVersions waits until the informers of To are as recent as those of From.
 func (h *handover) awaitVersions(ctx context.Context) error {
-	for _, d := range h.detached {
+	for k, d := range h.detached {
 		for _, i := range h.To {
-			if !d.Synced || d.Version == "" {
-				continue
-			}
-			if i.Shard() != nil {
-				if err := i.WaitForShard(ctx); err != nil {
+			for {
+				err := awaitVersion(ctx, i, d)
+				if err == nil {
+					break
+				}
+				changed, err := h.awaitDeletion(k, err)
+				if err != nil {
 					return err
 				}
-			}
-			var notSynced *NotSyncedError
-			err := i.WaitForVersion(ctx, d.Version)
-			switch {
-			case err == nil, errors.Is(err, ErrOpaqueVersion):
-			case errors.As(err, &notSynced) && notSynced.NotSynced[0].Reason.Absent(): // it has no objects
-			default:
-				return err
+				if changed == nil {
+					break
+				}
+				select {
+				case <-changed:
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// awaitVersion waits until an informer is as recent as detached content.
+func awaitVersion(ctx context.Context, i *Informer, d *informer.Detached) error {
+	if d.Synced && d.Version != "" {
+		if i.Shard() != nil {
+			if err := i.WaitForShard(ctx); err != nil {
+				return err
+			}
+		}
+		if err := i.WaitForVersion(ctx, d.Version); !errors.Is(err, ErrOpaqueVersion) {
+			return err
+		}
+	}
+	if d.Len() == 0 {
+		return nil
+	}
+	return i.WaitForSync(ctx)
+}
+
+// awaitDeletion returns nil values if an informer of To has no objects, because failure says that its type is
+// not served, and the objects of informer k of From are deleted, too. It returns a channel that is closed when
+// that may have changed, or the failure if the objects may exist.
+func (h *handover) awaitDeletion(k int, failure error) (changed <-chan struct{}, err error) {
+	var notSynced *NotSyncedError
+	if !errors.As(failure, &notSynced) || !notSynced.NotSynced[0].Reason.Absent() {
+		return nil, failure
+	}
+	from, changed := h.From[k].StatusChange()
+	switch {
+	case h.detached[k].Len() == 0, from.State == status.Pending && !from.Suspended:
+		return nil, nil
+	case from.Suspended, from.State == status.Stopped:
+		return nil, failure
+	}
+	return changed, nil
 }
 
 // attach continues the handlers at some informers. owns reports whether informer k is responsible for a key.

@@ -4,17 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -108,6 +116,182 @@ func TestMoveHandlers(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestMoveHandlersHistories moves a handler between sets of informers while objects change, and while the CRD
+// is deleted, created, served and not served. The informers of a move may not have begun to run. The handler
+// must receive no addition of a known object, no update or deletion of an unknown one, and no deletion while
+// the version is not served. In the end, it has the objects of the server.
+func TestMoveHandlersHistories(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+				newMoveHistory(t, server, rand.New(rand.NewPCG(seed, 0))).play()
+			})
+		})
+	}
+}
+
+// moveHistory is a random history of one handler. live has the resource versions of its objects by key.
+type moveHistory struct {
+	*testing.T
+	*rand.Rand
+	server  *apitest.Server
+	types   *registry
+	factory *Factory
+	uid     int
+
+	mu       sync.Mutex
+	live     map[string]string
+	unserved bool // no version is served, and the CRD exists
+	problems []string
+
+	current       []*Informer
+	handles       []*Handle
+	registrations []cache.ResourceEventHandlerRegistration
+}
+
+func newMoveHistory(t *testing.T, server *apitest.Server, random *rand.Rand) *moveHistory {
+	h := &moveHistory{T: t, Rand: random, server: server, types: newRegistry(), live: map[string]string{}}
+	h.factory = newFactory(t, server, Options{Types: h.types, Linger: -1})
+	if err := h.factory.Start(longContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *moveHistory) handle(event string, obj any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	o := obj.(metav1.Object)
+	key := o.GetNamespace() + "/" + o.GetName()
+	before, known := h.live[key]
+	if known == (event == "add") || event == "delete" && h.unserved || event == "update" && naming.IsOlder(o.GetResourceVersion(), before) {
+		h.problems = append(h.problems, fmt.Sprintf("%s %s, known at version %q, not served: %t", event, key, before, h.unserved))
+	}
+	h.live[key] = o.GetResourceVersion()
+	if event == "delete" {
+		delete(h.live, key)
+	}
+}
+
+// acquire acquires informers that together select all objects.
+func (h *moveHistory) acquire() (informers []*Informer, handles []*Handle) {
+	sets := [][]ResourceOptions{
+		{{}}, {{Storage: Storage{Mode: StorageObject}}}, {{Storage: Storage{Mode: StorageMetadata}}},
+		{{Namespaces: InNamespaces("a")}, {Namespaces: InNamespaces("b")}},
+		{{Namespaces: InNamespaces("a", "b")}}, {{Namespaces: MatchingNamespaces([]string{"a", "b"}, nil)}},
+	}
+	for _, o := range sets[h.IntN(len(sets))] {
+		handle, err := h.factory.Acquire(widgets, o)
+		if err != nil {
+			h.Fatal(err)
+		}
+		informers, handles = append(informers, handle.Informer()), append(handles, handle)
+	}
+	return informers, handles
+}
+
+func (h *moveHistory) move() {
+	to, handles := h.acquire()
+	if h.current == nil {
+		for _, i := range to {
+			r, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+				AddFunc:    func(obj any) { h.handle("add", obj) },
+				UpdateFunc: func(_, obj any) { h.handle("update", obj) },
+				DeleteFunc: func(obj any) { h.handle("delete", obj) },
+			})
+			if err != nil {
+				h.Fatal(err)
+			}
+			h.registrations = append(h.registrations, r)
+		}
+		h.current, h.handles = to, handles
+		return
+	}
+	m := &HandlerMove{From: h.current, To: to, Handlers: [][]cache.ResourceEventHandlerRegistration{h.registrations},
+		Owner: func(namespace string) int { return min(len(to)-1, map[string]int{"b": 1}[namespace]) }}
+	if MoveHandlers(h.Context(), func() {}, m) == nil {
+		h.current, h.handles, handles = to, handles, h.handles
+	}
+	for _, old := range handles {
+		old.Release()
+	}
+	h.registrations = m.Handlers[0]
+}
+
+func (h *moveHistory) serve(versions ...string) {
+	synctest.Wait() // for earlier deletions
+	h.mu.Lock()
+	h.unserved = len(versions) == 0
+	h.mu.Unlock()
+	h.types.set("widgets", func(t *typesource.Type) {
+		t.Versions, t.UID = versions, types.UID(fmt.Sprint(h.uid))
+	})
+}
+
+// step makes a random change.
+func (h *moveHistory) step(objects map[string]bool, exists bool) bool {
+	key := []string{"a", "b"}[h.IntN(2)] + "/" + fmt.Sprint(h.IntN(3))
+	namespace, name, _ := strings.Cut(key, "/")
+	switch n := h.IntN(12); {
+	case n < 3 && objects[key]:
+		h.server.Update(h.T, widgets, setLabel(h.Int(), widget(namespace, name)))
+	case n < 3 && exists:
+		h.server.Create(h.T, widgets, widget(namespace, name))
+		objects[key] = true
+	case n < 5 && objects[key]:
+		h.server.Delete(h.T, widgets, namespace, name)
+		delete(objects, key)
+	case n < 6 && exists: // a deleted CRD has no objects
+		for key := range objects {
+			namespace, name, _ := strings.Cut(key, "/")
+			h.server.Delete(h.T, widgets, namespace, name)
+			delete(objects, key)
+		}
+		h.mu.Lock()
+		h.unserved = false
+		h.mu.Unlock()
+		h.types.remove("widgets")
+		return false
+	case n < 8 && !exists:
+		h.uid++
+		h.serve("v1")
+		return true
+	case n < 8 && exists:
+		h.serve([][]string{{"v1"}, {}}[h.IntN(2)]...)
+	case n < 10:
+		h.move()
+	default:
+		time.Sleep(time.Duration(h.IntN(2000)) * time.Millisecond)
+		synctest.Wait()
+	}
+	return exists
+}
+
+func (h *moveHistory) play() {
+	objects, exists := map[string]bool{}, false
+	for range 60 {
+		exists = h.step(objects, exists)
+	}
+	if !exists {
+		h.uid++
+	}
+	h.serve("v1")
+	if h.current == nil {
+		h.move()
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	want := slices.Sorted(maps.Keys(objects))
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(h.live))); diff != "" || len(h.problems) > 0 {
+		h.Errorf("the objects of the handler (-want +got):\n%s; wrong events: %q", diff, h.problems)
 	}
 }
 

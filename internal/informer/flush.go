@@ -19,9 +19,6 @@ type flushMark struct {
 func (i *Informer) StartFlush() Flush {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.mu.state == StateNew {
-		return nil // nothing was ever queued
-	}
 	flush := make(Flush, 0, len(i.mu.handlers))
 	for _, r := range i.mu.handlers {
 		p := flushMark{handler: r, done: make(chan struct{})}

@@ -95,8 +95,9 @@ func (i *Informer) addHandler(r *Registration) error {
 	}
 	i.addLocked(r)
 	if i.mu.state != StateNew {
-		i.startHandlerLocked(r)
+		i.pushInitialContentLocked(r)
 	}
+	i.startLocked(r)
 	return nil
 }
 
@@ -106,8 +107,8 @@ func (i *Informer) addLocked(r *Registration) {
 	i.mu.handlers = append(i.mu.handlers, r)
 }
 
-// startHandlerLocked starts a handler of a running informer, with the cached objects as its initial list.
-func (i *Informer) startHandlerLocked(r *Registration) {
+// pushInitialContentLocked queues the cached objects of a running informer as the initial list of a handler.
+func (i *Informer) pushInitialContentLocked(r *Registration) {
 	content := &initialContent{snapshot: i.store.Snapshot()}
 	if i.mu.unconfirmed.any() {
 		content = &initialContent{items: slices.DeleteFunc(content.snapshot.Items(), i.mu.unconfirmed.has)}
@@ -121,7 +122,6 @@ func (i *Informer) startHandlerLocked(r *Registration) {
 		batch = append(batch, newMark(r.synced.Load().markReached))
 	}
 	r.push(batch...)
-	i.startLocked(r)
 }
 
 // startLocked calls the handler until its queue is closed.
@@ -148,17 +148,9 @@ func (i *Informer) RemoveEventHandler(handle cache.ResourceEventHandlerRegistrat
 	}
 	i.mu.handlers = slices.Delete(i.mu.handlers, at, at+1)
 	if i.mu.state != StateStopped { // or Stop has ended it
-		i.endHandlerLocked(r)
+		r.end()
 	}
 	return nil
-}
-
-// endHandlerLocked ends a handler, whether or not it was started.
-func (i *Informer) endHandlerLocked(r *Registration) {
-	r.end()
-	if i.mu.state == StateNew {
-		close(r.finished)
-	}
 }
 
 // end discards the queues of the handler and of the registrations that it continues. It is idempotent.

@@ -17,6 +17,9 @@ type Detached struct {
 	Synced  bool // HasSynced of the informer
 }
 
+// Len returns the number of objects.
+func (d *Detached) Len() int { return d.snapshot.Len() }
+
 // knownContent is the content that handlers are notified of: without unconfirmed objects.
 type knownContent struct {
 	snapshot *store.Snapshot
@@ -50,11 +53,7 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 		if !slices.Contains(handlers, r) {
 			return false
 		}
-		switch i.mu.state {
-		case StateStopped:
-		case StateNew:
-			i.endHandlerLocked(r)
-		default:
+		if i.mu.state != StateStopped {
 			r.push(newMark(r.end))
 		}
 		return true
@@ -118,9 +117,7 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 		case i.synced.Load().reached():
 			r.push(newMark(r.synced.Load().markReached))
 		}
-		if i.mu.state != StateNew {
-			i.startLocked(r)
-		}
+		i.startLocked(r)
 	}
 	return next, nil
 }

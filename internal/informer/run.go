@@ -38,7 +38,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	<-i.stopped
 }
 
-// beginIncarnation starts an incarnation. The first one starts the handlers.
+// beginIncarnation starts an incarnation.
 func (i *Informer) beginIncarnation(ctx context.Context, cancel context.CancelFunc) (*incarnation, error) {
 	g, hidden, err := i.makeCurrent(ctx, cancel)
 	if hidden != nil {
@@ -81,9 +81,6 @@ func (i *Informer) makeCurrent(ctx context.Context,
 	if first {
 		// Ended by Stop.
 		i.workers.Go(func() { i.mutations.Run(i.stopping) })
-		for _, r := range i.mu.handlers {
-			i.startLocked(r)
-		}
 	}
 	return g, hidden, nil
 }
@@ -217,7 +214,7 @@ func (i *Informer) Stop() {
 		return
 	}
 	for _, r := range i.mu.handlers {
-		i.endHandlerLocked(r)
+		r.end()
 	}
 	i.mu.state = StateStopped
 	if i.mu.current != nil {

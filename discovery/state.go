@@ -242,7 +242,7 @@ func (s *typeState) reconcile(events []Event, gr schema.GroupResource) []Event {
 	if presence == absent {
 		delete(s.types, gr)
 		return append(events, Event{Action: Removed, Type: old,
-			Deleted: old.UID != "" && s.crdsAuthoritative()})
+			Deleted: (old.Source == FromCRD || old.UID != "") && s.crdsAuthoritative()})
 	}
 	s.types[gr] = current
 	switch {

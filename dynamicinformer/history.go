@@ -73,8 +73,7 @@ func (i *Informer) KeepHistory(changes int) error {
 		problem = fmt.Sprintf("the number of changes is %d; it must be positive", changes)
 	case !isSingle && !o.Namespaces.set.IsAll():
 		problem = "each namespace has its own watch, and their events have no common order"
-	case o.LabelSelector != nil && !o.LabelSelector.Empty(),
-		o.FieldSelector != nil && !o.FieldSelector.Empty(), o.TweakListOptions != nil:
+	case o.selectsObjects():
 		problem = "a selector or TweakListOptions limits the objects"
 	case o.Shard.orNil() != nil:
 		problem = "the ranges of its shard may change"

@@ -206,6 +206,12 @@ func (o ResourceOptions) matchesNothing() bool {
 		alternatives(o.AnyOf).matchesNothing()
 }
 
+// selectsObjects reports whether the options select objects within the namespaces and the shard.
+func (o ResourceOptions) selectsObjects() bool {
+	return o.LabelSelector != nil && !o.LabelSelector.Empty() ||
+		o.FieldSelector != nil && !o.FieldSelector.Empty() || len(o.AnyOf) > 0 || o.TweakListOptions != nil
+}
+
 func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }
 
 func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && !*o.WatchBookmarks }

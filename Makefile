@@ -252,7 +252,6 @@ microbench: ## Run the Go benchmarks of every package of the root module
 
 generate: ## Write generated files, format all Go code and tidy every module
 	go test ./indexers -run TestSchemaFile -rewrite
-	cd server && go test . -run TestDefinitions -rewrite
 	gofmt -w $$(git ls-files '*.go')
 	@for m in $(MODULES); do (cd $$m && go mod tidy) || exit 1; done
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -35,8 +34,6 @@ type Config struct {
 	Types []string `json:"types,omitempty"`
 	// IndexConfigs are the paths of index configs.
 	IndexConfigs []string `json:"indexConfigs,omitempty"`
-	// CustomResources configures the CachedTypes and IndexConfigs in the cluster.
-	CustomResources CustomResourceConfig `json:"customResources,omitempty"`
 	// Secrets permits caching Secrets if Types select them. Default: false.
 	Secrets bool `json:"secrets,omitempty"`
 	// Storage is the storage mode of objects in memory: Adaptive, Compressed or Packed. Default: Adaptive.
@@ -58,25 +55,6 @@ type Config struct {
 	Watches WatchConfig `json:"watches,omitempty"`
 	// Limits are limits per user and in total.
 	Limits Limits `json:"limits,omitempty"`
-}
-
-// CustomResourceConfig configures the custom resources CachedTypes and IndexConfig, which add types and
-// indexes. The config file takes precedence over them.
-type CustomResourceConfig struct {
-	// Enabled follows the custom resources, also if their CRDs are installed later. Default: false.
-	Enabled bool `json:"enabled,omitempty"`
-	// LeaseNamespace is the namespace of a Lease. Its holder is the replica that writes the status of the
-	// custom resources. Default: the namespace of the pod, or "default" outside of a pod.
-	LeaseNamespace string `json:"leaseNamespace,omitempty"`
-}
-
-// podNamespaceFile is the file with the namespace of a pod.
-const podNamespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-
-// leaseNamespace returns LeaseNamespace with its default.
-func (c CustomResourceConfig) leaseNamespace() string {
-	podNamespace, _ := os.ReadFile(podNamespaceFile) // does not exist outside of a pod
-	return cmp.Or(c.LeaseNamespace, string(podNamespace), metav1.NamespaceDefault)
 }
 
 // PageConfig configures the page under /page. Users need access to that path, and see the objects that they
@@ -161,7 +139,7 @@ func (c *Config) Validate() error {
 	addProblem := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf(format, args...))
 	}
-	if len(c.Types)+len(c.IndexConfigs) == 0 && !c.CustomResources.Enabled {
+	if len(c.Types)+len(c.IndexConfigs) == 0 {
 		addProblem("types: no types and no indexConfigs: name the types to cache")
 	}
 	for _, name := range c.Types {
@@ -180,9 +158,6 @@ func (c *Config) Validate() error {
 	}
 	if len(c.Page.Hosts) > 0 && !c.Page.Enabled {
 		addProblem("page.hosts: have no effect while page.enabled is false")
-	}
-	if c.CustomResources.LeaseNamespace != "" && !c.CustomResources.Enabled {
-		addProblem("customResources.leaseNamespace: has no effect while customResources.enabled is false")
 	}
 	errs = append(errs, c.Watches.validate(), c.Limits.validate())
 	return errors.Join(errs...)
@@ -239,14 +214,10 @@ const minBurstBytes = 1 << 16
 // fieldsWithoutDot are field selectors of built-in types without a dot.
 var fieldsWithoutDot = []string{"reason", "reportingComponent", "source", "type"}
 
-func validateIndexNames(config *indexers.Config) error {
+func validateIndexNames(r *indexers.Resource) error {
 	var problems []error
-	for _, r := range config.Resources {
-		for _, index := range r.Indexes {
-			if err := validateIndexName(index.Name); err != nil {
-				problems = append(problems, fmt.Errorf("resource %q of an index config: %w", r.Name, err))
-			}
-		}
+	for _, index := range r.Indexes {
+		problems = append(problems, validateIndexName(index.Name))
 	}
 	return errors.Join(problems...)
 }

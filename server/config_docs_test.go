@@ -70,8 +70,7 @@ func TestFieldsOfChart(t *testing.T) {
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
-	got := []string{"types", "indexConfigs", "persistenceDirectory", "customResources.enabled",
-		"customResources.leaseNamespace"}
+	got := []string{"types", "indexConfigs", "persistenceDirectory"}
 	var add func(object, string)
 	add = func(o object, path string) {
 		for name, field := range o.Properties {

@@ -13,7 +13,7 @@ import (
 // loadSelection sets the first selection and creates the watcher of the index configs.
 func (c *typeCache) loadSelection(config *Config) (err error) {
 	initial := &selection{typeNames: slices.Clone(config.Types), indexes: &indexers.Config{},
-		objects: &objectConfig{}, cacheSecrets: config.Secrets, storage: config.storage()}
+		cacheSecrets: config.Secrets, storage: config.storage()}
 	c.selection.Store(initial)
 	if len(config.IndexConfigs) == 0 {
 		return nil
@@ -25,7 +25,7 @@ func (c *typeCache) loadSelection(config *Config) (err error) {
 			return err
 		},
 		Apply: func(ctx context.Context, u reload.Update) error {
-			return c.changeSelection(ctx, func(s *selection) { s.indexes = u.New })
+			return c.applyIndexes(ctx, u.New)
 		},
 		Report: reportReload,
 	})
@@ -37,10 +37,19 @@ func (c *typeCache) loadSelection(config *Config) (err error) {
 	return nil
 }
 
-func (s *selection) withIndexes(indexes *indexers.Config) *selection {
-	next := *s
-	next.indexes = indexes
-	return &next
+// applyIndexes replaces the index configs, and blocks until the new ones are in effect. An error changes
+// nothing. Only one call runs at a time.
+func (c *typeCache) applyIndexes(ctx context.Context, indexes *indexers.Config) error {
+	next := c.selection.Load().withIndexes(indexes)
+	settings, err := next.settings()
+	if err != nil {
+		return err
+	}
+	if err := c.reconciler.Update(ctx, settings); err != nil {
+		return err
+	}
+	c.selection.Store(next)
+	return nil
 }
 
 func reportReload(outcome reload.Outcome) {

@@ -52,6 +52,20 @@ spec:
 			"[-]index configs loaded at ", "0"},
 		{"a name that authorizers use", fmt.Sprintf(text, "environments", "a.b"), "environments", "second",
 			"[-]index configs loaded at ", "0"},
+		{"selectors", fmt.Sprintf(text, "environments}\n    selectors: {labels: a=b", "x"), "environments", "second",
+			"crdcached serves all objects of a type", "0"},
+		{"two namespaces", fmt.Sprintf(text, "workloads}\n    namespaces: {include: [a, b]", "x"), "environments",
+			"second", "name one namespace", "0"},
+		{"a namespace of a cluster-scoped type",
+			fmt.Sprintf(text, "environments}\n    namespaces: {include: [payments]", "x"), "environments", "second",
+			"the objects of environments.v1.demo.crdcache.dev have no namespaces", "0"},
+		{"a storage mode without objects", fmt.Sprintf(text, "workloads}\n    storage: {mode: Metadata", "x"),
+			"environments", "second", "cannot serve objects with mode", "0"},
+		{"different settings", fmt.Sprintf(text, "environments}\n    indexes: []\n  - name: s\n    keep: {paths: [.spec]}\n"+
+			"    match: {group: demo.crdcache.dev, resource: 'env*'", "x"), "environments", "second",
+			`the resources "r" and "s" of the index configs select environments.v1.demo.crdcache.dev with different`, "0"},
+		{"Secrets", fmt.Sprintf(text, "environments}\n    indexes: []\n  - name: s\n    match: {group: '', kind: Secret",
+			"x"), "environments", "second", "secrets are cached only if", "0"},
 		{"an index of another type", fmt.Sprintf(text, "workloads", "third"), "workloads", "third",
 			"[+]index configs loaded at ", "1"},
 		{"a type that does not exist", fmt.Sprintf(text, "nothing", "fourth"), "environments", "",
@@ -80,5 +94,40 @@ spec:
 	}
 	if types := d.server.cache.reconciler.Types(); len(types) != 1 {
 		t.Errorf("%d types are cached, want 1", len(types))
+	}
+}
+
+// TestSettingsOfTypes verifies that the settings of index configs apply to the cache of a type: all resources
+// that select it together keep the fields that their indexes read.
+func TestSettingsOfTypes(t *testing.T) {
+	c := newConfig()
+	c.IndexConfigs = []string{writeConfigFile(t, `apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: a}
+spec:
+  defaults: {keep: {paths: [.spec.image, .spec.replicas, .spec.paused, .status.phase]}, namespaces: {include: [payments]}, storage: {mode: Packed}}
+  resources:
+  - {name: r, match: {group: demo.crdcache.dev, resource: workloads}, indexes: [{name: tier, path: .spec.tier}]}
+  - {name: s, match: {group: demo.*, kind: Workload}, indexes: [{name: env, path: .spec.environment}]}
+`)}
+	d := startDaemon(t, newAPIServer(t), c)
+	d.awaitReady()
+	for path, want := range map[string]string{
+		"/namespaces/payments/workloads?fieldSelector=tier%3Dcritical": "true", "/workloads": "",
+		"/namespaces/payments/workloads?fieldSelector=env%3Dproduction-eu": "true",
+	} {
+		answer := d.request("ann", http.MethodGet, "/apis/demo.crdcache.dev/v1"+path, "")
+		if pruned := answer.header.Get("Crdcache-Pruned"); answer.code != http.StatusOK || pruned != want ||
+			!strings.Contains(string(answer.body), `"ledger"`) {
+			t.Errorf("%s: got code %d, pruned %q and %s, want pruned %q and ledger", path, answer.code, pruned,
+				answer.body, want)
+		}
+	}
+	cached, _ := d.server.cache.reconciler.Type(schema.ParseGroupResource("workloads.demo.crdcache.dev"))
+	for field, dropped := range map[string]bool{".spec.image": false, ".spec.tier": false,
+		".spec.environment": false, ".status.conditions": true} {
+		if cached.Informer.Drops(field) != dropped {
+			t.Errorf("the cache drops %s: %v, want %v", field, !dropped, dropped)
+		}
 	}
 }

@@ -64,6 +64,6 @@ func typeErrors(document []byte, typ reflect.Type, path string) []error {
 func isConfigStruct(t reflect.Type) bool {
 	return slices.Contains([]reflect.Type{
 		reflect.TypeFor[Config](), reflect.TypeFor[PageConfig](), reflect.TypeFor[WatchConfig](),
-		reflect.TypeFor[Limits](), reflect.TypeFor[CustomResourceConfig](),
+		reflect.TypeFor[Limits](),
 	}, t)
 }

@@ -19,9 +19,8 @@
 //
 // # Config
 //
-// The files of a config select types and indexes. With CustomResourceConfig, objects of the custom resources
-// CachedTypes and IndexConfig add types and indexes while the server runs. The status of an object has its
-// errors.
+// The files of a config select types, their settings and indexes. Changed index configs are applied while the
+// server runs.
 //
 // # Rejected requests
 //

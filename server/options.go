@@ -42,7 +42,7 @@ type configFlags struct {
 	file                                        string
 	types, indexConfigs                         []string
 	storage, memoryBudget, persistenceDirectory string
-	secrets, page, customResources              bool
+	secrets, page                               bool
 }
 
 // NewOptions returns the defaults: port 8443, and a self-signed certificate in memory.
@@ -86,8 +86,6 @@ func (o *Options) Flags() flag.NamedFlagSets {
 		"Folder that stores the cached objects for the next start.")
 	flags.BoolVar(&o.flags.secrets, "secrets", false, "Cache Secrets if a type or pattern selects them.")
 	flags.BoolVar(&o.flags.page, "page", false, "Serve the page for browsers at /page/open.")
-	flags.BoolVar(&o.flags.customResources, "custom-resources", false,
-		"Follow the CachedTypes and IndexConfigs in the cluster.")
 	flags.DurationVar(&o.RequestTimeout, "request-timeout", o.RequestTimeout,
 		"Timeout of requests other than watches.")
 	flags.IntVar(&o.MaxRequestsInFlight, "max-requests-inflight", o.MaxRequestsInFlight,
@@ -123,11 +121,7 @@ func (o *Options) Complete(flags *pflag.FlagSet) error {
 		},
 		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistenceDirectory; return nil },
 		"secrets":         func() error { o.Config.Secrets = o.flags.secrets; return nil },
-		"custom-resources": func() error {
-			o.Config.CustomResources.Enabled = o.flags.customResources
-			return nil
-		},
-		"page": func() error { o.Config.Page.Enabled = o.flags.page; return nil },
+		"page":            func() error { o.Config.Page.Enabled = o.flags.page; return nil },
 	} {
 		if !flags.Changed(name) {
 			continue

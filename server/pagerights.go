@@ -77,14 +77,16 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 }
 
 func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, answers *userAnswers) web.Scope {
-	allowed, unknownErr := answers.canList(listAccess{gvr, ""})
+	cached, isCached := p.cache.cachedType(gvr)
+	hasObjects := isCached && cached.Informer.Snapshot().Len() > 0
+	allowed, unknownErr := answers.canList(listAccess{gvr, ""}, hasObjects)
 	var scope web.Scope
 	if unknownErr == nil {
 		scope = p.scope(r, gvr, func(namespace string) bool {
 			if namespace == "" {
 				return allowed
 			}
-			mayList, err := answers.canList(listAccess{gvr, namespace})
+			mayList, err := answers.canList(listAccess{gvr, namespace}, hasObjects)
 			unknownErr = cmp.Or(unknownErr, err)
 			return mayList
 		})

@@ -30,10 +30,14 @@ func (c *typeCache) errNotCached(gr schema.GroupResource) error {
 		return errUnavailable(
 			"crdcached has not discovered yet whether it caches %s: retry, or use the API server", gr)
 	}
+	reason := "use the API server, or add the type to the config of crdcached"
+	if problem := c.problemOf(gr); problem != nil {
+		reason = fmt.Sprintf("%v; use the API server", problem)
+	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusMisdirectedRequest, Reason: ReasonNotCached,
 		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource},
-		Message: fmt.Sprintf("crdcached does not cache %s: use the API server, or add the type to the config of crdcached", gr),
+		Message: fmt.Sprintf("crdcached does not cache %s: %s", gr, reason),
 	}}
 }
 

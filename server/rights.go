@@ -44,9 +44,7 @@ type accessReviewer struct {
 	ctx             context.Context
 	cancel          context.CancelFunc
 	reviewsInFlight sync.WaitGroup
-	// onAnswers is called after each round of reviews. It must be set before withAnswers is called.
-	onAnswers func()
-	mu        struct {
+	mu              struct {
 		sync.Mutex
 		users map[string]*userAnswers
 	}
@@ -69,6 +67,7 @@ type userAnswers struct {
 
 type accessAnswer struct {
 	allowed    bool
+	hasObjects bool      // the type has objects, so its first review is urgent
 	answeredAt time.Time // zero before the first answer
 	failedAt   time.Time // time of the last failure, with err
 	err        error
@@ -77,8 +76,7 @@ type accessAnswer struct {
 
 func newRights(reviewAuthorizer authorizer.UnconditionalAuthorizer) *accessReviewer {
 	r := &accessReviewer{authorizer: reviewAuthorizer, limiter: rate.NewLimiter(reviewsPerSecond,
-		reviewBurst),
-		onAnswers: func() {}}
+		reviewBurst)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.mu.users = map[string]*userAnswers{}
 	return r
@@ -126,14 +124,15 @@ func userID(u user.Info) string {
 
 var errNotReviewedYet = errors.New("not asked yet")
 
-// canList reports whether the user has a right. The error says why the right is unknown.
-func (aa *userAnswers) canList(access listAccess) (bool, error) {
+// canList reports whether the user has a right. The error says why the right is unknown. Types with objects
+// are reviewed first.
+func (aa *userAnswers) canList(access listAccess, hasObjects bool) (bool, error) {
 	a := aa.answers[access]
 	if a == nil {
 		a = &accessAnswer{}
 		aa.answers[access] = a
 	}
-	a.lastUsed = aa.now
+	a.lastUsed, a.hasObjects = aa.now, hasObjects
 	switch {
 	case !a.answeredAt.IsZero() && (!a.allowed || aa.now.Sub(a.answeredAt) < maxAllowedAge):
 		return a.allowed, nil
@@ -151,7 +150,8 @@ func (aa *userAnswers) forgetUnused(now time.Time) {
 	}
 }
 
-// dueReviews returns the rights to review next: first granted, then unknown, then denied rights.
+// dueReviews returns the rights to review next: first granted rights, then unknown ones to types with objects,
+// then other unknown, then denied rights.
 func (aa *userAnswers) dueReviews(now time.Time) []listAccess {
 	aa.forgetUnused(now)
 	var due []listAccess
@@ -168,10 +168,12 @@ func (aa *userAnswers) dueReviews(now time.Time) []listAccess {
 		switch {
 		case aa.allowed:
 			return 0
-		case aa.answeredAt.IsZero():
+		case aa.answeredAt.IsZero() && aa.hasObjects:
 			return 1
+		case aa.answeredAt.IsZero():
+			return 2
 		}
-		return 2
+		return 3
 	}
 	slices.SortFunc(due, func(x, y listAccess) int {
 		aa, b := aa.answers[x], aa.answers[y]
@@ -203,7 +205,6 @@ func (r *accessReviewer) runDueReviews(answers *userAnswers) {
 		close(answers.changed)
 		answers.changed = make(chan struct{})
 		r.mu.Unlock()
-		r.onAnswers()
 	}
 }
 

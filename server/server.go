@@ -67,16 +67,6 @@ func New(options *Options) (*Server, error) {
 		}
 		router.page = s.page
 	}
-	if customResources := options.Config.CustomResources; customResources.Enabled {
-		reviews, err := options.reviewAuthorizer()
-		if err != nil {
-			return nil, err
-		}
-		if s.cache.configObjects, err = newConfigObjects(s.cache, customResources, client,
-			reviews); err != nil {
-			return nil, err
-		}
-	}
 	s.config.BuildHandlerChainFunc = func(generic http.Handler, config *genericserver.Config) http.Handler {
 		router.genericHandler = generic
 		return rejectLongURLs(stripAggregatedPrefix(explainRejections(dropBody(

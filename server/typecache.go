@@ -31,7 +31,6 @@ var compression = s2.New(s2.Options{})
 // typeCache caches the objects of the selected types while the cluster serves the types.
 type typeCache struct {
 	selection          atomic.Pointer[selection]
-	selectionLock      sync.Mutex      // held while selection is replaced
 	indexConfigWatcher *reload.Watcher // of the index configs; nil without files
 	tracker            *discovery.Tracker
 	factory            *dynamicinformer.Factory
@@ -39,7 +38,6 @@ type typeCache struct {
 	persistence        *disk.Store // nil without persistence
 	reconciler         *live.Reconciler
 	scheduler          *fairScheduler
-	configObjects      *configObjects // nil unless custom resources are enabled
 	// stopTimeout bounds the wait for informers and their handlers when the cache stops.
 	stopTimeout time.Duration
 	// cachedVersion returns the version in which a type is cached, or false.
@@ -91,8 +89,8 @@ func newTypeCache(servingCtx context.Context, client *rest.Config, config *Confi
 func (c *typeCache) initReconciler(settings live.Settings) (err error) {
 	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
 		Server: c.live, Tracker: c.tracker, Settings: settings,
-		OnServed:  func(r discovery.Resource) { c.onTypeChange("Caching a type", r) },
-		OnDropped: func(r discovery.Resource) { c.onTypeChange("Stopped caching a type", r) },
+		OnServed:  func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
+		OnDropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
 		OnRejected: func(name string, reason error) {
 			klog.InfoS("Cannot cache a type", "name", name, "reason", reason.Error())
 		},
@@ -104,35 +102,6 @@ func (c *typeCache) initReconciler(settings live.Settings) (err error) {
 	return err
 }
 
-// changeSelection replaces the selection by a copy that edit changes, and blocks until the copy is in effect.
-// edit must not modify maps and slices of the copy. An error changes nothing.
-func (c *typeCache) changeSelection(ctx context.Context, edit func(*selection)) error {
-	c.selectionLock.Lock()
-	defer c.selectionLock.Unlock()
-	next := *c.selection.Load()
-	edit(&next)
-	settings, err := next.settings()
-	if err != nil {
-		return err
-	}
-	if err := c.reconciler.Update(ctx, settings); err != nil {
-		return err
-	}
-	c.selection.Store(&next)
-	if c.configObjects != nil {
-		c.configObjects.wakeup.send() // conflicts can begin or end
-	}
-	return nil
-}
-
-// onTypeChange logs a change of the cached types. It wakes configObjects, whose indexes depend on the types.
-func (c *typeCache) onTypeChange(change string, r discovery.Resource) {
-	klog.InfoS(change, "type", r.String())
-	if c.configObjects != nil {
-		c.configObjects.wakeup.send()
-	}
-}
-
 // run caches the selected types until ctx ends. It returns an error if a handler does not return within
 // stopTimeout.
 func (c *typeCache) run(ctx context.Context) error {
@@ -142,9 +111,6 @@ func (c *typeCache) run(ctx context.Context) error {
 	err := c.factory.Start(trackerCtx)
 	if err == nil {
 		var followers sync.WaitGroup
-		if c.configObjects != nil {
-			followers.Go(func() { c.configObjects.run(ctx) })
-		}
 		followers.Go(func() { c.runConfigWatcher(ctx) })
 		c.reconciler.Run(ctx)
 		followers.Wait()
@@ -189,9 +155,6 @@ func (c *typeCache) conditions() []statusCondition {
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		conditions = append(conditions, statusCondition{name, problems[name].Error(), false})
 	}
-	if c.configObjects != nil {
-		conditions = append(conditions, c.configObjects.conditions()...)
-	}
 	return conditions
 }
 
@@ -206,8 +169,6 @@ func (c *typeCache) readyError() error {
 		return nil
 	case !c.reconciler.Reconciled():
 		return errors.New("the types of the cluster have not been discovered yet")
-	case c.configObjects != nil && !c.configObjects.initiallyApplied.Load():
-		return errObjectsNotApplied
 	}
 	for _, cached := range c.reconciler.Types() {
 		current := cached.Informer.Status()

@@ -73,8 +73,7 @@ func ofKind(objects []*unstructured.Unstructured, kinds ...string) []*unstructur
 }
 
 // allowedWrites are the permitted rights to write, as verb, group and resources.
-var allowedWrites = []string{"proxy cache.crdcache.dev *", "update crdcache.dev cachedtypes/status indexconfigs/status",
-	"create coordination.k8s.io leases", "update coordination.k8s.io leases"}
+var allowedWrites = []string{"proxy cache.crdcache.dev *"}
 
 // checkRights expects roles to grant only read access to named groups, and writes.
 func checkRights(t *testing.T, objects []*unstructured.Unstructured) {

@@ -24,7 +24,6 @@ resources: {requests: {memory: 1Gi}}
 image: {repository: registry.example.com/crdcached, tag: v1.0.0}
 certificate: {enabled: true}
 apiService: {enabled: true}
-customResources: {enabled: true}
 serviceMonitor: {enabled: true}`,
 	} {
 		t.Run(folder, func(t *testing.T) {
@@ -126,7 +125,6 @@ indexConfigs:
     kind: IndexConfig
     metadata: {name: platform}
     spec: {resources: [{name: widgets, match: {group: example.com, resource: widgets}, indexes: [{name: class, path: .spec.class}]}]}
-customResources: {enabled: true}
 config: {storage: Packed, history: 10, secrets: true, tokenAudiences: [a], page: {enabled: true, hosts: ["a:1"]},
   watches: {min: 1m, max: 1h30m, writeTimeout: 10s}, limits: {requests: 1000000, bytesPerSecond: 1Mi, burstBytes: 1Gi}}
 rules: [{apiGroups: [""], resources: [services], verbs: [get, list, watch]}]

@@ -24,9 +24,9 @@ import (
 type Settings struct {
 	// Selection selects the types.
 	Selection *discovery.Selection
-	// InformerOptions returns the informer options of a type and its indexes. Indexes of the options are
-	// ignored. Default: all objects, no indexes.
-	InformerOptions func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index)
+	// InformerOptions returns the informer options of a type and its indexes, or why the type cannot be
+	// cached. Indexes of the options are ignored. Default: all objects, no indexes.
+	InformerOptions func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index, error)
 	// Metrics returns the metrics of a type, for MetricSources. Optional.
 	Metrics func(discovery.Resource) []*indexers.Metric
 	// References returns the references of a type, for CachedType. Optional.
@@ -43,8 +43,8 @@ func (s *Settings) complete() error {
 	}
 	if s.InformerOptions == nil {
 		s.InformerOptions = func(discovery.Resource) (o dynamicinformer.ResourceOptions,
-			_ []*indexers.Index) {
-			return o, nil
+			_ []*indexers.Index, _ error) {
+			return o, nil, nil
 		}
 	}
 	if s.Metrics == nil {
@@ -76,7 +76,7 @@ type ReconcilerOptions struct {
 }
 
 // Reconciler serves the selected types of a cluster from a Server. It follows types that are installed or
-// removed. Create it with NewReconciler and start it with Run. It is safe for concurrent use.
+// removed. Create it with NewReconciler and start it with Run, after the Server's factory. It is safe for concurrent use.
 type Reconciler struct {
 	options  ReconcilerOptions
 	wakeup   chan struct{}
@@ -150,6 +150,8 @@ func (r *Reconciler) Run(ctx context.Context) {
 	if r.options.Tracker.WaitForSync(ctx) != nil {
 		return // ctx has ended
 	}
+	// Settings are compared with the definitions. Without the right to read them, they stay unknown.
+	_ = r.options.Server.definitions.WaitForSync(ctx)
 	discoveryFailed := r.reconcile()
 	for {
 		var retry <-chan time.Time

@@ -126,7 +126,10 @@ func (r *Reconciler) update(settings Settings) (discoveryFailed bool, err error)
 
 // prepare acquires the informer of a type and adds its indexes. An error leaves the plan unchanged.
 func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Resource) error {
-	options, indexes := settings.InformerOptions(resource)
+	options, indexes, err := settings.InformerOptions(resource)
+	if err != nil {
+		return err
+	}
 	target := CachedType{Resource: resource, Indexes: indexes, References: settings.References(resource),
 		metrics: settings.Metrics(resource)}
 	cacheIndexes := slices.Clone(indexes)
@@ -141,7 +144,11 @@ func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Reso
 		return err
 	}
 	target.Informer = handle.Informer()
-	if err := target.Informer.KeepHistory(r.options.Server.options.History); err != nil {
+	err = target.Informer.KeepHistory(r.options.Server.options.History)
+	if field := r.options.Server.droppedSelectableField(target.Informer); err == nil && field != "" {
+		err = fmt.Errorf("keep or prune drops %s, which clients can use in field selectors: add it to keep.paths, or remove it from prune", field)
+	}
+	if err != nil {
 		handle.Release()
 		return err
 	}
@@ -196,7 +203,7 @@ func (r *Reconciler) commit(p *plan) {
 			t.serving.cache = server.addView(t.serving.view)
 			p.types[gr] = t
 		}
-		t.serving.cache.view.Store(t.serving.view)
+		t.serving.cache.setView(t.serving.view)
 		// New indexes change a replacement, but not its informer.
 		if next := t.export().Replacement; next != nil && next != oldTypes[gr].export().Replacement {
 			go r.wakeAfterSync(next) // ends with the sync or the end of the informer

@@ -97,11 +97,11 @@ func (s *cacheServer) settings(config *session.Config) (live.Settings, error) {
 	return live.Settings{
 		Selection: selection, Metrics: config.Metrics, References: config.References,
 		InformerOptions: func(r discovery.Resource) (options dynamicinformer.ResourceOptions,
-			indexes []*indexers.Index) {
+			indexes []*indexers.Index, err error) {
 			if s.onlyNamespace != "" && r.Scope == discovery.Namespaced {
 				options.Namespaces = dynamicinformer.InNamespaces(s.onlyNamespace)
 			}
-			return options, config.Indexes(r)
+			return options, config.Indexes(r), nil
 		},
 	}, err
 }

@@ -67,14 +67,13 @@ goLimit: {{ div (mul 7 $limit) 8 }}MiB
 {{- $files := list }}
 {{- range $file, $_ := .Values.indexConfigs }}{{ $files = append $files (printf "/etc/crdcached/%s" $file) }}{{ end }}
 {{- with $files }}{{ $_ := set $config "indexConfigs" . }}{{ end }}
-{{- if .Values.customResources.enabled }}{{ $_ := set $config "customResources" (dict "enabled" true) }}{{ end }}
 {{- if .Values.persistence.enabled }}{{ $_ := set $config "persistenceDirectory" "/var/lib/crdcached" }}{{ end }}
 {{- toYaml $config }}
 {{- end }}
 
 {{- /* Rules for reading the cached types, with one rule for each group, and .Values.rules. */ -}}
 {{- define "crdcached.rules" -}}
-{{- if not (or .Values.types .Values.indexConfigs .Values.customResources.enabled) }}{{ fail "types and indexConfigs are empty: name the types to cache" }}{{ end }}
+{{- if not (or .Values.types .Values.indexConfigs) }}{{ fail "types and indexConfigs are empty: name the types to cache" }}{{ end }}
 {{- $groups := dict }}
 {{- range $name := .Values.types }}
 {{- $parts := splitList "." $name }}

@@ -28,8 +28,11 @@ func (t Type) Warn(header http.Header, version string) {
 		text = fmt.Sprintf("%s %s is deprecated", schema.GroupVersion{Group: t.Group, Version: version},
 			t.Names.Kind)
 	}
-	header.Add("Warning", warningHeader(text))
+	AddWarning(header, text)
 }
+
+// AddWarning adds a Warning header, which clients such as kubectl print.
+func AddWarning(header http.Header, text string) { header.Add("Warning", warningHeader(text)) }
 
 func warningHeader(text string) string { return "299 - " + strconv.Quote(text) }
 

@@ -15,10 +15,14 @@ import (
 // collection is the cache of a type for one request. It ends with the epoch of the type's history.
 type collection struct {
 	*typeCache
-	view        *bind.View
-	typ         readapi.Type
-	typeChanged <-chan struct{}
-	epoch       int
+	view  *bind.View
+	typ   readapi.Type
+	epoch int
+	// usesIndexes is set if the request selects objects by indexes. indexLifetime and indexedSince apply to
+	// it; see typeCache.
+	usesIndexes             bool
+	lifetime, indexLifetime *lifetime
+	indexedSince            uint64
 }
 
 var (
@@ -27,8 +31,24 @@ var (
 )
 
 func (c *collection) Type() readapi.Type      { return c.typ }
-func (c *collection) Ended() <-chan struct{}  { return c.typeChanged }
+func (c *collection) Ended() <-chan struct{}  { return c.requestLifetime().ended }
 func (c *collection) ResourceVersion() uint64 { return c.completeUntil(c.informer.History()) }
+
+func (c *collection) requestLifetime() *lifetime {
+	if c.usesIndexes {
+		return c.indexLifetime
+	}
+	return c.lifetime
+}
+
+// oldestVersion returns the version from which the request can continue.
+func (c *collection) oldestVersion(history dynamicinformer.History) uint64 {
+	oldest := max(c.oldest(history), c.keptSince)
+	if c.usesIndexes {
+		return max(oldest, c.indexedSince)
+	}
+	return oldest
+}
 
 func (c *collection) Get(key string) readapi.Object {
 	if stored, ok := c.informer.Snapshot().Stored(key); ok {
@@ -43,8 +63,7 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 	history := c.informer.History()
 	if version == 0 {
 		version = c.completeUntil(history)
-	}
-	if version < c.oldest(history) {
+	} else if version < c.oldestVersion(history) {
 		return nil
 	}
 	base := c.sortedList(history)
@@ -60,9 +79,9 @@ func (c *collection) Snapshot(version uint64) readapi.Snapshot {
 // history: the informer can still report changes of objects before that version.
 func (c *collection) Since(version uint64) readapi.Changes {
 	history := c.informer.History()
-	changes := readapi.Changes{Oldest: c.oldest(history), ResourceVersion: history.ResourceVersion,
+	changes := readapi.Changes{Oldest: c.oldestVersion(history), ResourceVersion: history.ResourceVersion,
 		Next: history.Next}
-	if history.Epoch != c.epoch {
+	if history.Epoch != c.epoch || c.requestLifetime().expired.Load() {
 		// versions of another epoch are not comparable
 		changes.Oldest = max(changes.Oldest, version+1)
 	}

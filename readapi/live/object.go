@@ -161,6 +161,7 @@ func (c *collection) Field(name, value string) (func(readapi.Object) bool, error
 			return nil, &query.DroppedFieldError{Field: field, Index: name}
 		}
 	}
+	c.usesIndexes = true
 	functions := indexers.CompileIndexes(index)
 	return func(o readapi.Object) bool {
 		text, err := o.JSON()

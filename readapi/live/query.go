@@ -107,6 +107,9 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 		answer.Plan, answer.Warnings = "", nil
 	}
 	c.typ.Warn(w.Header(), c.gvr.Version)
+	if answer.rows != nil {
+		c.warnDroppedColumns(w.Header())
+	}
 	return c.server.writeAnswer(w, answer)
 }
 

@@ -18,6 +18,7 @@ func (c *collection) watchQuery(
 	if err != nil {
 		return apiError(err)
 	}
+	c.usesIndexes = true
 	if err := c.awaitRequested(r, request); err != nil {
 		return err
 	}

@@ -90,6 +90,9 @@ func (s *Server) serveCached(w http.ResponseWriter, r *http.Request, request rea
 	w.Header().Set(ServedHeader, servedByCache)
 	if c.informer.History().Pruned {
 		w.Header().Set(prunedHeader, "true")
+		if strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "as=Table") {
+			c.warnDroppedColumns(w.Header())
+		}
 	}
 	s.handler.ServeHTTP(w, r)
 	return true
@@ -127,19 +130,23 @@ func isSupportedMediaType(accept string) bool {
 		strings.Contains(accept, "*")
 }
 
-// knowsFields reports whether the cache knows all fields of a field selector. The fields of built-in types
-// are known only to a kube-apiserver.
+// knowsFields reports whether the cache knows all fields of a field selector. The fields of built-in types,
+// and selectable fields that the cache drops, are known only to a kube-apiserver.
 func (c *collection) knowsFields(selector string) bool {
-	if selector == "" || c.typ.Custom {
-		return true
-	}
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
 		return true // the handler reports the error like the API server
 	}
 	return !slices.ContainsFunc(parsed.Requirements(), func(f fields.Requirement) bool {
-		_, index, _ := c.indexKey(f.Field, f.Value)
-		return index == nil && f.Field != metav1.ObjectNameField && f.Field != "metadata.namespace"
+		switch _, index, _ := c.indexKey(f.Field, f.Value); {
+		case f.Field == metav1.ObjectNameField, f.Field == "metadata.namespace":
+			return false
+		case c.typ.Custom:
+			return slices.Contains(selectableFields(c.typ, c.gvr.Version), "."+f.Field) &&
+				c.informer.Drops("."+f.Field)
+		default:
+			return index == nil
+		}
 	})
 }
 

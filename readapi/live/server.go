@@ -132,7 +132,13 @@ func (s *Server) addView(view *bind.View) *typeCache {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if previous := s.mu.caches[cache.gvr.GroupResource()]; previous != nil {
-		defer previous.stop()
+		// Without the same fields, clients cannot continue.
+		replaced := previous.informer != cache.informer &&
+			(previous.informer.History().Pruned || cache.informer.History().Pruned)
+		if replaced {
+			cache.keptSince = previous.completeUntil(previous.informer.History())
+		}
+		defer previous.stop(replaced)
 	}
 	s.mu.caches[cache.gvr.GroupResource()] = cache
 	go cache.endWithInformer() // ends with the informer, or with RemoveType
@@ -146,7 +152,7 @@ func (s *Server) RemoveType(gr schema.GroupResource) {
 	delete(s.mu.caches, gr)
 	s.mu.Unlock()
 	if served != nil {
-		served.stop()
+		served.stop(false)
 	}
 }
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/readapi"
@@ -25,13 +27,19 @@ type typeCache struct {
 
 	// ended is closed when the type is no longer served from the informer.
 	ended chan struct{}
+	// keptSince is the version until which a cache with other fields served the type. Clients cannot continue
+	// from before: their objects have other fields.
+	keptSince uint64
 
 	mu struct {
 		sync.Mutex
-		// typ describes how the type is served; nil while unknown. typeChanged is closed when typ changes.
-		typ         *readapi.Type
-		spec        string // of the CustomResourceDefinition
-		typeChanged chan struct{}
+		// typ describes how the type is served; nil while unknown.
+		typ  *readapi.Type
+		spec string // of the CustomResourceDefinition
+		// lifetime ends when typ changes. indexLifetime also ends when an index is changed or removed, at
+		// the version indexedSince. Both are nil while typ is nil.
+		lifetime, indexLifetime *lifetime
+		indexedSince            uint64
 		// cachedList is the latest sorted list.
 		cachedList weak.Pointer[sortedObjects]
 		// confirmed is the version up to which a freshness check found the cache complete. It can be later
@@ -46,14 +54,52 @@ type typeCache struct {
 	}
 }
 
-// stop stops serving the type from the informer, and ends the watches. It is idempotent.
-func (t *typeCache) stop() {
+// lifetime is the time during which clients can continue their watches with the same result.
+type lifetime struct {
+	ended chan struct{}
+	// expired is set before ended is closed if clients have to list again.
+	expired atomic.Bool
+}
+
+func newLifetime() *lifetime { return &lifetime{ended: make(chan struct{})} }
+
+// stop stops serving the type from the informer, and ends the watches. expire makes clients list again. It is
+// idempotent.
+func (t *typeCache) stop(expire bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.hasEnded() {
 		close(t.ended)
 	}
+	if expire && t.mu.typ != nil {
+		t.mu.lifetime.expired.Store(true)
+		t.mu.indexLifetime.expired.Store(true)
+	}
 	t.resetDefinitionLocked()
+}
+
+// setView replaces the indexes. If one is changed or removed, clients that use indexes have to list again:
+// other objects can match.
+func (t *typeCache) setView(view *bind.View) {
+	previous := t.view.Load()
+	if previous == view {
+		return
+	}
+	version := t.completeUntil(t.informer.History())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.view.Store(view)
+	if !slices.ContainsFunc(previous.Declared(), func(old *indexers.Index) bool {
+		return !slices.ContainsFunc(view.Declared(), old.Same)
+	}) {
+		return
+	}
+	t.mu.indexedSince = version
+	if t.mu.typ != nil {
+		t.mu.indexLifetime.expired.Store(true)
+		close(t.mu.indexLifetime.ended)
+		t.mu.indexLifetime = newLifetime()
+	}
 }
 
 func (t *typeCache) hasEnded() bool {
@@ -69,7 +115,7 @@ func (t *typeCache) hasEnded() bool {
 func (t *typeCache) endWithInformer() {
 	select {
 	case <-t.informer.Stopped():
-		t.stop()
+		t.stop(false)
 	case <-t.ended:
 	}
 }
@@ -92,40 +138,33 @@ func (t *typeCache) resetIfChanged(spec string) {
 
 func (t *typeCache) resetDefinitionLocked() {
 	if t.mu.typ != nil {
-		close(t.mu.typeChanged)
-		t.mu.typ, t.mu.typeChanged = nil, nil
+		close(t.mu.lifetime.ended)
+		close(t.mu.indexLifetime.ended)
+		t.mu.typ, t.mu.lifetime, t.mu.indexLifetime = nil, nil, nil
 	}
-}
-
-// currentType returns how the type is served, and a channel that is closed when that changes. It returns
-// false while that is unknown.
-func (t *typeCache) currentType() (readapi.Type, <-chan struct{}, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.hasEnded() {
-		return readapi.Type{}, nil, false
-	}
-	if t.mu.typ == nil {
-		typ, spec, ok := t.server.typeOf(t.gvr)
-		if !ok {
-			return typ, nil, false
-		}
-		t.mu.typ, t.mu.spec, t.mu.typeChanged = &typ, spec, make(chan struct{})
-	}
-	return *t.mu.typ, t.mu.typeChanged, true
 }
 
 // collection returns the current objects, or nil if the cache cannot serve them.
 func (t *typeCache) collection() *collection {
-	typ, ended, ok := t.currentType()
-	if !ok {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hasEnded() {
 		return nil
+	}
+	if t.mu.typ == nil {
+		typ, spec, ok := t.server.typeOf(t.gvr)
+		if !ok {
+			return nil
+		}
+		t.mu.typ, t.mu.spec = &typ, spec
+		t.mu.lifetime, t.mu.indexLifetime = newLifetime(), newLifetime()
 	}
 	h := t.informer.History()
 	if !h.Synced {
 		return nil
 	}
-	return &collection{typeCache: t, view: t.view.Load(), typ: typ, typeChanged: ended, epoch: h.Epoch}
+	return &collection{typeCache: t, view: t.view.Load(), typ: *t.mu.typ, epoch: h.Epoch,
+		lifetime: t.mu.lifetime, indexLifetime: t.mu.indexLifetime, indexedSince: t.mu.indexedSince}
 }
 
 func (t *typeCache) Snapshot() query.Snapshot {

@@ -116,10 +116,7 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 	case !custom && typ.UID != "":
 		return t, "", false // the definition is deleted or not yet known
 	case custom:
-		err := stored.(dynamicinformer.PackedObject).ReadJSON(func(text []byte) (err error) {
-			t, err = readapi.TypeOf(bytes.Clone(text))
-			return err
-		})
+		t, err := definedType(stored)
 		t.Custom = true
 		return t, specOf(stored), err == nil && t.Namespaced == typ.Namespaced
 	}
@@ -129,6 +126,15 @@ func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec s
 		Namespaced: typ.Namespaced,
 		Versions:   []readapi.Version{{Name: gvr.Version}},
 	}, "", true
+}
+
+// definedType returns the type that a cached CustomResourceDefinition defines.
+func definedType(definition any) (t readapi.Type, err error) {
+	err = definition.(dynamicinformer.PackedObject).ReadJSON(func(text []byte) (err error) {
+		t, err = readapi.TypeOf(bytes.Clone(text))
+		return err
+	})
+	return t, err
 }
 
 // WaitForSync blocks until a type is served from the cache: its informer has synced, and its definition is

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -99,8 +100,8 @@ func (u *updateFixture) settings(index string, options dynamicinformer.ResourceO
 			index + "]\n")})
 	u.must(err)
 	return Settings{Selection: selection,
-		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index) {
-			return options, config.IndexesOf(r.GVR, r.GVK.Kind)
+		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index, error) {
+			return options, config.IndexesOf(r.GVR, r.GVK.Kind), nil
 		}}
 }
 
@@ -143,29 +144,55 @@ const (
 	batchKeys = `["media/archive-sweeper","media/search","media/subtitles","media/transcoder","payments/settlement"]`
 )
 
-// TestUpdateIndexes verifies that changed indexes apply to the running informer, whose watches continue.
+// TestUpdateIndexes verifies that changed indexes apply to the running informer. Its watches continue, except
+// for those that use a changed index.
 func TestUpdateIndexes(t *testing.T) {
 	u := newUpdateFixture(t)
 	name, informer := "workloads."+demoGroup, u.informer()
-	path := "/apis/" + demoGroup + "/v1/workloads?watch=true&resourceVersion=0&fieldSelector=by%3Dshop"
-	watch := u.watch(path)
+	byShop := "/apis/" + demoGroup + "/v1/workloads?watch=true&fieldSelector=by%3Dshop"
+	watch, queryWatch := u.watch(byShop+"&resourceVersion=0"), u.watch("/query/apis/"+demoGroup+
+		"/v1/workloads?watch=true&resourceVersion=0&q=by%3Dshop")
 	for range 2 {
 		if _, more := watch.next(); !more {
 			t.Fatal("the watch has ended")
+		}
+		if _, more := queryWatch.next(); !more {
+			t.Fatal("the watch of the query has ended")
 		}
 	}
 	if got := u.keys("by=shop"); got != shopKeys {
 		t.Errorf("by=shop: %s, want %s", got, shopKeys)
 	}
+	version := u.informer().History().ResourceVersion
+	others := u.watch("/apis/" + demoGroup + "/v1/workloads?watch=true&resourceVersion=" + fmt.Sprint(version))
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTeam+", "+byOwner, noOptions, name)))
+	u.must(u.cluster.Client().Resource(workloads).Namespace("media").Delete(t.Context(), "thumbnailer",
+		metav1.DeleteOptions{}))
+	if e, more := others.next(); !more || e.Object.Metadata.Name != "thumbnailer" {
+		t.Errorf("the watch without an index returned %v, %v; want the deletion of thumbnailer", e, more)
+	}
 	for i, test := range []struct{ index, query, want string }{
 		{byTier, "by=batch", batchKeys},
 		{byTeam, "by=shop", shopKeys}, // the name of the first index in the informer is free again
-		{byOwner, "owner=yuki@example.com", `["media/subtitles","media/thumbnailer"]`},
+		{byOwner, "owner=yuki@example.com", `["media/subtitles"]`},
 		{byOwner, "by=shop", "there is no index"},
 	} {
 		u.must(u.reconciler.Update(t.Context(), u.settings(test.index, noOptions, name)))
 		if got := u.keys(test.query); !strings.Contains(got, test.want) {
 			t.Errorf("%d: %s: %s, want %s", i, test.query, got, test.want)
+		}
+		if i > 0 {
+			continue
+		}
+		// Other workloads match now, so clients of the index list again.
+		for _, w := range []*stream{watch, queryWatch} {
+			if e, more := w.next(); !more || e.Type != "ERROR" || e.Object.Code != http.StatusGone {
+				t.Errorf("the watch by a changed index returned %v, %v; want an error 410", e, more)
+			}
+		}
+		again := u.watch(fmt.Sprintf("%s&resourceVersion=%d", byShop, version))
+		if e, _ := again.next(); e.Object.Code != http.StatusGone {
+			t.Errorf("a watch from before the change returned %v, want an error 410", e)
 		}
 	}
 	if u.informer() != informer {
@@ -176,8 +203,8 @@ func TestUpdateIndexes(t *testing.T) {
 	u.must(err)
 	u.must(u.cluster.Client().Resource(workloads).Namespace("storefront").Delete(t.Context(), shop.GetName(),
 		metav1.DeleteOptions{}))
-	if e, more := watch.next(); !more || e.Type != "DELETED" || e.Object.Metadata.Name != "search" {
-		t.Errorf("the watch by a removed index returned %v, %v; want the deletion of search", e, more)
+	if e, more := others.next(); !more || e.Type != "DELETED" || e.Object.Metadata.Name != "search" {
+		t.Errorf("the watch without an index returned %v, %v; want the deletion of search", e, more)
 	}
 }
 
@@ -240,7 +267,7 @@ func TestUpdateOptions(t *testing.T) {
 func TestUpdateOfDroppedFields(t *testing.T) {
 	u := newUpdateFixture(t)
 	name, kept := "workloads."+demoGroup, dynamicinformer.ResourceOptions{
-		Keep: dynamicinformer.Keep{Paths: []string{".spec.owners"}}}
+		Prune: dynamicinformer.Prune{Paths: []string{".metadata.labels"}}}
 	before := u.informer()
 	u.must(u.reconciler.Update(t.Context(), u.settings(byOwner, kept, name)))
 	u.awaitStopped(before)
@@ -253,12 +280,12 @@ func TestUpdateOfDroppedFields(t *testing.T) {
 		wants   []string
 	}{
 		{noOptions, []string{"there is no index", "field label not supported"}},
-		{kept, []string{".spec.tier, which the cache does not store"}},
+		{kept, []string{"which the cache does not store"}},
 	} {
-		u.must(u.reconciler.Update(t.Context(), u.settings(byTier, test.options, name)))
-		for _, path := range []string{list + "?resourceVersion=0&fieldSelector=by%3Dbatch",
-			list + "?" + watch + "fieldSelector=by%3Dbatch", "/query" + list + "?" + watch + "q=by%3Dbatch",
-			"/query" + list + "?q=by%3Dbatch", "/query" + list + "?values=by"} {
+		u.must(u.reconciler.Update(t.Context(), u.settings(byTeam, test.options, name)))
+		for _, path := range []string{list + "?resourceVersion=0&fieldSelector=by%3Dshop",
+			list + "?" + watch + "fieldSelector=by%3Dshop", "/query" + list + "?" + watch + "q=by%3Dshop",
+			"/query" + list + "?q=by%3Dshop", "/query" + list + "?values=by"} {
 			answer := get(t, u.server, path, "Cache-Control", "max-stale")
 			if answer.Code != http.StatusBadRequest || !slices.ContainsFunc(test.wants,
 				func(want string) bool { return strings.Contains(answer.Body.String(), want) }) {

@@ -41,9 +41,11 @@ type row struct {
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
 	Relists int   `json:"relists"`
-	// Events counts all changes. Rate is the number of changes per second in the last sampleInterval.
-	Events int64   `json:"events"`
-	Rate   float64 `json:"rate"`
+	// Events counts all events. Changed counts those after the first list. Rate is the number of changes per
+	// second in the last sampleInterval.
+	Events  int64   `json:"events"`
+	Changed int64   `json:"changed"`
+	Rate    float64 `json:"rate"`
 }
 
 // sampledRow is a row with the number of changes in each bucket. The oldest bucket comes first. The last
@@ -51,6 +53,7 @@ type row struct {
 type sampledRow struct {
 	row
 	Changes []int64 `json:"changes,omitempty"`
+	synced  bool
 }
 
 type condition struct {
@@ -65,10 +68,11 @@ type typeFigures struct {
 	source Source
 	mu     struct {
 		sync.Mutex
-		sampledAt   time.Time
-		bucketStart time.Time // the begin of the last bucket
-		rows        map[string]*sampledRow
-		changed     chan struct{} // closed when there are newer rows
+		sampledAt time.Time
+		// bucket is the number of the last bucket of all rows, since 1970.
+		bucket  int64
+		rows    map[string]*sampledRow
+		changed chan struct{} // closed when there are newer rows
 	}
 }
 
@@ -100,27 +104,28 @@ func (f *typeFigures) sample(now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	elapsed := now.Sub(f.mu.sampledAt).Seconds()
-	startsBucket := now.Sub(f.mu.bucketStart) >= bucketInterval
-	if startsBucket {
-		f.mu.bucketStart = now
-	}
+	bucket := now.UnixMilli() / bucketInterval.Milliseconds()
+	newBuckets := make([]int64, min(max(bucket-f.mu.bucket, 0), maxBuckets))
 	for _, typ := range f.source.visibleTypes() {
 		status := typ.informer.Status()
-		sampled := &sampledRow{row: newRow(typ, status, metrics[status.GVR.String()+"|"+status.Options])}
+		sampled := &sampledRow{row: newRow(typ, status, metrics[status.GVR.String()+"|"+status.Options]),
+			Changes: []int64{0}, synced: typ.informer.HasSynced()}
 		if previous := f.mu.rows[typ.id]; previous != nil {
-			newEvents := max(0, sampled.Events-previous.Events)
-			if elapsed > 0 {
-				sampled.Rate = float64(newEvents) / elapsed
+			sampled.Changes = slices.Concat(previous.Changes, newBuckets)
+			sampled.Changes = sampled.Changes[max(0, len(sampled.Changes)-maxBuckets):]
+			sampled.Changed = previous.Changed
+			if previous.synced && sampled.synced { // the first list is no change
+				changes := max(0, sampled.Events-previous.Events)
+				sampled.Changed += changes
+				sampled.Changes[len(sampled.Changes)-1] += changes
+				if elapsed > 0 {
+					sampled.Rate = float64(changes) / elapsed
+				}
 			}
-			sampled.Changes = slices.Clone(previous.Changes)
-			if startsBucket || len(sampled.Changes) == 0 {
-				sampled.Changes = append(sampled.Changes[max(0, len(sampled.Changes)-maxBuckets+1):], 0)
-			}
-			sampled.Changes[len(sampled.Changes)-1] += newEvents
 		}
 		rows[typ.id] = sampled
 	}
-	f.mu.sampledAt, f.mu.rows = now, rows
+	f.mu.sampledAt, f.mu.bucket, f.mu.rows = now, bucket, rows
 	close(f.mu.changed)
 	f.mu.changed = make(chan struct{})
 }
@@ -206,16 +211,16 @@ func unixMilliseconds(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// latest returns the rows sorted by id, and a channel that is closed when there are newer rows. The caller
-// must not modify the rows.
-func (f *typeFigures) latest() ([]*sampledRow, <-chan struct{}) {
+// latest returns the rows sorted by id, the number of their last bucket, and a channel that is closed when
+// there are newer rows. The caller must not modify the rows.
+func (f *typeFigures) latest() (_ []*sampledRow, bucket int64, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rows := make([]*sampledRow, 0, len(f.mu.rows))
 	for _, id := range slices.Sorted(maps.Keys(f.mu.rows)) {
 		rows = append(rows, f.mu.rows[id])
 	}
-	return rows, f.mu.changed
+	return rows, f.mu.bucket, f.mu.changed
 }
 
 func (f *typeFigures) conditions() []condition {

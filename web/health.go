@@ -29,8 +29,9 @@ const (
 
 var conditionsPath = jsonpath.MustCompile(".status.conditions[*]")
 
-// conditionStatus is a status of a condition in a namespace. Cluster-scoped objects have no namespace.
-type conditionStatus struct{ namespace, kind, status string }
+// conditionStatus is a status of a condition in a namespace. Cluster-scoped objects have no namespace. The
+// tone depends on the reason, too.
+type conditionStatus struct{ namespace, kind, status, tone string }
 
 // healthCount counts the objects of a type and their conditions by namespace. It is immutable.
 type healthCount struct {
@@ -80,6 +81,7 @@ func (c *healthCounts) countChanged(ctx context.Context, types []*visibleType,
 
 func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*healthCount, error) {
 	health := &healthCount{objects: map[string]namespaceCount{}, statuses: map[conditionStatus]int{}}
+	gr := informer.GVR().GroupResource()
 	for key, object := range informer.Snapshot().AllStored() {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -92,8 +94,8 @@ func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*heal
 		if !exists {
 			namespace = strings.Clone(namespace) // keys share the memory of the objects
 		}
-		bytes := forEachCondition(object, func(kind, status string) {
-			condition := conditionStatus{namespace, kind, status}
+		bytes := forEachCondition(object, func(kind, status, reason string) {
+			condition := conditionStatus{namespace, kind, status, toneOf(gr, kind, status, reason)}
 			if health.statuses[condition] > 0 || len(health.statuses) < maxStatuses {
 				health.statuses[condition]++
 			}
@@ -105,7 +107,7 @@ func countHealth(ctx context.Context, informer *dynamicinformer.Informer) (*heal
 
 // forEachCondition yields the conditions of an object. It returns the length of the JSON of a packed object,
 // or 0.
-func forEachCondition(object any, yield func(kind, status string)) (bytes int) {
+func forEachCondition(object any, yield func(kind, status, reason string)) (bytes int) {
 	switch object := object.(type) {
 	case dynamicinformer.PackedObject:
 		_ = object.ReadJSON(func(text []byte) error { // a damaged object has no conditions
@@ -124,10 +126,10 @@ func forEachCondition(object any, yield func(kind, status string)) (bytes int) {
 	return bytes
 }
 
-func yieldCondition(value any, yield func(kind, status string)) {
+func yieldCondition(value any, yield func(kind, status, reason string)) {
 	c, _ := value.(map[string]any)
 	if kind := nestedString(c, "type"); kind != "" {
-		yield(cellText(kind), cellText(nestedString(c, "status")))
+		yield(cellText(kind), cellText(nestedString(c, "status")), nestedString(c, "reason"))
 	}
 }
 
@@ -147,6 +149,8 @@ type typeHealth struct {
 	Type       string            `json:"type"`
 	Objects    int               `json:"objects"`
 	Conditions []conditionHealth `json:"conditions,omitempty"`
+	// Dropped is set if the cache does not store the conditions.
+	Dropped bool `json:"dropped,omitempty"`
 }
 
 type conditionHealth struct {
@@ -167,7 +171,7 @@ func (h *Handler) health(r *http.Request) (any, error) {
 		return nil, err
 	}
 	types = slices.DeleteFunc(types, func(typ *visibleType) bool { return typ.scope.empty() })
-	rows, _ := h.figures.latest()
+	rows, _, _ := h.figures.latest()
 	counts, err := h.counts.countChanged(r.Context(), types, rows)
 	if err != nil {
 		return nil, err
@@ -175,7 +179,8 @@ func (h *Handler) health(r *http.Request) (any, error) {
 	namespaceFilter, namespaces := r.FormValue("namespace"), map[string]namespaceCount{}
 	out := healthAnswer{Namespaces: []namespaceCount{}, Types: []typeHealth{}}
 	for _, typ := range types {
-		count, health := counts[typ.informer], typeHealth{Type: typ.id}
+		count, health := counts[typ.informer], typeHealth{Type: typ.id,
+			Dropped: typ.informer.Drops(".status.conditions..")}
 		isVisible := func(namespace string) bool {
 			return typ.scope.allows(namespace+"/") && (namespace != "" || typ.scope.All)
 		}
@@ -217,15 +222,14 @@ func (c *healthCount) conditions(isSelected func(namespace string) bool) []condi
 			health = &conditionHealth{Type: status.kind}
 			byKind[status.kind] = health
 		}
-		switch guessTone(status.kind, status.status) {
-		case "good":
+		switch status.tone {
+		case toneGood:
 			health.Good += objects
-		case "bad":
+		case toneBad:
 			health.Bad += objects
 			health.BadStatus = status.status
-			health.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s)]",
-				quoteJSON(status.kind),
-				quoteJSON(status.status))).String()
+			health.Query = query.Where(fmt.Sprintf("@.status.conditions[?(@.type==%s && @.status==%s && @.reason!=%s)]",
+				quoteJSON(status.kind), quoteJSON(status.status), quoteJSON(reasonOfEnd))).String()
 		default:
 			health.Open += objects
 		}

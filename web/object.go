@@ -2,8 +2,10 @@ package web
 
 import (
 	"net/http"
-	"slices"
-	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 type objectAnswer struct {
@@ -18,7 +20,12 @@ type objectAnswer struct {
 	ResourceVersion string            `json:"resourceVersion"`
 	Conditions      []statusCondition `json:"conditions,omitempty"`
 	Lines           []outlineLine     `json:"lines"`
+	// Reduced is set if the cache does not store all fields.
+	Reduced bool `json:"reduced,omitempty"`
 }
+
+// isReduced reports whether the cache does not store all fields of the objects.
+func isReduced(informer *dynamicinformer.Informer) bool { return informer.Drops("..") }
 
 type statusCondition struct {
 	Type    string `json:"type"`
@@ -45,8 +52,9 @@ func (h *Handler) object(r *http.Request) (any, error) {
 		ResourceVersion: object.GetResourceVersion(),
 		Created:         nestedString(object.Object, "metadata", "creationTimestamp"),
 		Deleted:         nestedString(object.Object, "metadata", "deletionTimestamp"),
-		Finalizers:      object.GetFinalizers(), Conditions: conditionsOf(object.Object),
-		Lines: outlineLines(object.Object),
+		Finalizers:      object.GetFinalizers(),
+		Conditions:      conditionsOf(typ.informer.GVR().GroupResource(), object.Object),
+		Lines:           outlineLines(object.Object), Reduced: isReduced(typ.informer),
 	}
 	return out, nil
 }
@@ -60,7 +68,7 @@ func nestedString(object map[string]any, path ...string) string {
 	return text
 }
 
-func conditionsOf(object map[string]any) []statusCondition {
+func conditionsOf(gr schema.GroupResource, object map[string]any) []statusCondition {
 	status, _ := object["status"].(map[string]any)
 	list, _ := status["conditions"].([]any)
 	var conditions []statusCondition
@@ -73,35 +81,8 @@ func conditionsOf(object map[string]any) []statusCondition {
 		condition := statusCondition{Type: kind, Status: nestedString(c, "status"), Reason: nestedString(c,
 			"reason"),
 			Message: nestedString(c, "message"), Since: nestedString(c, "lastTransitionTime")}
-		condition.Tone = guessTone(condition.Type, condition.Status)
+		condition.Tone = toneOf(gr, condition.Type, condition.Status, condition.Reason)
 		conditions = append(conditions, condition)
 	}
 	return conditions
-}
-
-// badConditions are parts of the names of conditions that are bad when true.
-var badConditions = []string{
-	"fail", "error", "degraded", "stalled", "pressure", "unavailable", "conflict", "invalid", "unhealthy",
-	"denied", "exceeded",
-	"blocked", "missing", "corrupt", "lost", "terminating", "nonstructuralschema", "notready", "disrupt",
-}
-
-// neutralConditions are parts of the names of conditions that describe activity.
-var neutralConditions = []string{"progressing", "reconciling", "paused", "suspended", "issuing", "updating",
-	"upgrading", "scaling"}
-
-// guessTone guesses the meaning of a status from the name of its condition. Most conditions are good when
-// true.
-func guessTone(kind, status string) string {
-	kind = strings.ToLower(kind)
-	containsAny := func(words []string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(kind, word) })
-	}
-	switch {
-	case status != "True" && status != "False" || containsAny(neutralConditions):
-		return "open"
-	case (status == "True") != containsAny(badConditions):
-		return "good"
-	}
-	return "bad"
 }

@@ -2,10 +2,13 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const workloadsID = "workloads.demo.crdcache.dev/v1"
@@ -121,5 +124,96 @@ func TestCompletion(t *testing.T) {
 				t.Errorf("proposals are %+v, want %s first", got, tt.want)
 			}
 		})
+	}
+}
+func TestTone(t *testing.T) {
+	for text, want := range map[string]string{
+		"nodes Ready True": "good", "nodes Ready False": "bad", "nodes Ready Unknown": "open",
+		"nodes MemoryPressure False": "good", "nodes MemoryPressure True": "bad", "nodes Rebooting True": "open",
+		"pods Ready False": "bad", "pods Ready False PodCompleted": "open", "pods DisruptionTarget True": "bad",
+		"namespaces NamespaceContentRemaining True":                               "open",
+		"persistentvolumeclaims FileSystemResizePending True":                     "open",
+		"deployments.apps Progressing False ProgressDeadlineExceeded":             "bad",
+		"deployments.apps Progressing True":                                       "good",
+		"deployments.apps ReplicaFailure True":                                    "bad",
+		"horizontalpodautoscalers.autoscaling ScalingLimited True":                "open",
+		"horizontalpodautoscalers.autoscaling ScalingActive False":                "bad",
+		"jobs.batch Failed True":                                                  "bad",
+		"jobs.batch Complete True":                                                "good",
+		"jobs.batch Suspended True":                                               "open",
+		"jobs.batch Complete False":                                               "open",
+		"poddisruptionbudgets.policy DisruptionAllowed True":                      "good",
+		"poddisruptionbudgets.policy DisruptionAllowed False":                     "open",
+		"flowschemas.flowcontrol.apiserver.k8s.io Dangling False":                 "good",
+		"flowschemas.flowcontrol.apiserver.k8s.io Dangling True":                  "bad",
+		"certificatesigningrequests.certificates.k8s.io Denied True":              "bad",
+		"certificatesigningrequests.certificates.k8s.io Approved True":            "good",
+		"customresourcedefinitions.apiextensions.k8s.io Established True":         "good",
+		"customresourcedefinitions.apiextensions.k8s.io NonStructuralSchema True": "bad",
+		"customresourcedefinitions.apiextensions.k8s.io Terminating True":         "open",
+		"apiservices.apiregistration.k8s.io Available False":                      "bad",
+		"statefulsets.apps Ready True":                                            "open",
+		"widgets.example.com Ready True":                                          "good",
+		"widgets.example.com DatabaseReady False":                                 "bad",
+		"widgets.example.com NodeNotReady False":                                  "good",
+		"widgets.example.com Unhealthy True":                                      "bad",
+		"widgets.example.com Degraded True":                                       "bad",
+		"widgets.example.com Stalled False":                                       "good",
+		"widgets.example.com Progressing False":                                   "open",
+		"widgets.example.com Paused True":                                         "open",
+		"widgets.example.com Blorp False":                                         "open",
+		"widgets.example.com Ready ":                                              "open",
+	} {
+		c := strings.Split(text+" ", " ")
+		if got := toneOf(schema.ParseGroupResource(c[0]), c[1], c[2], c[3]); got != want {
+			t.Errorf("the tone of %s is %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestFirstListIsNoChange verifies that only changes after the first list are counted as changes, and that the
+// buckets of all types end at the same time.
+func TestFirstListIsNoChange(t *testing.T) {
+	s := newFixture(t, Options{})
+	f, now := newFigures(s.handler.source), time.Now()
+	f.sample(now)
+	informer, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.load(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "a", "namespace": "payments"}})
+	f.sample(now.Add(sampleInterval)) // before its list
+	if err := s.factory.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := informer.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.sample(now.Add(2 * sampleInterval))
+	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
+	changed := func() (all map[string]int64) {
+		all = map[string]int64{}
+		rows, _, _ := f.latest()
+		for _, r := range rows {
+			if r.Changed > 0 {
+				all[r.ID] = r.Changed
+			}
+		}
+		return all
+	}
+	eventually(t, func() bool { f.sample(now.Add(5 * bucketInterval)); return len(changed()) > 0 })
+	f.sample(now.Add(8 * bucketInterval))
+	rows, bucket, _ := f.latest()
+	if want := now.Add(8*bucketInterval).UnixMilli() / bucketInterval.Milliseconds(); bucket != want {
+		t.Errorf("the last bucket is %d, want %d", bucket, want)
+	}
+	if diff := cmp.Diff(map[string]int64{workloadsID: 1}, changed()); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+	for _, r := range rows {
+		if r.ID == workloadsID && !slices.Equal(r.Changes[len(r.Changes)-4:], []int64{1, 0, 0, 0}) {
+			t.Errorf("the buckets of %s are %v, want the change three buckets ago", r.ID, r.Changes)
+		}
 	}
 }

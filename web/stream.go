@@ -136,21 +136,21 @@ func (s *stream) run() error {
 }
 
 // typesEvent has the types that changed since the last event. New types have the changes of earlier buckets.
-// The browser computes later buckets from Events.
+// The browser computes later buckets from Changed.
 type typesEvent struct {
-	Title              string          `json:"title"`
-	Clusters           []clusterChoice `json:"clusters,omitempty"` // if they changed
-	Notice             string          `json:"notice,omitempty"`
-	BucketMilliseconds int64           `json:"bucket"` // milliseconds of a bucket of changes
-	All                bool            `json:"all,omitempty"`
-	Rows               []*sampledRow   `json:"rows,omitempty"`
-	Gone               []string        `json:"gone,omitempty"`
-	Conditions         []condition     `json:"conditions"`
+	Title      string          `json:"title"`
+	Clusters   []clusterChoice `json:"clusters,omitempty"` // if they changed
+	Notice     string          `json:"notice,omitempty"`
+	Bucket     int64           `json:"bucket"` // number of the last bucket of changes, for all rows
+	All        bool            `json:"all,omitempty"`
+	Rows       []*sampledRow   `json:"rows,omitempty"`
+	Gone       []string        `json:"gone,omitempty"`
+	Conditions []condition     `json:"conditions"`
 }
 
 // sendTypes sends the changed types. It returns a channel that is closed when there are newer figures.
 func (s *stream) sendTypes() (<-chan struct{}, error) {
-	rows, changed := s.handler.figures.latest()
+	rows, bucket, changed := s.handler.figures.latest()
 	types, err := s.handler.scopedTypes(s.r)
 	if err != nil {
 		return changed, err
@@ -159,9 +159,8 @@ func (s *stream) sendTypes() (<-chan struct{}, error) {
 		return changed, err
 	}
 	event := typesEvent{Title: s.handler.source.Title, Notice: s.handler.source.notice(),
-		BucketMilliseconds: bucketInterval.Milliseconds(),
-		All:                len(s.sentRows) == 0, Conditions: conditionsFor(types,
-			s.handler.figures.conditions())}
+		Bucket: bucket, All: len(s.sentRows) == 0,
+		Conditions: conditionsFor(types, s.handler.figures.conditions())}
 	if !allVisible(types) {
 		event.Notice = "" // errors of a config can quote names and values
 	}

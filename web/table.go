@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -146,7 +147,11 @@ func (h *Handler) runQuery(r *http.Request, typ *visibleType) (*tableKeys, *quer
 	if err != nil {
 		return nil, nil, err
 	}
-	table := newTableKeys(h.user(r), typ, result.Keys())
+	keys := result.Keys()
+	if name := r.FormValue("name"); name != "" {
+		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !strings.Contains(key, name) })
+	}
+	table := newTableKeys(h.user(r), typ, keys)
 	h.tables.add(table)
 	return table, result, nil
 }

@@ -16,7 +16,9 @@ type typePage struct {
 	Kind       string `json:"kind"`
 	Namespaced bool   `json:"namespaced"`
 	// Hidden is set if the values of objects are not shown.
-	Hidden     bool     `json:"hidden,omitempty"`
+	Hidden bool `json:"hidden,omitempty"`
+	// Reduced is set if the cache does not store all fields.
+	Reduced    bool     `json:"reduced,omitempty"`
 	Columns    []column `json:"columns"`
 	Indexes    []index  `json:"indexes"`
 	References []string `json:"references,omitempty"`
@@ -62,7 +64,7 @@ func (h *Handler) typeDetails(r *http.Request) (any, error) {
 	}
 	kind := h.source.kind(typ)
 	page := typePage{ID: typ.id, Kind: kind.Kind, Namespaced: kind.Namespaced, Hidden: h.hidesValues(typ),
-		Indexes: h.indexes(typ)}
+		Indexes: h.indexes(typ), Reduced: isReduced(typ.informer)}
 	for _, c := range h.tableColumns(typ) {
 		page.Columns = append(page.Columns, column{Name: c.Name, Type: c.Type, Description: c.Description,
 			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})

@@ -10,8 +10,8 @@ export class Types {
 
   /** update applies a "types" event. */
   update(event) {
-    const bucket = Math.floor(Date.now() / event.bucket), shift = this.bucket === undefined ? 0 : Math.min(buckets, bucket - this.bucket);
-    this.bucket = bucket;
+    const shift = Math.max(0, Math.min(buckets, event.bucket - (this.bucket ?? event.bucket))); // all rows have the same last bucket
+    this.bucket = event.bucket;
     if (event.all) {
       const now = new Set((event.rows ?? []).map((row) => row.id));
       for (const id of this.rows.keys()) if (!now.has(id)) this.rows.delete(id);
@@ -20,7 +20,7 @@ export class Types {
     for (const row of event.rows ?? []) {
       const before = this.rows.get(row.id);
       row.changes ??= event.all || !before ? [0] : before.changes;
-      if (before && !event.all) row.changes[row.changes.length - 1] += Math.max(0, row.events - before.events);
+      if (before && !event.all) row.changes[row.changes.length - 1] += Math.max(0, row.changed - before.changed);
       this.rows.set(row.id, row);
     }
     for (const id of event.gone ?? []) this.rows.delete(id);

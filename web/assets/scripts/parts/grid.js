@@ -118,7 +118,7 @@ export class Grid {
     if (active) this.element.setAttribute("aria-activedescendant", row.id);
   }
 
-  cell(cell, column) {return h("div", {role: "gridcell", class: this.shown[column]?.number ? "number" : "", title: typeof cell === "string" ? cell : cell?.title ? undefined : cell?.textContent}, cell);}
+  cell(cell, column) {return h("div", {role: "gridcell", dir: "auto", class: this.shown[column]?.number ? "number" : "", title: typeof cell === "string" ? cell : cell?.title ? undefined : cell?.textContent}, cell);}
 
   click(event) {
     const row = event.currentTarget;

@@ -1,5 +1,5 @@
 import {h} from "./dom.js";
-import {number} from "./format.js";
+import {number, plural} from "./format.js";
 
 // Each state has a sign, for people who cannot see its color. Severity sorts the types: problems come first.
 const states = {
@@ -28,6 +28,13 @@ export const troubled = (row) => severity(row) >= 4;
 
 /** isClosed reports whether the user may not open a type. */
 export const isClosed = (row) => row.state === "Withheld" || row.state === "Checking";
+
+/** unknown says which part of the types is not known yet, or "" if everything is: rights are being checked, or objects are being read. */
+export function unknown(rows) {
+  const of = (...names) => rows.filter((row) => names.includes(row.state)).length, checking = of("Checking"), reading = of("Pending", "Syncing");
+  if (checking) return `checking ${number(rows.length - checking)} of ${plural(rows.length, "type")}`;
+  return reading ? `reading ${number(rows.length - reading)} of ${plural(rows.length, "type")}` : "";
+}
 
 /** wording returns the state of a type with its reason. */
 export const wording = (row) => row.state + (row.stale ? ", stale" : "") + (row.terminating ? ", terminating" : "") + (row.reason ? `: ${row.reason}` : "");

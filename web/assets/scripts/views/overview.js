@@ -4,7 +4,7 @@ import {h, fill, quiet} from "../parts/dom.js";
 import {bytes, number, plural} from "../parts/format.js";
 import {notice, skeleton} from "../parts/notice.js";
 import {sparkline} from "../parts/sparkline.js";
-import {health, isClosed, stateOf, troubled} from "../parts/state.js";
+import {health, isClosed, stateOf, troubled, unknown} from "../parts/state.js";
 
 const most = 12; // rows of a section before "show all"
 
@@ -38,15 +38,17 @@ export class OverviewPage {
 
   draw() {
     if (!this.types.known) return;
-    const rows = [...this.types.rows.values()].filter((row) => !isClosed(row));
+    const every = [...this.types.rows.values()], rows = every.filter((row) => !isClosed(row));
+    this.unknown = unknown(every);
     const sum = (of) => rows.reduce((n, row) => n + of(row), 0);
     const full = rows.filter((row) => this.counts.objects(row)).length;
-    const tile = (label, value, title, extra) => h("div.tile", {title}, h("span.label", label), h("b", value), extra);
+    // A figure that is not complete says so, and zero is not shown at all.
+    const tile = (label, value, title, extra, known = !this.unknown) => h("div.tile", {title}, h("span.label", label), known || value.replace(/^0\b.*/, "") ? h("b", value) : h("b", h("span.skeleton")), known ? extra : quiet(this.unknown));
     const total = rows.reduce((all, {changes}) => all.map((n, i) => n + (changes[i - all.length + changes.length] ?? 0)), Array(60).fill(0));
     fill(this.figures, tile("Objects", number(sum((row) => this.counts.objects(row))), namespace.value ? `in ${namespace.value}` : "in all namespaces"),
       tile("Types with objects", number(full), `${number(rows.length - full)} types are empty`, quiet(`of ${number(rows.length)}`)),
       tile("Memory", bytes(sum((row) => row.bytes)), `${number(sum((row) => row.bytes))} bytes`),
-      tile("Changes in ten minutes", number(sum(recent)), "of the types that you may list completely", sparkline(total)));
+      tile("Changes in ten minutes", number(sum(recent)), "of the types that you may list completely", sparkline(total), !this.unknown || sum(recent) > 0));
     this.section(this.changed, "changes", rows.filter(recent).sort((a, b) => recent(b) - recent(a)), (row) => h("li", typeName(row), sparkline(row.changes), h("span.count", number(recent(row)))), "No changes", "None in the last ten minutes.");
     if (!this.counts.known && !this.counts.error) return;
     this.health(rows);
@@ -67,13 +69,20 @@ export class OverviewPage {
     this.section(this.attention, "attention", [...types, ...bad], (each) => (each.query ? h("li", h("a", {href: typeLink(each.row.id, each.query)}, h("span.bad", `▲ ${number(each.bad)} `), each.row.resource), quiet(`${each.type} is ${each.badStatus}`))
       : h("li", typeName(each), stateOf(each))), "All is well", "No type or condition is bad.");
     all.sort((a, b) => b.bad - a.bad || (a.row.id < b.row.id ? -1 : 1));
-    this.section(this.conditions, "conditions", all, (each) => h("li", typeName(each.row), quiet(each.type), bar(each), health(each)), "No conditions", "No visible object has conditions in its status.");
+    const dropped = rows.filter((row) => this.counts.types.get(row.id)?.dropped);
+    if (dropped.length) all.push({dropped});
+    this.section(this.conditions, "conditions", all, (each) => (each.dropped ? h("li.quiet", `The cache does not store the conditions of ${each.dropped.map((row) => row.resource).join(", ")}`) : this.condition(each)), "No conditions", "No visible object has conditions in its status.");
+  }
+
+  condition(each) {
+    return h("li", typeName(each.row), quiet(each.type), bar(each), health(each));
   }
 
   section(body, name, rows, item, emptyTitle, emptyText) {
     if (body.contains(document.activeElement) && document.activeElement.matches("a, button")) return; // do not take the focus away
     const shown = this.all.has(name) ? rows : rows.slice(0, most);
-    fill(body, rows.length ? h(`ul.rows.${name}`, shown.map(item)) : notice(emptyTitle, emptyText), rows.length > shown.length ? h("button.plain", {onclick: (event) => {this.all.add(name); event.currentTarget.blur(); this.draw();}}, `Show all ${plural(rows.length, "row")}`) : null);
+    const none = this.unknown ? [skeleton(3), quiet(this.unknown)] : notice(emptyTitle, emptyText);
+    fill(body, rows.length ? h(`ul.rows.${name}`, shown.map(item)) : none, rows.length > shown.length ? h("button.plain", {onclick: (event) => {this.all.add(name); event.currentTarget.blur(); this.draw();}}, `Show all ${plural(rows.length, "row")}`) : null);
   }
 }
 

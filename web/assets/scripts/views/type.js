@@ -70,7 +70,7 @@ export class TypePage {
     fill(this.heading, this.page.kind || this.id, " ", quiet(this.id));
     this.indexes = new Indexes(this.page, () => this.query(), (condition) => this.narrow(condition));
     this.dangling = new Dangling(this.id);
-    fill(this.side, this.page.hidden ? h("p.card", "The values of these objects are hidden. To see them, start crdcache with the flag for secrets.") : null, this.indexes.element, this.dangling.element);
+    fill(this.side, this.page.hidden ? h("p.card", "The values of these objects are hidden. To see them, start crdcache with the flag for secrets.") : null, this.page.reduced ? h("p.card", "The cache does not store all fields of these objects. Columns of other fields are empty.") : null, this.indexes.element, this.dangling.element);
     this.layout();
     if (document.activeElement === document.body) this.grid.element.focus({preventScroll: true});
     this.run();
@@ -86,9 +86,15 @@ export class TypePage {
 
   get position() {return {grid: this.grid.position};}
 
+  /** partOfName returns the text of the box if it is a part of a name and no query: a query has an operator or names an index. */
+  partOfName() {
+    const text = this.parameters.query ?? "";
+    return /^[\w.:/-]+$/.test(text) && !this.page.indexes.some((index) => index.name === text) ? text : "";
+  }
+
   /** query returns the query within the selected namespace. */
   query() {
-    const query = this.parameters.query ?? "";
+    const query = this.partOfName() ? "" : this.parameters.query ?? "";
     return this.scope() ? (query && query !== "*" ? `${this.scope()}(${query})` : this.scope().replace(/ && $/, "")) : query;
   }
 
@@ -118,7 +124,7 @@ export class TypePage {
 
   /** offer sets the links to export the result. */
   offer() {
-    const {sort, descending} = this.parameters, given = {type: this.id, query: this.query(), sort, descending};
+    const {sort, descending} = this.parameters, given = {type: this.id, query: this.query(), name: this.partOfName(), sort, descending};
     fill(this.exports, h("a.button", {href: address("export", {...given, format: "csv", column: this.columns.map((c) => c.i)}), download: ""}, "CSV of the shown columns"), h("a.button", {href: address("export", {...given, format: "yaml"}), download: ""}, "YAML of the objects"));
   }
 
@@ -158,7 +164,7 @@ export class TypePage {
 
   narrow(condition) {
     const {text} = this.box;
-    this.box.text = !text || text === "*" ? condition : /\|\|/.test(text) ? `(${text}) && ${condition}` : `${text} && ${condition}`;
+    this.box.text = !text || text === "*" || this.partOfName() ? condition : /\|\|/.test(text) ? `(${text}) && ${condition}` : `${text} && ${condition}`;
     this.search(this.box.text);
   }
 
@@ -174,14 +180,14 @@ export class TypePage {
     this.timer = undefined;
     this.asked = Date.now();
     this.events = this.types.rows.get(this.id)?.events ?? this.events;
-    const {sort, descending} = this.parameters, query = this.query();
+    const {sort, descending} = this.parameters, query = this.query(), name = this.partOfName();
     this.element.setAttribute("aria-busy", "true");
     try {
-      const answer = await this.requests.get("table", {type: this.id, query, sort, descending});
+      const answer = await this.requests.get("table", {type: this.id, query, name, sort, descending});
       if (!answer || this.closed) return;
       this.pause = Math.max(minPause, pauseFactor * (Date.now() - this.asked));
       this.box.fail();
-      this.rows.show(answer.table, {query, sort, descending});
+      this.rows.show(answer.table, {query, name, sort, descending});
       this.grid.resize(answer.total, this.nothing(answer));
       this.explain(answer);
       this.offer();

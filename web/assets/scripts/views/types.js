@@ -5,7 +5,7 @@ import {ago, bytes, moment, number, plural, rate} from "../parts/format.js";
 import {Grid} from "../parts/grid.js";
 import {notice, skeleton} from "../parts/notice.js";
 import {sparkline} from "../parts/sparkline.js";
-import {isClosed, severity, stateOf, troubled, wording} from "../parts/state.js";
+import {isClosed, severity, stateOf, troubled, unknown, wording} from "../parts/state.js";
 
 const typeName = (row) => h(isClosed(row) ? "span" : "a", isClosed(row) ? {title: row.id} : {href: typeLink(row.id), tabindex: -1, title: row.id}, row.resource, quiet(`${row.group ? `.${row.group}` : ""}/${row.version}${row.view ? ` · ${row.view}` : ""}`));
 
@@ -139,7 +139,8 @@ export class TypesPage {
 
   summarize(all) {
     const sum = (of) => all.reduce((n, row) => n + of(row), 0), size = sum((row) => row.bytes);
-    fill(this.figures, figure(number(all.length), "types"), figure(number(sum((row) => this.health.objects(row))), "objects"), figure(bytes(size), "", `${number(size)} bytes`), figure(rate(sum((row) => row.rate)) || "0", "changes/s"));
+    const missing = unknown(all), objects = sum((row) => this.health.objects(row));
+    fill(this.figures, figure(number(all.length), "types"), missing ? quiet(missing) : null, missing && !objects ? null : [figure(number(objects), "objects"), figure(bytes(size), "", `${number(size)} bytes`), figure(rate(sum((row) => row.rate)) || "0", "changes/s")]);
     const withheld = all.filter((row) => row.state === "Withheld");
     this.withheld.hidden = !withheld.length;
     fill(this.withheld, withheld.length ? `You cannot see ${plural(withheld.length, "type")}: ${withheld[0].message}` : "");

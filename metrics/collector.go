@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // Options configure a Collector. The zero value is usable.
@@ -15,6 +16,9 @@ type Options struct {
 	// Name distinguishes the factories of one registry: it is the label factory of all series. Two collectors
 	// with one name cannot be registered together. Default: no label.
 	Name string
+	// OmitEmpty omits types without objects while their informers are synced and current. Use it for caches of
+	// many types. Default: all types have series.
+	OmitEmpty bool
 }
 
 // Collector is a prometheus.Collector for the informers of one factory, or of all factories of a group. It is
@@ -22,6 +26,7 @@ type Options struct {
 type Collector struct {
 	clusters     iter.Seq2[string, *dynamicinformer.Factory]
 	group        *dynamicinformer.Group // nil: one factory, without the label cluster
+	omitEmpty    bool
 	descriptions map[string]description // by name of the metric
 }
 
@@ -50,7 +55,7 @@ func NewGroupCollector(group *dynamicinformer.Group, options ...Options) *Collec
 func (c *Collector) withDescriptions(options []Options) *Collector {
 	var name string
 	if len(options) > 0 {
-		name = options[len(options)-1].Name
+		name, c.omitEmpty = options[len(options)-1].Name, options[len(options)-1].OmitEmpty
 	}
 	c.descriptions = map[string]description{}
 	for _, m := range metricDefinitions {
@@ -97,6 +102,9 @@ func (c *Collector) collectCluster(cluster string, factory *dynamicinformer.Fact
 		factoryWriter.writeBudget(memory)
 	}
 	for _, m := range factory.Metrics() {
+		if c.omitEmpty && isEmpty(m) {
+			continue
+		}
 		typeWriter := metricWriter{collector: c, metrics: metrics, labels: slices.Concat(factoryWriter.labels,
 			[]string{validUTF8(m.GVR.Group), validUTF8(m.GVR.Version), validUTF8(m.GVR.Resource),
 				shortenOptions(m.Options)})}
@@ -106,6 +114,13 @@ func (c *Collector) collectCluster(cluster string, factory *dynamicinformer.Fact
 		typeWriter.writeHandlers(m.Handlers)
 		typeWriter.writePersistence(m)
 	}
+}
+
+// isEmpty reports whether a type has no objects and nothing is wrong with its informers.
+func isEmpty(m status.Metrics) bool {
+	return m.Objects == 0 && !slices.ContainsFunc(m.Status, func(s status.Status) bool {
+		return s.State != status.Synced || s.Stale || s.Reason != "" || s.StorageErr != nil
+	}) && !slices.ContainsFunc(m.Persistence, func(p status.Persistence) bool { return p.Err != nil })
 }
 
 // validUTF8 returns text with invalid UTF-8 replaced, as Prometheus requires.

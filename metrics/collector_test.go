@@ -113,6 +113,29 @@ func TestCollector(t *testing.T) {
 	}
 }
 
+// TestOmitEmpty verifies that types without objects have no series unless something is wrong with them.
+func TestOmitEmpty(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 1, 1)
+	s.install(t, "empties", "Empty")
+	s.forbidden.Store("/apis/example.com/v1/gadgets")
+	f, empties := newFactory(t, s, dynamicinformer.Options{}), widgets
+	empties.Resource = "empties"
+	acquireSynced(t, f, widgets)
+	acquireSynced(t, f, empties)
+	forbidden, err := f.Acquire(gadgets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitStatus(t, forbidden.Informer(), func(s status.Status) bool { return s.State == status.Degraded })
+	got := scrape(t, exporter(t, NewCollector(f, Options{OmitEmpty: true})))
+	for resource, want := range map[string]bool{"widgets": true, "gadgets": true, "empties": false} {
+		if _, found := value(got, "informers", labelValues{"resource": resource}); found != want {
+			t.Errorf("%s have series: %v, want %v", resource, found, want)
+		}
+	}
+}
+
 // TestScrapeDuringWrites scrapes while objects change and informers are created and released. Counters must
 // never decrease.
 func TestScrapeDuringWrites(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 )
 
 // clientCAs are the client CAs of the cluster. They are read in the background after the server has started
@@ -25,11 +26,12 @@ type clientCAs struct {
 // The ConfigMap of a cluster with its client CAs.
 const (
 	clientCANamespace, clientCAConfigMap = "kube-system", "extension-apiserver-authentication"
-	clientCAKey                          = "client-ca-file"
+	clientCAKey, requestHeaderCAKey      = "client-ca-file", "requestheader-client-ca-file"
 	clientCATimeout                      = 10 * time.Second
 )
 
-// newClientCAs sets the client CAs of the cluster in options, as ApplyTo would. It returns nil if the options
+// newClientCAs sets the client CAs of the cluster in options, as ApplyTo would. It disables further lookups of
+// ApplyTo if the cluster has no CA of the API server's proxy. It returns nil if the options
 // name other CAs or exclude the cluster's CAs, or if the cluster has no client CAs.
 func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*clientCAs, error) {
 	if options.SkipInClusterLookup ||
@@ -48,6 +50,13 @@ func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*cli
 	defer cancel()
 	configMap, err := client.CoreV1().ConfigMaps(clientCANamespace).Get(ctx, clientCAConfigMap,
 		metav1.GetOptions{})
+	if (err == nil || apierrors.IsNotFound(err)) && configMap.Data[requestHeaderCAKey] == "" &&
+		options.RequestHeader.ClientCAFile == "" {
+		// Otherwise the generic server logs every minute that the key is missing.
+		options.SkipInClusterLookup = true
+		klog.InfoS("Requests through the API server cannot be authenticated: the cluster has no CA of its proxy. Restart crdcached after it is added",
+			"configMap", clientCANamespace+"/"+clientCAConfigMap, "key", requestHeaderCAKey)
+	}
 	// In these cases the API server has no client CA.
 	hasNoCAs := err == nil && configMap.Data[clientCAKey] == "" || apierrors.IsNotFound(err)
 	if hasNoCAs || err != nil && options.TolerateInClusterLookupFailure {

@@ -191,6 +191,10 @@ func TestClusterWithoutClientCAs(t *testing.T) {
 			options.ClientCert.CAContentProvider != nil {
 			t.Errorf("%s: newClientCAs() loaded = %v, error %v, want true", name, found.areLoaded(), err)
 		}
+		// A lookup of a missing key would log its failure every minute.
+		if wants := data != nil; options.SkipInClusterLookup == wants {
+			t.Errorf("%s: further lookups are skipped: %v, want %v", name, !wants, wants)
+		}
 	}
 }
 

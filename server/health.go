@@ -70,7 +70,7 @@ func (c *typeCache) metricsHandler(l *limits) (http.Handler, error) {
 		}
 	}
 	for _, collector := range []prometheus.Collector{
-		metrics.NewCollector(c.factory),
+		metrics.NewCollector(c.factory, metrics.Options{OmitEmpty: true}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "crdcached_watches", Help: "Watches that are being served.",
 		}, func() float64 { watches, _ := l.countUsage(); return float64(watches) }),

@@ -25,6 +25,7 @@ func TestManifests(t *testing.T) {
 	monitoring, certificates := harness.PrometheusOperatorCRDsPath(t), harness.CertManagerCRDsPath(t)
 	for _, file := range []string{
 		filepath.Join(monitoring, "monitoring.coreos.com_servicemonitors.yaml"),
+		filepath.Join(monitoring, "monitoring.coreos.com_scrapeconfigs.yaml"),
 		filepath.Join(certificates, "cert-manager.io_certificates.yaml"), filepath.Join(certificates,
 			"cert-manager.io_issuers.yaml"),
 	} {
@@ -101,7 +102,11 @@ func checkRights(t *testing.T, objects []*unstructured.Unstructured) {
 			continue // for all users
 		}
 		subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
-		want := []any{map[string]any{"kind": "ServiceAccount", "name": "crdcached", "namespace": "crdcached"}}
+		name := "crdcached"
+		if o.GetName() == "crdcached-objects" {
+			name = o.GetName()
+		}
+		want := []any{map[string]any{"kind": "ServiceAccount", "name": name, "namespace": "crdcached"}}
 		if diff := cmp.Diff(want, subjects); diff != "" {
 			t.Errorf("%s binds (-want +got):\n%s", o.GetName(), diff)
 		}

@@ -108,6 +108,10 @@ func TestOptions(t *testing.T) {
 		"ServiceMonitor cache: metadata.labels.release":         `"prometheus"`,
 		"ServiceMonitor cache: spec.endpoints.0.interval":       `"30s"`,
 		"ServiceMonitor cache: spec.endpoints.0.tlsConfig":      `{"ca":{"secret":{"key":"ca.crt","name":"serving"}},"serverName":"cache.crdcached.svc"}`,
+		"ScrapeConfig cache-objects: metadata.labels.release":   `"prometheus"`,
+		"ScrapeConfig cache-objects: spec.scrapeInterval":       `"30s"`,
+		"ScrapeConfig cache-objects: spec.staticConfigs.0":      `{"targets":["cache.crdcached.svc:8443"]}`,
+		"ClusterRole cache-objects: rules":                      `[{"nonResourceURLs":["/metrics/objects"],"verbs":["get"]}]`,
 		"NetworkPolicy cache: spec.egress.0.ports":              `[{"port":16443}]`,
 		"PodDisruptionBudget cache: spec.maxUnavailable":        `"50%"`,
 		"Issuer cache: kind":                                    `null`,
@@ -140,7 +144,8 @@ func TestDisabled(t *testing.T) {
 	rendered := mustRender(t, `{networkPolicy: {enabled: false}, podDisruptionBudget: {enabled: false}}`)
 	for _, key := range slices.Sorted(maps.Keys(rendered)) {
 		switch kind, _, _ := strings.Cut(key, " "); kind {
-		case "NetworkPolicy", "PodDisruptionBudget", "ServiceMonitor", "Certificate", "Issuer", "StatefulSet":
+		case "NetworkPolicy", "PodDisruptionBudget", "ServiceMonitor", "ScrapeConfig", "Certificate", "Issuer",
+			"StatefulSet":
 			t.Errorf("%s is rendered although it is disabled", key)
 		}
 	}

@@ -24,7 +24,8 @@ resources: {requests: {memory: 1Gi}}
 image: {repository: registry.example.com/crdcached, tag: v1.0.0}
 certificate: {enabled: true}
 apiService: {enabled: true}
-serviceMonitor: {enabled: true}`,
+serviceMonitor: {enabled: true}
+objectMetrics: {enabled: true}`,
 	} {
 		t.Run(folder, func(t *testing.T) {
 			manifests, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
@@ -140,6 +141,7 @@ certificate: {enabled: true, issuerRef: {name: corporate, kind: ClusterIssuer}}
 service: {type: LoadBalancer, port: 8443}
 apiService: {enabled: true, caBundle: YQ==}
 serviceMonitor: {enabled: true, interval: 30s, labels: {release: prometheus}}
+objectMetrics: {enabled: true}
 networkPolicy: {apiServerPorts: [16443]}
 podDisruptionBudget: {maxUnavailable: 50%}
 fullnameOverride: cache

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
@@ -16,6 +17,7 @@ import (
 type Functions struct {
 	functions  []*indexFunction
 	extraction extraction
+	build      atomic.Pointer[build] // nil unless an addition is limited
 }
 
 // indexFunction is an index with its counters.
@@ -104,15 +106,22 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 	state.values = resetLists(state.values, f.extraction.set.Len())
 	state.document, state.keepRepeated, state.object = json, keepRepeated, nil
 	err := f.extraction.set.FindJSON(json, state.addResult)
+	build := f.build.Load()
 	for i, fn := range f.functions {
 		if err != nil {
 			fn.calls.Add(1)
 			fn.failed.Add(1)
 			continue
 		}
+		var start time.Time
+		if build != nil {
+			start = time.Now()
+		}
 		state.reset(fn, keys[i])
 		state.collect(f.extraction.firstExpressions[i])
-		keys[i] = state.keysFound
+		if keys[i] = state.keysFound; build != nil {
+			build.count(i, keys[i], time.Since(start))
+		}
 	}
 	return keys
 }

@@ -89,6 +89,10 @@ type Limits struct {
 	// other requests get a 429. Default: 64Mi and 1Gi.
 	BytesPerSecond resource.Quantity `json:"bytesPerSecond"`
 	BurstBytes     resource.Quantity `json:"burstBytes"`
+	// IndexBytes is the memory of one index, and TypeIndexBytes the memory of all indexes of a type. A config
+	// with a larger index is rejected. Default: 256Mi and 1Gi.
+	IndexBytes     resource.Quantity `json:"indexBytes"`
+	TypeIndexBytes resource.Quantity `json:"typeIndexBytes"`
 	// Connections is the number of open connections. Further connections wait to be accepted. Default:
 	// 10,000.
 	Connections int `json:"connections"`
@@ -110,6 +114,7 @@ func DefaultConfig() Config {
 			Requests: 100, Watches: 1000, TotalWatches: 10_000, Connections: 10_000,
 			ConnectionsPerAddress: 1000,
 			BytesPerSecond:        resource.MustParse("64Mi"), BurstBytes: resource.MustParse("1Gi"),
+			IndexBytes: resource.MustParse("256Mi"), TypeIndexBytes: resource.MustParse("1Gi"),
 		},
 	}
 }
@@ -196,6 +201,7 @@ func (l Limits) validate() error {
 		"connections":           int64(l.Connections),
 		"connectionsPerAddress": int64(l.ConnectionsPerAddress),
 		"bytesPerSecond":        l.BytesPerSecond.Value(), "burstBytes": l.BurstBytes.Value(),
+		"indexBytes": l.IndexBytes.Value(), "typeIndexBytes": l.TypeIndexBytes.Value(),
 	} {
 		if value < 0 {
 			problems = append(problems, fmt.Errorf("limits.%s: %d is negative; 0 is no limit", name, value))

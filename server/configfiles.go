@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/klog/v2"
 
@@ -10,10 +11,19 @@ import (
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
+// maxIndexTime and maxTypeIndexTime are the mean times for an object that one index, or all new indexes of a
+// type, may take. Each event takes as long.
+const (
+	maxIndexTime     = time.Millisecond
+	maxTypeIndexTime = 5 * time.Millisecond
+)
+
 // loadSelection sets the first selection and creates the watcher of the index configs.
 func (c *typeCache) loadSelection(config *Config) (err error) {
 	initial := &selection{typeNames: slices.Clone(config.Types), indexes: &indexers.Config{},
-		cacheSecrets: config.Secrets, storage: config.storage()}
+		cacheSecrets: config.Secrets, storage: config.storage(),
+		buildLimits: indexers.BuildLimits{IndexBytes: config.Limits.IndexBytes.Value(),
+			TypeBytes: config.Limits.TypeIndexBytes.Value(), IndexTime: maxIndexTime, TypeTime: maxTypeIndexTime}}
 	c.selection.Store(initial)
 	if len(config.IndexConfigs) == 0 {
 		return nil

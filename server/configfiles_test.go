@@ -3,10 +3,13 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -128,6 +131,41 @@ spec:
 		".spec.environment": false, ".status.conditions": true} {
 		if cached.Informer.Drops(field) != dropped {
 			t.Errorf("the cache drops %s: %v, want %v", field, !dropped, dropped)
+		}
+	}
+}
+
+// TestIndexLimits verifies that new indexes above a limit are refused with the limit, that the previous ones stay
+// in effect, and that the status shows the sizes.
+func TestIndexLimits(t *testing.T) {
+	const text = `apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: a}
+spec:
+  resources:
+  - {name: r, match: {group: demo.crdcache.dev, resource: workloads}, indexes: [%s]}
+`
+	c := newConfig()
+	file := writeConfigFile(t, fmt.Sprintf(text, "{name: tier, path: .spec.tier}"))
+	c.IndexConfigs = []string{file}
+	c.Limits.IndexBytes, c.Limits.TypeIndexBytes = resource.MustParse("5Ki"), resource.MustParse("12Ki")
+	d := startDaemon(t, newAPIServer(t), c)
+	d.awaitReady()
+	for indexes, want := range map[string]string{
+		"{name: image, path: .spec.image}, {name: all, path: $..*}": `the index "all" needs more than 5120 bytes`,
+		"{name: a, path: .spec.image}, {name: b, path: .spec.image}, {name: c, path: .spec.image}, {name: d, path: .spec.image}, {name: e, path: .spec.image}, {name: f, path: .spec.image}, {name: g, path: .spec.image}, {name: h, path: .spec.image}, {name: i, path: .spec.image}": "the indexes of the type need more than 12288 bytes",
+		`{name: slow, cel: '[0,1,2,3,4,5,6,7,8,9].map(a, [0,1,2,3,4,5,6,7,8,9].map(b, [0,1,2,3,4,5,6,7,8,9].map(c, [0,1,2,3,4,5,6,7,8,9].map(d, [0,1,2,3,4,5,6,7,8,9].map(e, a + b + c + d + e))))).size()'}`:                                                                          `the index "slow" takes`,
+	} {
+		if err := os.WriteFile(file, []byte(fmt.Sprintf(text, indexes)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		outcome := d.server.cache.indexConfigWatcher.Reload(t.Context())
+		if outcome.Err == nil || !strings.Contains(outcome.Err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %s", indexes, outcome.Err, want)
+		}
+		status := string(d.request("ann", http.MethodGet, typeChecksPath, "").body)
+		if !regexp.MustCompile("; indexes: tier [0-9]+ bytes\n").MatchString(status) {
+			t.Errorf("%s: the status is %s, want the index tier with its size", indexes, status)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -29,6 +30,7 @@ type selection struct {
 	indexes      *indexers.Config
 	cacheSecrets bool
 	storage      dynamicinformer.Storage
+	buildLimits  indexers.BuildLimits
 }
 
 func (s *selection) withIndexes(indexes *indexers.Config) *selection {
@@ -70,7 +72,7 @@ func (s *selection) settings() (settings live.Settings, err error) {
 		return settings, err
 	}
 	settings = live.Settings{
-		InformerOptions: s.informerOptions, Exclude: s.excludeErr,
+		InformerOptions: s.informerOptions, Exclude: s.excludeErr, BuildLimits: s.buildLimits,
 		Metrics: func(r discovery.Resource) []*indexers.Metric {
 			return s.indexes.MetricsOf(r.GVR, r.GVK.Kind)
 		},
@@ -192,4 +194,29 @@ func (c *typeCache) problemOf(gr schema.GroupResource) error {
 		}
 	}
 	return nil
+}
+
+// describeIndexes returns the sizes of the indexes of a type. A config that exceeds a limit is rejected, but
+// indexes also grow, and the limits do not apply to the first list after the start.
+func (s *selection) describeIndexes(cached live.CachedType) (text string, withinLimits bool) {
+	var sizes []string
+	total := int64(0)
+	withinLimits = true
+	for _, index := range cached.Informer.Stats().Indexes {
+		if index.Name == toolscache.NamespaceIndex {
+			continue
+		}
+		name, _, _ := strings.Cut(index.Name, "~") // an index that replaced another one
+		sizes = append(sizes, fmt.Sprintf("%s %d bytes", name, index.Bytes))
+		total += index.Bytes
+		withinLimits = withinLimits && (s.buildLimits.IndexBytes == 0 || index.Bytes <= s.buildLimits.IndexBytes)
+	}
+	if len(sizes) == 0 {
+		return "", true
+	}
+	text = "; indexes: " + strings.Join(sizes, ", ")
+	if withinLimits = withinLimits && (s.buildLimits.TypeBytes == 0 || total <= s.buildLimits.TypeBytes); !withinLimits {
+		text += "; above limits.indexBytes or limits.typeIndexBytes of the config"
+	}
+	return text, withinLimits
 }

@@ -149,7 +149,8 @@ func (c *typeCache) conditions() []statusCondition {
 		if persistence := cached.Informer.Persistence(); persistence.Err != nil {
 			text, ok = fmt.Sprintf("%s; cannot persist its objects: %v", text, persistence.Err), false
 		}
-		conditions = append(conditions, statusCondition{cached.Resource.String(), text, ok})
+		sizes, withinLimits := c.selection.Load().describeIndexes(cached)
+		conditions = append(conditions, statusCondition{cached.Resource.String(), text + sizes, ok && withinLimits})
 	}
 	problems := c.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 	if err != nil {
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
-	view, err := NewView(handle, r.Name+"/", r.CacheIndexes(), r.Indexes)
+	view, err := NewView(context.Background(), indexers.BuildLimits{}, handle, r.Name+"/", r.CacheIndexes(), r.Indexes)
 	if err != nil {
 		handle.Release()
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
@@ -59,7 +60,8 @@ func (t *Target) reindexed(resource *indexers.Resource) (changed *Target, undo, 
 	err error) {
 	next := *t
 	next.Resource = resource
-	next.view, undo, dropRemoved, err = t.view.Reindexed(resource.CacheIndexes(), resource.Indexes)
+	next.view, undo, dropRemoved, err = t.view.Reindexed(context.Background(), indexers.BuildLimits{},
+		resource.CacheIndexes(), resource.Indexes)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("bind: resource %q: %w", resource.Name, err)
 	}

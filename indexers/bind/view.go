@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,12 +36,12 @@ type informerIndex struct {
 
 // NewView adds indexes to the informer of a handle, which the view then owns. Queries can use the declared
 // indexes; the others are for metrics. Names in the informer begin with prefix. After an error the handle is
-// unchanged.
-func NewView(handle *dynamicinformer.Handle, prefix string, indexes, queryIndexes []*indexers.Index) (*View,
-	error) {
+// unchanged. The end of ctx, and limits, end the computation of indexes.
+func NewView(ctx context.Context, limits indexers.BuildLimits, handle *dynamicinformer.Handle, prefix string,
+	indexes, queryIndexes []*indexers.Index) (*View, error) {
 	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, queryIndexes: queryIndexes}
 	var err error
-	v.indexes, err = v.addIndexes(indexes)
+	v.indexes, err = v.addIndexes(ctx, limits, indexes)
 	return v, err
 }
 
@@ -65,8 +66,8 @@ func (v *View) Release() { v.handle.Release() }
 // Reindexed adds the indexes that the view lacks, and returns a view with exactly the given indexes; see
 // NewView. Call dropRemoved to remove the other indexes when the new view is in use, or undo to remove the
 // added ones.
-func (v *View) Reindexed(indexes, queryIndexes []*indexers.Index) (next *View, undo, dropRemoved func(),
-	err error) {
+func (v *View) Reindexed(ctx context.Context, limits indexers.BuildLimits, indexes,
+	queryIndexes []*indexers.Index) (next *View, undo, dropRemoved func(), err error) {
 	var missing []*indexers.Index
 	view := *v
 	view.queryIndexes, view.indexes = queryIndexes, map[string]informerIndex{}
@@ -77,7 +78,7 @@ func (v *View) Reindexed(indexes, queryIndexes []*indexers.Index) (next *View, u
 			missing = append(missing, index)
 		}
 	}
-	added, err := v.addIndexes(missing)
+	added, err := v.addIndexes(ctx, limits, missing)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -88,7 +89,8 @@ func (v *View) Reindexed(indexes, queryIndexes []*indexers.Index) (next *View, u
 }
 
 // addIndexes adds indexes to the informer under unused names.
-func (v *View) addIndexes(indexes []*indexers.Index) (map[string]informerIndex, error) {
+func (v *View) addIndexes(ctx context.Context, limits indexers.BuildLimits,
+	indexes []*indexers.Index) (map[string]informerIndex, error) {
 	added := map[string]informerIndex{}
 	if len(indexes) == 0 {
 		return added, nil
@@ -105,8 +107,13 @@ func (v *View) addIndexes(indexes []*indexers.Index) (map[string]informerIndex, 
 		if v.hasIndexNamed(names) {
 			continue
 		}
-		functions := indexers.CompileIndexes(renamed...)
+		functions, used := indexers.CompileIndexes(renamed...), int64(0)
+		for _, existing := range v.informer.Stats().Indexes {
+			used += existing.Bytes
+		}
+		end := functions.LimitBuild(ctx, limits, used)
 		err := v.handle.AddIndexes(functions)
+		end()
 		if err != nil && v.hasIndexNamed(names) { // a concurrent caller took a name
 			continue
 		}

@@ -20,16 +20,20 @@ func (s *Store) AddIndexers(indexers cache.Indexers) error {
 	if len(indexers) == 0 {
 		return nil
 	}
-	return s.addFunctions(indexFunctions(indexers))
+	return s.addFunctions(indexFunctions(indexers), func() error { return nil })
 }
 
 // AddExtractor adds the indexes of an extractor like AddIndexers. It replaces the indexes with the given
-// names: readers see the old ones until the new ones are complete.
+// names: readers see the old ones until the new ones are complete. A BuildObserver can end it.
 func (s *Store) AddExtractor(e Extractor, replaced ...string) error {
-	return s.addFunctions(extractorFunctions(e), replaced...)
+	check := func() error { return nil }
+	if observer, ok := e.(BuildObserver); ok {
+		check = observer.CheckBuild
+	}
+	return s.addFunctions(extractorFunctions(e), check, replaced...)
 }
 
-func (s *Store) addFunctions(create functionFactory, replaced ...string) error {
+func (s *Store) addFunctions(create functionFactory, check func() error, replaced ...string) error {
 	if !s.StoresObjects() {
 		return ErrNotStored
 	}
@@ -39,7 +43,7 @@ func (s *Store) addFunctions(create functionFactory, replaced ...string) error {
 	}
 	published := false
 	defer func() {
-		if !published { // an index function panicked
+		if !published { // an index function panicked, or check failed
 			s.removeIndexes(func(f *function) bool { return slices.Contains(added, f) })
 		}
 	}()
@@ -55,6 +59,9 @@ func (s *Store) addFunctions(create functionFactory, replaced ...string) error {
 			values.hash = hashOf(keyOf(values.row))
 			encoded := added.evaluate(keyOf(values.row), values.row.item(), s.decodedOnce, &failures)
 			values.encoded = slices.Clone(encoded)
+			if err := check(); err != nil {
+				return err
+			}
 		}
 	}
 	// Concurrent calls may have announced functions since then. Their indexes are incomplete and must not

@@ -34,6 +34,13 @@ func extractorFunctions(e Extractor) functionFactory {
 	}
 }
 
+// BuildObserver is an Extractor that can end the addition of its indexes. CheckBuild is called after each
+// existing object. After an error, no index is added.
+type BuildObserver interface {
+	Extractor
+	CheckBuild() error
+}
+
 // extraction caches the values that the last extractor returned for one item.
 type extraction struct {
 	extractor Extractor

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -67,5 +68,37 @@ func TestReloadsDoNotGrow(t *testing.T) {
 		if keys, err := s.Snapshot().KeysByIndex(name, "a value of "+name); err != nil || len(keys) != 5 {
 			t.Errorf("%d objects in index %s after the list (%v), want 5", len(keys), name, err)
 		}
+	}
+}
+
+// endingExtractor ends its addition after some objects.
+type endingExtractor struct {
+	fixedExtractor
+	objects int
+}
+
+func (e *endingExtractor) CheckBuild() error {
+	if e.objects--; e.objects == 0 {
+		return errors.New("enough")
+	}
+	return nil
+}
+
+// TestBuildEnds verifies that an addition that is ended leaves nothing behind.
+func TestBuildEnds(t *testing.T) {
+	s := New(Options{Indexers: byNamespace(), Format: NewPacked(nil, nil)})
+	replaceAll(t, s, 100, 1)
+	e := &endingExtractor{fixedExtractor{[]string{"a", "b"}}, 50}
+	if err := s.AddExtractor(e); err == nil || err.Error() != "enough" || e.objects != 0 {
+		t.Errorf("AddExtractor() = %v with %d objects left, want the error after 50 objects", err, e.objects)
+	}
+	replaceAll(t, s, 100, 2)
+	for _, name := range []string{"a", "b"} {
+		if _, ok := s.Snapshot().Index(name); ok {
+			t.Errorf("the index %s exists, want none", name)
+		}
+	}
+	if err := s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}); err != nil {
+		t.Errorf("AddExtractor() after the end = %v, want no error", err)
 	}
 }

@@ -27,6 +27,8 @@ type Settings struct {
 	// InformerOptions returns the informer options of a type and its indexes, or why the type cannot be
 	// cached. Indexes of the options are ignored. Default: all objects, no indexes.
 	InformerOptions func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index, error)
+	// BuildLimits limit the computation of new indexes over cached objects. Default: none.
+	BuildLimits indexers.BuildLimits
 	// Metrics returns the metrics of a type, for MetricSources. Optional.
 	Metrics func(discovery.Resource) []*indexers.Metric
 	// References returns the references of a type, for CachedType. Optional.
@@ -152,7 +154,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 	// Settings are compared with the definitions. Without the right to read them, they stay unknown.
 	_ = r.options.Server.definitions.WaitForSync(ctx)
-	discoveryFailed := r.reconcile()
+	discoveryFailed := r.reconcile(ctx)
 	for {
 		var retry <-chan time.Time
 		if discoveryFailed {
@@ -160,11 +162,11 @@ func (r *Reconciler) Run(ctx context.Context) {
 		}
 		select {
 		case <-r.wakeup:
-			discoveryFailed = r.reconcile()
+			discoveryFailed = r.reconcile(ctx)
 		case <-retry:
-			discoveryFailed = r.reconcile()
+			discoveryFailed = r.reconcile(ctx)
 		case update := <-r.updates:
-			failed, err := r.update(update.settings)
+			failed, err := r.update(ctx, update)
 			if err == nil {
 				discoveryFailed = failed
 			}

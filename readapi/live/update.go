@@ -18,22 +18,26 @@ import (
 
 // settingsUpdate is a call of Update. result has a buffer.
 type settingsUpdate struct {
+	ctx      context.Context
 	settings Settings
 	result   chan error
 }
 
 // Update replaces the settings while Run runs. It prepares the caches of all types first, and an error
 // changes nothing. It blocks until the settings are in effect: until the types of the cluster are known, and
-// new indexes have been computed. Queries continue meanwhile. Do not call it from functions of the options.
+// new indexes have been computed. The end of ctx or of Run ends the computation. Queries continue meanwhile.
+// Do not call it from functions of the options.
 //
-// If only the indexes of a type differ, its informer, watches and handlers continue; running queries and
-// watches use the indexes with which they began. If informer options differ, a new informer replaces the old
-// one when it has synced. Until then the old one answers with its indexes; see CachedType.Replacement.
+// If only the indexes of a type differ, its informer and handlers continue, and running queries use the
+// indexes with which they began. Watches continue unless they use indexes and one has changed: then other
+// objects match, so they end with an error 410. If informer options differ, a new informer replaces the old
+// one when it has synced. Until then the old one answers with its indexes; see CachedType.Replacement. If
+// fields are dropped, all watches of the type end with an error 410.
 func (r *Reconciler) Update(ctx context.Context, settings Settings) error {
 	if err := settings.complete(); err != nil {
 		return err
 	}
-	u := settingsUpdate{settings, make(chan error, 1)}
+	u := settingsUpdate{ctx, settings, make(chan error, 1)}
 	select {
 	case r.updates <- u:
 		return <-u.result
@@ -84,14 +88,14 @@ type plan struct {
 
 // reconcile serves exactly the selected types of the cluster. It returns true if discovery failed for some
 // types.
-func (r *Reconciler) reconcile() (discoveryFailed bool) {
+func (r *Reconciler) reconcile(ctx context.Context) (discoveryFailed bool) {
 	desired, problems, discoveryFailed := r.desiredTypes(r.settings)
 	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
 	for gr, resource := range desired {
 		current, exists := r.served()[gr]
 		if exists && current.isFor(resource) {
 			p.types[gr] = current.withSyncedReplacement()
-		} else if err := r.prepare(p, r.settings, resource); err != nil {
+		} else if err := r.prepare(ctx, p, r.settings, resource); err != nil {
 			problems[resource.String()] = err
 		}
 	}
@@ -107,12 +111,16 @@ func (t servedType) withSyncedReplacement() servedType {
 	return t
 }
 
-// update implements Update.
-func (r *Reconciler) update(settings Settings) (discoveryFailed bool, err error) {
+// update implements Update. It ends with the context of Update, or with runCtx.
+func (r *Reconciler) update(runCtx context.Context, update settingsUpdate) (discoveryFailed bool, err error) {
+	ctx, cancel := context.WithCancel(update.ctx)
+	defer cancel()
+	defer context.AfterFunc(runCtx, cancel)()
+	settings := update.settings
 	desired, problems, discoveryFailed := r.desiredTypes(settings)
 	p := &plan{types: map[schema.GroupResource]servedType{}, problems: problems}
 	for _, gr := range sortedTypes(desired) {
-		if err := r.prepare(p, settings, desired[gr]); err != nil {
+		if err := r.prepare(ctx, p, settings, desired[gr]); err != nil {
 			for _, undo := range slices.Backward(p.onAbandon) {
 				undo()
 			}
@@ -125,7 +133,8 @@ func (r *Reconciler) update(settings Settings) (discoveryFailed bool, err error)
 }
 
 // prepare acquires the informer of a type and adds its indexes. An error leaves the plan unchanged.
-func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Resource) error {
+func (r *Reconciler) prepare(ctx context.Context, p *plan, settings Settings,
+	resource discovery.Resource) error {
 	options, indexes, err := settings.InformerOptions(resource)
 	if err != nil {
 		return err
@@ -157,13 +166,14 @@ func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Reso
 	switch {
 	case target.Informer == current.serving.Informer:
 		target.cache = current.serving.cache
-		err = p.reindex(&target, current.serving.view, cacheIndexes)
+		err = p.reindex(ctx, settings.BuildLimits, &target, current.serving.view, cacheIndexes)
 		handle.Release() // the view has one
 	case current.replacement != nil && target.Informer == current.replacement.Informer:
-		err = p.reindex(&target, current.replacement.view, cacheIndexes)
+		err = p.reindex(ctx, settings.BuildLimits, &target, current.replacement.view, cacheIndexes)
 		handle.Release() // the view has one
 	default:
-		if target.view, err = bind.NewView(handle, "", cacheIndexes, indexes); err != nil {
+		if target.view, err = bind.NewView(ctx, settings.BuildLimits, handle, "", cacheIndexes,
+			indexes); err != nil {
 			handle.Release()
 			break
 		}
@@ -181,8 +191,9 @@ func (r *Reconciler) prepare(p *plan, settings Settings, resource discovery.Reso
 }
 
 // reindex sets the view of a type to another view with its indexes.
-func (p *plan) reindex(target *CachedType, view *bind.View, cacheIndexes []*indexers.Index) error {
-	view, undo, dropRemoved, err := view.Reindexed(cacheIndexes, target.Indexes)
+func (p *plan) reindex(ctx context.Context, limits indexers.BuildLimits, target *CachedType, view *bind.View,
+	cacheIndexes []*indexers.Index) error {
+	view, undo, dropRemoved, err := view.Reindexed(ctx, limits, cacheIndexes, target.Indexes)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -336,6 +337,24 @@ func TestUpdateIsAtomic(t *testing.T) {
 	}
 	if err := u.reconciler.Update(t.Context(), Settings{}); err == nil {
 		t.Error("Update() without a selection succeeded, want an error")
+	}
+}
+
+// TestUpdateEnds verifies that the end of its context ends an update that computes indexes, and changes nothing.
+func TestUpdateEnds(t *testing.T) {
+	u := newUpdateFixture(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	settings := u.settings(byTier, noOptions, "workloads."+demoGroup)
+	options := settings.InformerOptions
+	settings.InformerOptions = func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index, error) {
+		cancel(errors.New("enough")) // the update has begun
+		return options(r)
+	}
+	if err := u.reconciler.Update(ctx, settings); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("Update() = %v, want the end of its context", err)
+	}
+	if got := u.keys("by=shop"); got != shopKeys {
+		t.Errorf("after the end, by=shop: %s, want %s", got, shopKeys)
 	}
 }
 

@@ -156,6 +156,8 @@ follow-lists: sandbox programs ## Compare dump --watch with kubectl on an API se
 
 browser: sandbox programs ## Test the page with headless Chromium, which is installed if missing
 	@command -v chromium >/dev/null || { $(INSTALL) chromium; }
+	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
+	@cd integration/browser && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@$(LANE) browser env $(PROGRAMS) $(TEST) -count=1 -timeout 20m ./integration/browser
 
 skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), which is built first (10 minutes once)

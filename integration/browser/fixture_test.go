@@ -38,6 +38,13 @@ type fixture struct {
 func servePage(t *testing.T, config *rest.Config, indexes indexers.Source,
 	types ...schema.GroupVersionResource) *fixture {
 	t.Helper()
+	return servePageWith(t, web.Options{}, config, indexes, types...)
+}
+
+// servePageWith is servePage with options.
+func servePageWith(t *testing.T, options web.Options, config *rest.Config, indexes indexers.Source,
+	types ...schema.GroupVersionResource) *fixture {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	declared, err := indexers.Parse(indexes)
@@ -91,7 +98,7 @@ func servePage(t *testing.T, config *rest.Config, indexes indexers.Source,
 	handler, err := web.NewHandler(web.Source{Title: "sandbox", Factory: factory, Binding: binding,
 		Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
 			return byName[gvr.GroupResource()]
-		}}, web.Options{})
+		}}, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,10 +108,16 @@ func TestSettingsOfTypes(t *testing.T) {
 kind: IndexConfig
 metadata: {name: a}
 spec:
-  defaults: {keep: {paths: [.spec.image, .spec.replicas, .spec.paused, .status.phase]}, namespaces: {include: [payments]}, storage: {mode: Packed}}
+  defaults: {keep: {paths: [.spec.image, .spec.replicas, .spec.paused, .status.phase]}, storage: {mode: Packed}}
   resources:
-  - {name: r, match: {group: demo.crdcache.dev, resource: workloads}, indexes: [{name: tier, path: .spec.tier}]}
-  - {name: s, match: {group: demo.*, kind: Workload}, indexes: [{name: env, path: .spec.environment}]}
+  - name: r
+    match: {group: demo.crdcache.dev, resource: workloads}
+    namespaces: {include: [payments]}
+    indexes: [{name: tier, path: .spec.tier}]
+  - name: s
+    match: {group: demo.crdcache.dev, kind: Workload}
+    namespaces: {include: [payments]}
+    indexes: [{name: env, path: .spec.environment}]
 `)}
 	d := startDaemon(t, newAPIServer(t), c)
 	d.awaitReady()

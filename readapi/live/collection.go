@@ -18,6 +18,8 @@ type collection struct {
 	view  *bind.View
 	typ   readapi.Type
 	epoch int
+	// droppedSelectable are the selectable fields that the cache drops. Requests by them are forwarded.
+	droppedSelectable []string
 	// usesIndexes is set if the request selects objects by indexes. indexLifetime and indexedSince apply to
 	// it; see typeCache.
 	usesIndexes             bool

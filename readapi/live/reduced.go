@@ -11,16 +11,25 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// selectableFields returns the fields that a CustomResourceDefinition declares for field selectors.
-func selectableFields(t readapi.Type, version string) []string {
-	if v := t.Version(version); v != nil {
-		return v.SelectableFields
+// withoutDropped returns a type without the selectable fields that an informer does not store, and these fields.
+// Each object would look as if it had no value.
+func withoutDropped(t readapi.Type, informer *dynamicinformer.Informer) (*readapi.Type, []string) {
+	var dropped []string
+	t.Versions = slices.Clone(t.Versions)
+	if v := t.Version(informer.GVR().Version); v != nil {
+		v.SelectableFields = slices.DeleteFunc(slices.Clone(v.SelectableFields), func(field string) bool {
+			isDropped := informer.Drops(field)
+			if isDropped {
+				dropped = append(dropped, field)
+			}
+			return isDropped
+		})
 	}
-	return nil
+	return &t, dropped
 }
 
 // droppedSelectableField returns a field that clients can select by and that the cache does not store. It
-// returns "" if there is none, or if the definition is unknown. Requests by such a field are forwarded.
+// returns "" if there is none, or if the definition is unknown.
 func (s *Server) droppedSelectableField(informer *dynamicinformer.Informer) string {
 	stored, ok := s.definitions.Informer().Snapshot().Stored(informer.GVR().GroupResource().String())
 	if !ok {
@@ -30,9 +39,8 @@ func (s *Server) droppedSelectableField(informer *dynamicinformer.Informer) stri
 	if err != nil {
 		return ""
 	}
-	fields := selectableFields(typ, informer.GVR().Version)
-	if i := slices.IndexFunc(fields, informer.Drops); i >= 0 {
-		return fields[i]
+	if _, dropped := withoutDropped(typ, informer); len(dropped) > 0 {
+		return dropped[0]
 	}
 	return ""
 }

@@ -44,7 +44,7 @@ func TestReducedObjects(t *testing.T) {
 	}
 	u.must(update(noOptions))
 	u.awaitServed(gr)
-	for _, options := range []dynamicinformer.ResourceOptions{keep(), keep(".spec.color"),
+	for _, options := range []dynamicinformer.ResourceOptions{keep([]string{}...), keep(".spec.color"),
 		{Prune: dynamicinformer.Prune{Paths: []string{".spec"}}}} {
 		if err := update(options); err == nil || !strings.Contains(err.Error(), "drops .spec.size") {
 			t.Errorf("Update(%+v) = %v, want an error about the selectable field", options.Keep, err)

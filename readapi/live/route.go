@@ -142,8 +142,7 @@ func (c *collection) knowsFields(selector string) bool {
 		case f.Field == metav1.ObjectNameField, f.Field == "metadata.namespace":
 			return false
 		case c.typ.Custom:
-			return slices.Contains(selectableFields(c.typ, c.gvr.Version), "."+f.Field) &&
-				c.informer.Drops("."+f.Field)
+			return slices.Contains(c.droppedSelectable, "."+f.Field)
 		default:
 			return index == nil
 		}

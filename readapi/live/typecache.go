@@ -33,9 +33,11 @@ type typeCache struct {
 
 	mu struct {
 		sync.Mutex
-		// typ describes how the type is served; nil while unknown.
-		typ  *readapi.Type
-		spec string // of the CustomResourceDefinition
+		// typ describes how the type is served; nil while unknown. It lacks the selectable fields that the
+		// cache drops.
+		typ               *readapi.Type
+		droppedSelectable []string
+		spec              string // of the CustomResourceDefinition
 		// lifetime ends when typ changes. indexLifetime also ends when an index is changed or removed, at
 		// the version indexedSince. Both are nil while typ is nil.
 		lifetime, indexLifetime *lifetime
@@ -156,7 +158,8 @@ func (t *typeCache) collection() *collection {
 		if !ok {
 			return nil
 		}
-		t.mu.typ, t.mu.spec = &typ, spec
+		t.mu.spec = spec
+		t.mu.typ, t.mu.droppedSelectable = withoutDropped(typ, t.informer)
 		t.mu.lifetime, t.mu.indexLifetime = newLifetime(), newLifetime()
 	}
 	h := t.informer.History()
@@ -164,7 +167,8 @@ func (t *typeCache) collection() *collection {
 		return nil
 	}
 	return &collection{typeCache: t, view: t.view.Load(), typ: *t.mu.typ, epoch: h.Epoch,
-		lifetime: t.mu.lifetime, indexLifetime: t.mu.indexLifetime, indexedSince: t.mu.indexedSince}
+		droppedSelectable: t.mu.droppedSelectable,
+		lifetime:          t.mu.lifetime, indexLifetime: t.mu.indexLifetime, indexedSince: t.mu.indexedSince}
 }
 
 func (t *typeCache) Snapshot() query.Snapshot {

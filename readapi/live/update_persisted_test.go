@@ -77,7 +77,8 @@ func (b *lockedBackend) loads(t *testing.T) (loads, objects int) {
 // TestUpdatePersisted verifies that a restart after updates costs as little as one without: it loads the
 // last saved objects once and does not list them. The new index has them.
 func TestUpdatePersisted(t *testing.T) {
-	reduced := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec.tier"}}}
+	reduced := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{
+		".spec.environment", ".spec.tier", ".spec.replicas", ".spec.paused", ".status.phase"}}}
 	decoded := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
 		Mode: dynamicinformer.StorageObject}}
 	for name, steps := range map[string][]dynamicinformer.ResourceOptions{

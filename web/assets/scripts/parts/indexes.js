@@ -1,6 +1,6 @@
 import {get, reason} from "../data/api.js";
 import {h, fill, quiet} from "./dom.js";
-import {number} from "./format.js";
+import {number, plural} from "./format.js";
 import {skeleton} from "./notice.js";
 
 /** Indexes shows the indexes of a type with their most frequent values, which can be added to the query. */
@@ -33,7 +33,7 @@ export class Indexes {
       fill(bars, values.map((value) => {
         const bar = h("span.fill");
         bar.style.width = `${(100 * value.count) / most}%`;
-        return h("li", h("button", {title: `${value.text}: ${number(value.count)}`, "aria-label": `${value.text}: ${value.count} objects; add to the query`, onclick: () => this.onpick(value.query)}, bar, h("bdi.name", value.text), h("span.count", number(value.count))));
+        return h("li", h("button", {title: `${value.text}: ${plural(value.count, "object")}; add to the query`, onclick: () => this.onpick(value.query)}, bar, h("bdi.name", value.text), h("span.count", number(value.count))));
       }), values.length ? null : h("li.quiet", "No values"), more ? h("li.quiet", `${number(more)} more values, ${number(rest)} times`) : null);
       bars.children[focused]?.querySelector("button")?.focus();
     } catch (error) {

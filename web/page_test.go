@@ -126,6 +126,7 @@ func TestCompletion(t *testing.T) {
 		})
 	}
 }
+
 func TestTone(t *testing.T) {
 	for text, want := range map[string]string{
 		"nodes Ready True": "good", "nodes Ready False": "bad", "nodes Ready Unknown": "open",

@@ -67,8 +67,8 @@ func (o *Objects) Find(key string) (block int, ok bool) {
 	return i, i >= 0 && key <= o.entry.Blocks[i].Last
 }
 
-// All yields all records sorted by key, until the first error. Records with equal keys keep their order. A record is valid until All yields the next
-// one.
+// All yields all records sorted by key, until the first error. Records with equal keys keep their order. A
+// record is valid until All yields the next one.
 func (o *Objects) All(yield func(Record, error) bool) {
 	if !o.Ordered() {
 		records, err := o.loadSorted()

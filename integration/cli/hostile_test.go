@@ -46,6 +46,8 @@ var hostileOutputs = []string{
 	`-o|jsonpath={range .items[*]}{.metadata.name} {.spec.deep.x}{"\n"}{end}`, "-o|jsonpath-as-json={.items[*].spec}",
 	`-o|go-template={{range .items}}{{.metadata.name}} {{.spec.deep.x}}{{"\n"}}{{end}}`,
 	`-o|go-template={{range .items}}{{.metadata.name}} {{index .spec.list 1}}{{"\n"}}{{end}}`,
+	"-o|jsonpath={.items[*].metadata.managedFields[*].manager}", "-o|custom-columns=M:.metadata.managedFields[*].manager",
+	"-o|json|--show-managed-fields", "h-000|-o|jsonpath={.metadata.managedFields[0].manager}",
 	"h-000|-o|jsonpath={.spec.list[7]}", "h-000|-o|go-template={{.spec.nope.x.y}}", "h-003|h-000|-o|json", "h-003|h-000",
 }
 

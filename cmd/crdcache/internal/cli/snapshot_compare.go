@@ -118,8 +118,8 @@ func (d *typeDifference) compareKey(gr schema.GroupResource, before, after []sna
 }
 
 // recordsByKey returns the objects of each key in the compared namespace.
-func (c *snapshotComparison) recordsByKey(f *snapshot.File, gr schema.GroupResource) iter.Seq2[[]snapshot.Record,
-	error] {
+func (c *snapshotComparison) recordsByKey(f *snapshot.File,
+	gr schema.GroupResource) iter.Seq2[[]snapshot.Record, error] {
 	objects := f.Objects(gr)
 	hasDistinctKeys := objects == nil || objects.Ordered()
 	return func(yield func([]snapshot.Record, error) bool) {

@@ -134,9 +134,11 @@ func (f *StyleFlags) Style() (print.Style, error) {
 	return style, nil
 }
 
-// InformerOptions returns the informer options that the output needs.
+// InformerOptions returns the informer options that the output needs. As in kubectl, --show-managed-fields
+// concerns only formats without an argument. Templates and custom columns can always select managedFields.
 func (f *StyleFlags) InformerOptions() dynamicinformer.ResourceOptions {
-	if f.showManagedFields {
+	format, err := print.ParseFormat(f.Output)
+	if f.showManagedFields || err == nil && format.Argument != "" {
 		return dynamicinformer.ResourceOptions{}
 	}
 	return dynamicinformer.ResourceOptions{Transform: dynamicinformer.StripManagedFields}

@@ -41,8 +41,8 @@ func retryPeriod(err error) time.Duration {
 func isNetworkError(err error) bool {
 	var sent *url.Error
 	var network net.Error
-	return !errors.Is(err, context.DeadlineExceeded) && (errors.As(err, &sent) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF))
+	return !errors.Is(err, context.DeadlineExceeded) && (errors.As(err, &sent) || errors.As(err, &network) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 }
 
 // failures are the consecutive failures of a request.

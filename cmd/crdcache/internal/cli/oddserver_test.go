@@ -157,6 +157,9 @@ func TestOddServer(t *testing.T) {
 		{"dump *.metrics.k8s.io -o name", cli.ExitOK, "nodemetrics.metrics.k8s.io/node-1\n", ""},
 		{"query nodes.metrics.k8s.io --keys-only", cli.ExitOK, "node-1\n", ""},
 		{"query widgets -A --keys-only", cli.ExitOK, "default/w1\n", ""},
+		{"query packagemanifests -A --keys-only", cli.ExitIncomplete, "olm/apex\nolm/redis\nolm/shared\n",
+			"4 objects with only 3 different names, for example olm/shared"},
+		{"query packagemanifests -A --count", cli.ExitIncomplete, "3\n", "use dump, which prints all objects"},
 		{"dump tokenreviews", cli.ExitFailed, "", "does not support the verb list, only create"},
 		{"dump silents", cli.ExitFailed, "", "does not support the verb list: the server lists no verbs for it"},
 		{"stats *.reviews.example.org", cli.ExitFailed, "", "matches 2 types, and none of them supports the verb list"},
@@ -180,6 +183,32 @@ func TestOddServer(t *testing.T) {
 	}
 	if len(s.watches) > 0 {
 		t.Errorf("unexpected watches: %q", s.watches)
+	}
+}
+
+// TestWatchPolls verifies that watch prints the objects of types that cannot be watched, and says so.
+func TestWatchPolls(t *testing.T) {
+	for _, name := range []string{"nodes.metrics.k8s.io", "*.metrics.k8s.io"} {
+		s := newOddServer(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		printed, told := make(chan struct{}), make(chan struct{})
+		code := make(chan int, 1)
+		go func() { // ends with cancel
+			code <- cli.Main(ctx, []string{"crdcache", "watch", name, "-s", s.URL}, nil,
+				&signalingWriter{text: "node-1", textWritten: printed},
+				&signalingWriter{text: "nodes.metrics.k8s.io: Synced: the type cannot be watched", textWritten: told})
+		}()
+		for what, done := range map[string]chan struct{}{"the objects": printed, "that it polls": told} {
+			select {
+			case <-done:
+			case got := <-code:
+				t.Fatalf("watch %s ended with exit code %d", name, got)
+			case <-time.After(time.Minute):
+				t.Errorf("watch %s does not print %s", name, what)
+			}
+		}
+		cancel()
+		<-code
 	}
 }
 

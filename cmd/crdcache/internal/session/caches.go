@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -157,6 +158,18 @@ func (t *Target) waitUntilSettled(ctx context.Context, informer *dynamicinformer
 		}
 	}
 	return current
+}
+
+// RepeatedKeysErr returns an error for the types with several objects of one namespace and name, because a
+// cache has only one of them.
+func (c *Caches) RepeatedKeysErr() error {
+	var errs []error
+	for _, cached := range c.Synced {
+		if current := cached.Informer.Status(); current.Reason == status.ReasonRepeatedKeys {
+			errs = append(errs, &RepeatedKeysError{cached.Resource, current.Message})
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Caches) countSynced() (synced, total int) {

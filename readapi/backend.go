@@ -36,6 +36,13 @@ type Collection interface {
 	Since(version uint64) Changes
 }
 
+// Versioned is a Collection that holds objects in several versions and does not convert them.
+type Versioned interface {
+	Collection
+	// InVersion returns the objects for requests that name a version.
+	InVersion(version string) Collection
+}
+
 // Object is an immutable state of an object. Different states must not be equal (==).
 type Object interface {
 	// Key returns "namespace/name", or the name alone. Lists are sorted by key.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,9 +87,20 @@ func (e *encoder) appendListItem(dst []byte, o Object) ([]byte, error) {
 
 // appendItem appends an object, or its row in a table.
 func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
-	mustPrune := o.Version() != e.resource.gv.Version && e.resource.version.parsedSchema != nil
-	if e.form.kind == wholeObject && !mustPrune {
+	apiVersion, mustPrune := e.resource.gv, false
+	switch {
+	case o.Version() == apiVersion.Version:
+	case e.resource.typ.Unconverted:
+		apiVersion.Version = o.Version()
+	default:
+		mustPrune = e.resource.version.parsedSchema != nil
+	}
+	switch {
+	case e.form.kind != wholeObject || mustPrune:
+	case apiVersion == e.resource.gv:
 		return o.AppendJSON(dst, e.apiVersion)
+	default:
+		return o.AppendJSON(dst, strconv.Quote(apiVersion.String()))
 	}
 	if e.form.kind == partialObject || e.form.kind == partialList {
 		m, err := partialMetadataOf(o)
@@ -106,7 +118,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 		// drop the fields that the requested version does not have
 		prune(content, e.resource.version.parsedSchema)
 	}
-	content["apiVersion"] = e.resource.gv.String()
+	content["apiVersion"] = apiVersion.String()
 	if e.form.kind == tableForm {
 		return e.table.appendRow(dst, o, content)
 	}

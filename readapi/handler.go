@@ -178,6 +178,9 @@ func (h *handler) resolve(path string) (*resource, error) {
 	}
 	_, writable := h.backend.(Writer)
 	if c := h.backend.Collection(schema.GroupResource{Group: t.gv.Group, Resource: t.resource}); c != nil {
+		if versioned, ok := c.(Versioned); ok {
+			c = versioned.InVersion(t.gv.Version)
+		}
 		target := &resource{requestTarget: t, collection: c, typ: c.Type()}
 		target.version = target.typ.Version(t.gv.Version)
 		switch {

@@ -27,6 +27,9 @@ type Type struct {
 	// Converted means that the versions need a conversion webhook. An object can be read only in the version
 	// in which it is stored. Other versions fail like an unreachable webhook.
 	Converted bool
+	// Unconverted means that each object is read in the version in which it is stored, whichever version a
+	// request names. See Versioned.
+	Unconverted bool
 	// Custom means that a CustomResourceDefinition defines the type. A kube-apiserver answers requests for
 	// unknown types differently in groups with built-in types.
 	Custom bool

@@ -37,8 +37,10 @@ func (s *Storage) restoreCanonical(data []byte) bool {
 	s.mu.version = max(s.mu.version+1, version)
 	o := &object{key: key, version: target.typ.Version(gv.Version).Name, labels: labelSet(c.labels)}
 	s.setText(o, c.body)
-	target.put(key, o)
-	target.dropHistory(s.mu.version)
+	s.change(target, key, o, true)
+	if own := target.inVersion[o.version]; own != nil {
+		s.change(own, key, o, true)
+	}
 	return true
 }
 

@@ -21,6 +21,8 @@ type collection struct {
 	// removedAtVersion is the resource version at which the type was removed. 0 if it exists.
 	removedAtVersion uint64
 	objects          map[string]*object
+	// inVersion has the objects in each version, if the storage keeps all versions and the type has several.
+	inVersion map[string]*collection
 
 	// sortedObjects are the objects of the latest snapshot, sorted by key. Snapshots share the
 	// immutable slice. changed maps keys to the objects that changed after that snapshot; a removed

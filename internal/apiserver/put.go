@@ -28,6 +28,9 @@ type putOptions struct {
 	// stored state.
 	byClient bool
 	expected *object
+	// onlyInVersion stores the object for requests for its version. The object in another version is used
+	// otherwise.
+	onlyInVersion bool
 }
 
 var errConcurrentChange = errors.New("the object has changed in the meantime")
@@ -156,7 +159,10 @@ func setNullTexts(metadata map[string]any) {
 // store stores an object unless it is unchanged, and returns its state.
 func (s *Storage) store(c *collection, u *unstructured.Unstructured, version string,
 	options putOptions) (*object, Outcome, error) {
-	key := naming.KeyOf(u.GetNamespace(), u.GetName())
+	key, all := naming.KeyOf(u.GetNamespace(), u.GetName()), c
+	if options.onlyInVersion {
+		c = c.inVersion[version]
+	}
 	before := c.objects[key]
 	if options.byClient && before != options.expected {
 		return nil, "", errConcurrentChange
@@ -195,12 +201,11 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	if options.restore && s.options.Compress {
 		s.setText(after, body)
 	}
-	c.put(key, after)
-	if options.restore {
-		c.dropHistory(s.mu.version)
-	} else {
-		c.record(readapi.Change{ResourceVersion: nextVersion, Before: objectOrNil(before), After: after},
-			s.options.History)
+	s.change(c, key, after, options.restore)
+	if own := all.inVersion[version]; own != nil && c == all {
+		s.change(own, key, after, options.restore)
+	} else if c != all {
+		s.useOtherVersion(all, key, version)
 	}
 	if before != nil {
 		return after, Updated, nil

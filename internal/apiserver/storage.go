@@ -36,6 +36,10 @@ type StorageOptions struct {
 	// namespaces that are not terminating, and deleting a namespace deletes its objects. The Namespace type
 	// must be registered with SetType or SetBuiltIn. Default: a namespace is an object like any other.
 	Namespaces bool
+	// AllVersions keeps each object in the versions in which it was stored, instead of converting it to the
+	// requested one. Requests for a version for which it returns true are for all objects, each in its own
+	// version; other requests for the objects stored in their version. Default: as on a kube-apiserver.
+	AllVersions func(t *readapi.Type, version string) bool
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -177,10 +181,26 @@ func (s *Storage) deleteLocked(c *collection, key string, now time.Time) {
 }
 
 func (s *Storage) remove(c *collection, key string) {
-	before := c.objects[key]
-	c.put(key, nil)
 	s.mu.version++
-	c.record(readapi.Change{ResourceVersion: s.mu.version, Before: objectOrNil(before)}, s.options.History)
+	s.change(c, key, nil, false)
+	for _, inVersion := range c.inVersion {
+		if inVersion.objects[key] != nil {
+			s.change(inVersion, key, nil, false)
+		}
+	}
+}
+
+// change stores a state of an object at the current version, or removes the object if after is nil, and
+// notifies watches. isRestore drops the history instead.
+func (s *Storage) change(c *collection, key string, after *object, isRestore bool) {
+	change := readapi.Change{ResourceVersion: s.mu.version, Before: objectOrNil(c.objects[key]),
+		After: objectOrNil(after)}
+	c.put(key, after)
+	if isRestore {
+		c.dropHistory(s.mu.version)
+	} else {
+		c.record(change, s.options.History)
+	}
 }
 
 // ResourceVersion returns the resource version of the latest change.

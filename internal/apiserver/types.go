@@ -81,6 +81,9 @@ func (s *Storage) setType(t readapi.Type, rules Rules, definition string, now ti
 		c.end()
 	}
 	c.typ, c.rules, c.definition = t, rules, definition
+	if s.options.AllVersions != nil {
+		c.separateVersions(s.mu.version)
+	}
 	s.mu.kinds[gk] = c
 	s.mu.typesVersion++
 	s.registerServices(t.Group, now)
@@ -96,6 +99,9 @@ func (s *Storage) removeType(gr schema.GroupResource, now time.Time) {
 	delete(s.mu.kinds, c.typ.GroupKind())
 	s.mu.typesVersion++
 	c.removedAtVersion = s.mu.version
+	for _, inVersion := range c.inVersion {
+		inVersion.removedAtVersion = s.mu.version
+	}
 	c.end()
 	s.registerServices(gr.Group, now)
 }

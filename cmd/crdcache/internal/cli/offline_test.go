@@ -65,6 +65,36 @@ func TestOfflineProblems(t *testing.T) {
 	}
 }
 
+// TestOfflineVersions verifies that objects in two versions without a definition are read as they are written,
+// and that a snapshot, which has one version of a type, names the others.
+func TestOfflineVersions(t *testing.T) {
+	const object = "apiVersion: example.com/v1beta1\nkind: Gear\nmetadata: {name: b, namespace: web}\nspec: {teeth: 7}\n"
+	file := writeTempFile(t, "a.yaml", object+"---\n"+strings.NewReplacer("v1beta1", "v1", "name: b", "name: a").Replace(object))
+	for args, want := range map[string]string{
+		"dump gears -o name":                                            "gear.example.com/a\ngear.example.com/b\n",
+		"dump gears -o jsonpath={.items[*].apiVersion}":                 "example.com/v1 example.com/v1beta1",
+		"dump gear b -n web -o jsonpath={.apiVersion}":                  "example.com/v1beta1",
+		"dump gears.v1beta1.example.com -o name":                        "gear.example.com/b\n",
+		"dump gears.v1.example.com -o name":                             "gear.example.com/a\n",
+		"dump gears.v1.example.com b -n web -o name --ignore-not-found": "",
+		"query gears --where .spec.teeth==7 --keys-only":                  "web/a\nweb/b\n",
+		"query gears --count":                                           "2\n",
+		"dump * -o name":                                                "gear.example.com/a\ngear.example.com/b\n",
+	} {
+		r := crdcache(t, append(strings.Fields(args), "--from", file)...)
+		r.expect(t, cli.ExitOK, want)
+		if n := strings.Count(r.errOut, "no server converts files"); n != 1 {
+			t.Errorf("%s: stderr is %q, want one warning about versions", args, r.errOut)
+		}
+	}
+	saved := filepath.Join(t.TempDir(), "s")
+	r := crdcache(t, "snapshot", "save", saved, "--all", "--from", file)
+	if r.code == cli.ExitOK || !strings.Contains(r.errOut, "1 objects of gears.example.com are not read as v1 (1 in v1beta1)") {
+		t.Errorf("saving a snapshot = %d, %q; want an error about v1beta1", r.code, r.errOut)
+	}
+	crdcache(t, "dump", "gears", "-o", "name", "--from", saved).expect(t, cli.ExitOK, "gear.example.com/a\n")
+}
+
 // TestOfflineWatch verifies that changes of files are reported as changes of objects.
 func TestOfflineWatch(t *testing.T) {
 	dir := t.TempDir()

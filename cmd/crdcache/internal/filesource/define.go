@@ -43,7 +43,7 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		l.storage.RemoveType(previous.typ.GroupResource())
 	}
 	l.putObject(f, e, crdKind, u)
-	if _, ok := l.origins[objectKey{crdGroupKind, "", u.GetName()}]; !ok {
+	if _, ok := l.origins[objectKey{crdGroupKind, "", u.GetName(), crd.GVR.Version}]; !ok {
 		return
 	}
 	l.markMismatchedFiles(gk)
@@ -56,10 +56,6 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		(previous.typ.Namespaced != served.Namespaced ||
 			previous.definitionName == "") {
 		l.removeKind(previous) // the storage deleted its objects
-	}
-	if served.Converted && len(served.Versions) > 1 {
-		l.reader.Problem(f, e.Position, true, errors.New("the versions of "+served.GroupResource().String()+
-			" are converted by a webhook, which is not called: each object can be read only in its own version"))
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}
 }
@@ -91,10 +87,7 @@ func (l *loader) removeKind(k *kind) {
 // removeObject deletes an object that is no longer in its file. It marks files with a copy to be read again.
 func (l *loader) removeObject(key objectKey) {
 	delete(l.origins, key)
-	for _, f := range l.shadowed[key] {
-		l.filesToReread[f.Path] = true
-	}
-	delete(l.shadowed, key)
+	l.rereadCopies(key)
 	if key.GroupKind == crdGroupKind {
 		l.storage.Delete(crdKind.typ.GroupResource(), "", key.name)
 		for _, k := range l.kinds {
@@ -105,6 +98,6 @@ func (l *loader) removeObject(key objectKey) {
 		return
 	}
 	if k := l.kinds[key.GroupKind]; k != nil {
-		l.storage.Delete(k.typ.GroupResource(), key.namespace, key.name)
+		l.storage.DeleteInVersion(k.typ.GroupResource(), key.namespace, key.name, key.version)
 	}
 }

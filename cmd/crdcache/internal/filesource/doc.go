@@ -11,6 +11,9 @@
 // types. For other kinds the type is inferred from the objects, with a warning when it is used. Only types
 // with objects or a definition are served.
 //
+// No object is converted if the type has objects in the requested version. Requests for the preferred version
+// are for all objects, each in its own version, unless SelectVersions names that version (TestVersions).
+//
 // A single snapshot is served like the API server from which it was saved, including types, tables and
 // discovery. Requests for types that the server refused get the same error. Requests for types that were not
 // saved are forbidden, so that the types do not look empty.

@@ -80,7 +80,7 @@ func problemsOf(s *Source, dir string) []string { return describe(s.Problems(), 
 func describe(problems []*manifest.Problem, dir string) []string {
 	out := []string{}
 	for _, p := range problems {
-		text := strings.ReplaceAll(p.Error(), dir+"/", "")
+		text := strings.ReplaceAll(strings.ReplaceAll(p.Error(), dir+"/", ""), dir, "DIR")
 		if p.Warning {
 			text = "warning: " + text
 		}

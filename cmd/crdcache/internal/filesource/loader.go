@@ -36,6 +36,10 @@ type loader struct {
 	// unreportedTypes are the inferred types that no warning has reported yet.
 	unreportedTypes []inferredType
 	usedTypes       map[schema.GroupResource]bool // types that are read
+	// mixedTypes are the types for which objects in other versions were reported.
+	mixedTypes map[schema.GroupResource]bool
+	copies     copyTally
+	report     func(*manifest.Problem)
 	// isServed is set after Open: changes must now be sent to watches.
 	isServed     bool
 	typesChanged bool
@@ -49,9 +53,10 @@ type kind struct {
 	inferred       bool
 }
 
+// objectKey identifies an object in one version.
 type objectKey struct {
 	schema.GroupKind
-	namespace, name string
+	namespace, name, version string
 }
 
 func (o objectKey) String() string {
@@ -64,7 +69,10 @@ func (o objectKey) String() string {
 type origin struct {
 	file *manifest.File
 	manifest.Position
-	readCount int // value of file.Reads when it was read
+	readCount int // value of file.ReadCount when it was read
+	// isApplied is set if the storage has replaced the object's resource version.
+	isApplied       bool
+	resourceVersion string
 }
 
 type pendingObject struct {
@@ -88,6 +96,7 @@ func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *load
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
+		mixedTypes:      map[schema.GroupResource]bool{}, copies: copyTally{}, report: report,
 	}
 }
 
@@ -154,15 +163,18 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	if err != nil || k == nil || k.typ.Namespaced != (e.Namespace != "") {
 		return false
 	}
-	key := objectKey{k.GroupKind, e.Namespace, e.Name}
-	if l.resolveDuplicate(f, e, key) {
+	key := objectKey{k.GroupKind, e.Namespace, e.Name, gv.Version}
+	if l.hasInOtherVersion(k, key) {
+		return false
+	}
+	if l.ignoresCopy(f, e, k, key) {
 		return true
 	}
 	if _, err := l.storage.RestoreJSON(e.Data); err != nil {
 		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", key, err))
 		return true
 	}
-	l.origins[key] = origin{f, e.Position, f.ReadCount}
+	l.origins[key] = origin{file: f, Position: e.Position, readCount: f.ReadCount}
 	return true
 }
 
@@ -255,22 +267,28 @@ func (l *loader) addVersion(k *kind, name string) error {
 }
 
 func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstructured.Unstructured) {
-	key := objectKey{k.GroupKind, u.GetNamespace(), u.GetName()}
+	key := objectKey{k.GroupKind, u.GetNamespace(), u.GetName(), u.GroupVersionKind().Version}
 	if k.typ.Namespaced && key.namespace == "" {
 		key.namespace = "default"
 	}
-	if l.resolveDuplicate(f, e, key) {
+	if l.ignoresCopy(f, e, k, key) {
 		return
 	}
 	put := l.storage.Restore
-	if l.isServed {
+	switch onlyInVersion := l.prefersOtherVersion(f, e, k, key); {
+	case onlyInVersion && l.isServed:
+		put = l.storage.ApplyInVersion
+	case onlyInVersion:
+		put = l.storage.RestoreInVersion
+	case l.isServed:
 		put = l.storage.Apply
 	}
 	if _, err := put(u); err != nil {
 		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", key, err))
 		return
 	}
-	l.origins[key] = origin{f, e.Position, f.ReadCount}
+	l.origins[key] = origin{file: f, Position: e.Position, readCount: f.ReadCount, isApplied: l.isServed,
+		resourceVersion: u.GetResourceVersion()}
 }
 
 func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema.GroupKind, err error) {
@@ -285,33 +303,6 @@ func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema
 func (l *loader) markMismatchedFiles(gk schema.GroupKind) {
 	maps.Copy(l.filesToReread, l.mismatchedFiles[gk])
 	delete(l.mismatchedFiles, gk)
-}
-
-// resolveDuplicate warns about an object that occurs twice. The last copy in the order of files wins. It
-// returns true if this is the other copy.
-func (l *loader) resolveDuplicate(f *manifest.File, e manifest.Entry, key objectKey) bool {
-	other, ok := l.origins[key]
-	if !ok || other.file == f && other.readCount != f.ReadCount {
-		return false
-	}
-	otherWins := other.file.Compare(f) > 0
-	usage := "this one is used"
-	if otherWins {
-		usage = "that one is used"
-	}
-	l.reader.Problem(f, e.Position, true, fmt.Errorf("%s is also at %s:%d; %s", key, other.file.Name(),
-		other.Line, usage))
-	if other.file == f {
-		return false
-	}
-	ignoredFile := other.file
-	if otherWins {
-		ignoredFile = f
-	}
-	if !slices.Contains(l.shadowed[key], ignoredFile) {
-		l.shadowed[key] = append(l.shadowed[key], ignoredFile)
-	}
-	return otherWins
 }
 
 // inferTypes infers types for pending objects after all files are read.

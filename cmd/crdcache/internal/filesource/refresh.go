@@ -14,7 +14,7 @@ import (
 func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
 	err := s.refresh(ctx)
-	s.reading.loader.reader.Summarize()
+	s.reading.loader.summarize()
 	typesChanged := s.reading.loader.typesChanged
 	s.reading.loader.typesChanged = false
 	s.reading.Unlock()

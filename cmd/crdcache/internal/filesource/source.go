@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
@@ -50,6 +51,10 @@ type Source struct {
 		problems []*manifest.Problem
 		// listProblem is the error of the latest search for files.
 		listProblem *manifest.Problem
+		// names are the types that are read.
+		names []discovery.Name
+		// requiresVersions is set if objects in other versions are errors.
+		requiresVersions bool
 	}
 }
 
@@ -70,10 +75,10 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	}
 	// With a constant clock, equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
-	s := &Source{options: options,
-		storage: apiserver.NewStorage(apiserver.StorageOptions{
-			Compress: true, OmitAPIServices: true, Now: now,
-		})}
+	s := &Source{options: options}
+	s.storage = apiserver.NewStorage(apiserver.StorageOptions{
+		Compress: true, OmitAPIServices: true, Now: now, AllVersions: s.readsAllVersions,
+	})
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -95,7 +100,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if err := s.rereadMarkedFiles(ctx); err != nil {
 		return nil, err
 	}
-	l.reader.Summarize()
+	l.summarize()
 	l.isServed = true
 	l.typesChanged = false
 	return s, nil
@@ -158,9 +163,10 @@ func (s *Source) RecordUse(types ...schema.GroupResource) {
 	}
 	for _, gr := range types {
 		l.usedTypes[gr] = true
+		l.reportMixedVersions(gr, s)
 	}
 	l.reportInferredTypes()
-	l.reader.Summarize()
+	l.summarize()
 }
 
 // Config returns a config for clients of the source. Its transport needs no network.

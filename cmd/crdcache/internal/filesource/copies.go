@@ -1,0 +1,216 @@
+package filesource
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+// ignoresCopy reports whether another file, or an earlier document of this one, has the object in the same
+// version and is used. Identical copies are not reported. Otherwise the highest resource version of one UID is
+// used, or else the last copy in the order of files.
+func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key objectKey) bool {
+	other, exists := l.origins[key]
+	if !exists {
+		return false
+	}
+	compared := l.compare(e, k, key)
+	if other.file == f && other.readCount != f.ReadCount {
+		if !compared.isSame { // the copies may be newer now
+			l.rereadCopies(key)
+		}
+		return false
+	}
+	otherIsUsed := compared.isSame || cmp.Or(compared.order, f.Compare(other.file)) < 0
+	if !compared.isSame {
+		l.copies.add(key, f, e.Position, other, otherIsUsed)
+	}
+	if other.file == f {
+		return otherIsUsed
+	}
+	unused := other.file
+	if otherIsUsed {
+		unused = f
+	}
+	if !slices.Contains(l.shadowed[key], unused) {
+		l.shadowed[key] = append(l.shadowed[key], unused)
+	}
+	return otherIsUsed
+}
+
+func (l *loader) rereadCopies(key objectKey) {
+	for _, f := range l.shadowed[key] {
+		l.filesToReread[f.Path] = true
+	}
+	delete(l.shadowed, key)
+}
+
+// comparison compares an object with a stored one. order is positive if the object is newer, and zero if that
+// is unknown. isSameState is set if both have one UID and resource version, isSame if the content is equal.
+type comparison struct {
+	isSame, isSameState bool
+	order               int
+}
+
+func (l *loader) compare(e manifest.Entry, k *kind, key objectKey) (c comparison) {
+	u, err := e.Decode()
+	old := l.storedObject(k, key)
+	if err != nil || old == nil {
+		return c
+	}
+	version, oldVersion := u.GetResourceVersion(), old.GetResourceVersion()
+	hasOneUID := u.GetUID() != "" && u.GetUID() == old.GetUID()
+	switch {
+	case hasOneUID && naming.IsOlder(oldVersion, version):
+		c.order = 1
+	case hasOneUID && naming.IsOlder(version, oldVersion):
+		c.order = -1
+	}
+	c.isSameState = hasOneUID && version == oldVersion && version != ""
+	// The storage has added these fields.
+	delete(u.Object, "apiVersion")
+	if u.GetNamespace() == "" {
+		old.SetNamespace("")
+	}
+	if version == "" {
+		old.SetResourceVersion("")
+	}
+	if status, _ := u.Object["status"].(map[string]any); k == crdKind && status["conditions"] == nil {
+		delete(u.Object, "status")
+		delete(old.Object, "status")
+	}
+	c.isSame = reflect.DeepEqual(u.Object, old.Object)
+	return c
+}
+
+// storedObject returns the stored object of a key with the resource version of its file, or nil.
+func (l *loader) storedObject(k *kind, key objectKey) *unstructured.Unstructured {
+	stored := l.storage.Object(k.typ.GroupResource(), key.namespace, key.name, key.version)
+	if stored == nil {
+		return nil
+	}
+	content, err := readapi.Decode(stored)
+	if err != nil {
+		return nil
+	}
+	u := &unstructured.Unstructured{Object: content}
+	if from := l.origins[key]; from.isApplied {
+		u.SetResourceVersion(from.resourceVersion)
+	}
+	return u
+}
+
+// hasInOtherVersion reports whether the files have the object in another version, too.
+func (l *loader) hasInOtherVersion(k *kind, key objectKey) bool {
+	return slices.ContainsFunc(k.typ.Versions, func(v readapi.Version) bool {
+		other := key
+		other.version = v.Name
+		_, exists := l.origins[other]
+		return exists && other != key
+	})
+}
+
+// prefersOtherVersion reports whether the object in another version is used by commands that name no version:
+// that with the highest resource version of one UID, or else the last one in the order of files.
+func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind, key objectKey) bool {
+	for i, v := range k.typ.Versions {
+		other := key
+		other.version = v.Name
+		from, exists := l.origins[other]
+		if !exists || other == key {
+			continue
+		}
+		compared := l.compare(e, k, other)
+		isOlder := cmp.Or(compared.order, f.Compare(from.file)) < 0
+		if compared.isSameState { // the preferred version is used
+			isOlder = i < slices.IndexFunc(k.typ.Versions, func(v readapi.Version) bool { return v.Name == key.version })
+		} else {
+			l.copies.add(key, f, e.Position, from, isOlder)
+		}
+		if isOlder {
+			return true
+		}
+	}
+	return false
+}
+
+// copyTally has the copies of objects that differ, by their folders, since the last report.
+type copyTally map[copyFolders]*differingCopies
+
+// copyFolders are the folders of an unused and a used copy. "*" replaces elements that are the namespace or
+// name of an object, because some tools write a folder for each.
+type copyFolders struct{ unused, used string }
+
+type differingCopies struct {
+	copies map[string]bool   // files and lines of unused copies
+	first  *manifest.Problem // describes the copy if it is the only one
+}
+
+func (t copyTally) add(key objectKey, f *manifest.File, p manifest.Position, other origin, otherIsUsed bool) {
+	folders := copyFolders{folderOf(other.file, key), folderOf(f, key)}
+	usage := "this one is used"
+	if otherIsUsed {
+		folders = copyFolders{folders.used, folders.unused}
+		usage = "that one is used"
+	}
+	copies := t[folders]
+	if copies == nil {
+		copies = &differingCopies{map[string]bool{}, &manifest.Problem{File: f.Name(), Position: p, Warning: true,
+			Err: fmt.Errorf("%s is also at %s:%d; %s", key, other.file.Name(), other.Line, usage)}}
+		t[folders] = copies
+	}
+	copies.copies[fmt.Sprint(f.Path, ":", p)] = true
+}
+
+func folderOf(f *manifest.File, key objectKey) string {
+	elements := strings.Split(filepath.ToSlash(filepath.Dir(f.Path)), "/")
+	for i, element := range elements {
+		if element != "" && (element == key.namespace || element == key.name) {
+			elements[i] = "*"
+		}
+	}
+	return strings.Join(elements, "/")
+}
+
+// maxCopyReports is the number of pairs of folders that are reported individually.
+const maxCopyReports = 20
+
+// report reports one problem for each pair of folders.
+func (t copyTally) report(report func(*manifest.Problem)) {
+	more := 0
+	for i, folders := range slices.SortedFunc(maps.Keys(t), func(a, b copyFolders) int {
+		return cmp.Or(cmp.Compare(a.unused, b.unused), cmp.Compare(a.used, b.used))
+	}) {
+		copies := t[folders]
+		n := len(copies.copies)
+		if i >= maxCopyReports {
+			more += n
+			continue
+		}
+		problem := copies.first
+		if n > 1 {
+			used := "the others in " + folders.used
+			if folders.used == folders.unused {
+				used = "others in that folder"
+			}
+			problem = &manifest.Problem{File: folders.unused, Warning: true,
+				Err: fmt.Errorf("%d copies of objects are not used, because %s are newer, or are read later", n, used)}
+		}
+		report(problem)
+	}
+	if more > 0 {
+		report(&manifest.Problem{File: "other folders", Warning: true,
+			Err: fmt.Errorf("%d more copies of objects are not used", more)})
+	}
+	clear(t)
+}

@@ -1,0 +1,73 @@
+package filesource
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCopies verifies which copy of an object is used, and that differing copies are counted in one line for
+// each pair of folders. Tools such as must-gather and Velero write each object twice.
+func TestCopies(t *testing.T) {
+	state := func(uid string, version int, color string) string {
+		return fmt.Sprintf("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, namespace: web, uid: %q, resourceVersion: \"%d\"}\n"+
+			"spec: {color: %s}\n", uid, version, color)
+	}
+	const asJSON = `{"spec":{"color":"red"},"kind":"Widget","metadata":{"namespace":"web","name":"a"},"apiVersion":"example.com/v1"}`
+	inDefault := strings.Replace(widget("a", "red"), "namespace: web", "namespace: default", 1)
+	for name, tt := range map[string]struct {
+		first, second string
+		color         string
+		warns         bool
+	}{
+		"identical":                        {widget("a", "red"), asJSON, "web/a red", false},
+		"identical, of a cluster":          {state("u", 7, "red"), state("u", 7, "red"), "web/a red", false},
+		"the default namespace":            {inDefault, strings.Replace(inDefault, ", namespace: default", "", 1), "default/a red", false},
+		"no UID":                           {widget("a", "red"), widget("a", "blue"), "web/a blue", true},
+		"newer first":                      {state("u", 10, "red"), state("u", 9, "blue"), "web/a red", true},
+		"newer last":                       {state("u", 9, "red"), state("u", 10, "blue"), "web/a blue", true},
+		"recreated":                        {state("u", 10, "red"), state("v", 9, "blue"), "web/a blue", true},
+		"one version with different texts": {state("u", 9, "red"), state("u", 9, "blue"), "web/a blue", true},
+	} {
+		for layout, files := range map[string]map[string]string{
+			"two files":  {"a.yaml": tt.first, "b.yaml": tt.second},
+			"one file":   {"a.yaml": tt.first + "---\n" + tt.second},
+			"definition": {"a.yaml": tt.first, "b.yaml": tt.second, "crd.yaml": widgetCRD, "crd2.yaml": widgetCRD},
+		} {
+			dir := writeTree(t, files)
+			s := openSource(t, Options{Paths: []string{dir}})
+			if got := colors(t, s); !cmp.Equal(got, []string{tt.color}) {
+				t.Errorf("%s, %s: %q, want %q", name, layout, got, tt.color)
+			}
+			if problems := problemsOf(s, dir); len(problems) > 0 != tt.warns || len(problems) > 1 {
+				t.Errorf("%s, %s: problems %q, want one: %t", name, layout, problems, tt.warns)
+			}
+		}
+	}
+
+	files := map[string]string{}
+	var core strings.Builder
+	for i := range 300 {
+		name := fmt.Sprintf("w%d", i)
+		path := fmt.Sprintf("namespaces/web/widgets/%s/%s.yaml", name, name)
+		old := strings.Replace(state("u", 1, "red"), "name: a", "name: "+name, 1)
+		files[path] = strings.NewReplacer("\"1\"", "\"2\"", "red", "blue").Replace(old)
+		core.WriteString("---\n" + old)
+	}
+	files["namespaces/web/core/widgets.yaml"] = core.String()
+	dir := writeTree(t, files)
+	s := openSource(t, Options{Paths: []string{dir}})
+	want := []string{"warning: DIR/namespaces/*/core: 300 copies of objects are not used, because the others in " +
+		"DIR/namespaces/*/widgets/* are newer, or are read later"}
+	for i := range want {
+		want[i] = strings.ReplaceAll(want[i], "DIR/", "")
+	}
+	if diff := cmp.Diff(want, problemsOf(s, dir)); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if got := colors(t, s); len(got) != 300 || !strings.HasSuffix(got[0], "blue") {
+		t.Errorf("%d widgets, first %s; want the 300 blue ones", len(got), got[0])
+	}
+}

@@ -1,0 +1,140 @@
+package apiserver
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/readapi"
+)
+
+var _ readapi.Versioned = (*servedCollection)(nil)
+
+// separateVersions creates the collection of each version of a type with several.
+func (c *collection) separateVersions(version uint64) {
+	for _, v := range c.typ.Versions {
+		if len(c.typ.Versions) == 1 || c.inVersion[v.Name] != nil {
+			continue
+		}
+		if c.inVersion == nil {
+			c.inVersion = map[string]*collection{}
+		}
+		own := newCollection(version)
+		for key, o := range c.objects {
+			if o.version == v.Name {
+				own.put(key, o)
+			}
+		}
+		c.inVersion[v.Name] = own
+	}
+}
+
+// InVersion implements readapi.Versioned. If no object is stored in the version, and the versions differ only
+// in their names, it converts all objects like a kube-apiserver.
+func (c *servedCollection) InVersion(version string) readapi.Collection {
+	allVersions := c.storage.options.AllVersions
+	c.storage.mu.Lock()
+	defer c.storage.mu.Unlock()
+	own := c.collection.inVersion[version]
+	if allVersions == nil || own == nil || len(own.objects) == 0 && !c.typ.Converted {
+		return c
+	}
+	inVersion := *c
+	inVersion.typ.Converted, inVersion.typ.Unconverted = false, true
+	if !allVersions(&c.typ, version) {
+		inVersion.collection = own
+	}
+	return &inVersion
+}
+
+// RestoreInVersion is Restore for an object that is used only by requests for its version: others use the
+// object of that name in another version. The storage must keep all versions.
+func (s *Storage) RestoreInVersion(obj *unstructured.Unstructured) (Outcome, error) {
+	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), restore: true, onlyInVersion: true})
+}
+
+// ApplyInVersion is Apply with the effect of RestoreInVersion.
+func (s *Storage) ApplyInVersion(obj *unstructured.Unstructured) (Outcome, error) {
+	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), onlyInVersion: true})
+}
+
+// DeleteInVersion removes an object in one version. Requests for any version then use another.
+func (s *Storage) DeleteInVersion(gr schema.GroupResource, namespace, name, version string) {
+	key := naming.KeyOf(namespace, name)
+	s.mu.Lock()
+	c := s.mu.types[gr]
+	if c == nil || c.inVersion[version] == nil {
+		s.mu.Unlock()
+		s.Delete(gr, namespace, name)
+		return
+	}
+	defer s.mu.Unlock()
+	if own := c.inVersion[version]; own.objects[key] != nil {
+		s.mu.version++
+		s.change(own, key, nil, false)
+		s.useOtherVersion(c, key, version)
+	}
+}
+
+// useOtherVersion replaces an object in a version by the one in the most preferred other version.
+func (s *Storage) useOtherVersion(c *collection, key, version string) {
+	if o := c.objects[key]; o == nil || o.version != version {
+		return
+	}
+	var other *object
+	for _, v := range slices.Backward(c.typ.Versions) {
+		if own := c.inVersion[v.Name]; own != nil && own.objects[key] != nil && v.Name != version {
+			other = own.objects[key]
+		}
+	}
+	s.change(c, key, other, false)
+}
+
+// Object returns an object as it is stored in a version, or nil.
+func (s *Storage) Object(gr schema.GroupResource, namespace, name, version string) readapi.Object {
+	key := naming.KeyOf(namespace, name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[gr]
+	if c == nil {
+		return nil
+	}
+	if own := c.inVersion[version]; own != nil {
+		return objectOrNil(own.objects[key])
+	}
+	return objectOrNil(c.objects[key])
+}
+
+// Versions returns the number of objects of a type by the version in which requests for all versions read
+// them.
+func (s *Storage) Versions(gr schema.GroupResource) map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	if c := s.mu.types[gr]; c != nil {
+		for _, o := range c.objects {
+			counts[o.version]++
+		}
+	}
+	return counts
+}
+
+// CountInVersions returns the number of objects of a type that are stored in one of the versions.
+func (s *Storage) CountInVersions(gr schema.GroupResource, versions ...string) (count int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[gr]
+	if c == nil {
+		return 0
+	}
+	for key, o := range c.objects {
+		if slices.Contains(versions, o.version) || slices.ContainsFunc(versions, func(v string) bool {
+			return c.inVersion[v] != nil && c.inVersion[v].objects[key] != nil
+		}) {
+			count++
+		}
+	}
+	return count
+}

@@ -77,7 +77,7 @@ func TestOfflineVersions(t *testing.T) {
 		"dump gears.v1beta1.example.com -o name":                        "gear.example.com/b\n",
 		"dump gears.v1.example.com -o name":                             "gear.example.com/a\n",
 		"dump gears.v1.example.com b -n web -o name --ignore-not-found": "",
-		"query gears --where .spec.teeth==7 --keys-only":                  "web/a\nweb/b\n",
+		"query gears --where .spec.teeth==7 --keys-only":                "web/a\nweb/b\n",
 		"query gears --count":                                           "2\n",
 		"dump * -o name":                                                "gear.example.com/a\ngear.example.com/b\n",
 	} {

@@ -27,9 +27,11 @@ var (
 	ErrNoKind = fmt.Errorf("%w: it has no apiVersion or no kind", ErrNotObject)
 )
 
-// Position is a position in a text. All fields count from 1. Line is zero if the error has no line, and
+// Position is a position in a text. Its numbers count from 1. Line is zero if the error has no line, and
 // Item is zero if the document is not a List.
 type Position struct {
+	// Member is the path of the text in an archive. It is empty outside of archives.
+	Member               string
 	Line, Document, Item int
 }
 
@@ -56,22 +58,13 @@ func (e Entry) Decode() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// Read calls yield for every object of a text, for each item of a List, and for every error of a document. It
-// stops when yield returns false. It returns the error of reading or decompressing, the context's error, or
-// ErrTooLarge.
+// Read calls yield for every object of a text or of the texts in an archive, for each item of a List, and for
+// every error of a document. It stops when yield returns false. It returns the error of reading or
+// decompressing, the context's error, or ErrTooLarge.
 func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
-	decompressed, compressed, err := decompress(contextReader{ctx, r})
-	if err != nil {
-		return err
-	}
-	defer decompressed.Close()
-	in := utf8Text(bufio.NewReaderSize(readErrorMarker{decompressed}, peekSize))
-	t := &documentReader{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
-		return yield(e) && ctx.Err() == nil
-	}}
-	for more := true; more && err == nil; {
-		more, err = t.readDocument()
-	}
+	c := &contentReader{ctx: ctx, yield: yield, archiveCounts: &archiveCounts{}}
+	err := c.read(r)
+	c.reportSkipped()
 	return errors.Join(err, ctx.Err())
 }
 

@@ -87,6 +87,23 @@ func (s cancelablePipe) Close() error {
 	return s.PipeReader.Close()
 }
 
+// Location returns the file, with the member of an archive, and the line of a position.
+func (f *File) Location(p Position) string { return location(f.Name(), p) }
+
+func location(file string, p Position) string {
+	if p.Member != "" {
+		file += "/" + p.Member
+	}
+	if p.Line > 0 {
+		file += fmt.Sprintf(":%d", p.Line)
+	}
+	return file
+}
+
+// MayHaveOthers reports whether a file can have documents that are no Kubernetes objects. A named file should
+// have none, but a directory or an archive may contain any files.
+func (f *File) MayHaveOthers(p Position) bool { return !f.NamedAsArgument || p.Member != "" }
+
 // Compare orders files by argument, then by path.
 func (f *File) Compare(other *File) int {
 	return cmp.Or(cmp.Compare(f.Argument, other.Argument), cmp.Compare(f.Path, other.Path))

@@ -71,7 +71,7 @@ func (l *list) apiVersion() string { return stringOf(l.fieldValue("apiVersion"))
 // addItem returns false to stop.
 func (l *list) addItem(line int, data json.RawMessage, err error) bool {
 	l.itemCount++
-	e := Entry{Position: Position{line, l.Document, l.itemCount}, Err: err}
+	e := Entry{Position: Position{Line: line, Document: l.Document, Item: l.itemCount}, Err: err}
 	if err != nil {
 		l.hasFailedItem = true
 		return l.yield(e)

@@ -55,12 +55,11 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject fu
 	err = Read(ctx, in, func(e Entry) bool {
 		empty = false
 		if e.Err != nil {
-			// A directory may contain files that are not manifests, but each given file should be one.
-			ignorable := errors.Is(e.Err, ErrNotObject) && !f.NamedAsArgument
+			ignorable := errors.Is(e.Err, ErrNotObject) && f.MayHaveOthers(e.Position)
 			if ignorable {
 				e.Err = fmt.Errorf("ignored: %w", e.Err)
 			}
-			r.Problem(f, e.Position, ignorable, e.Err)
+			r.Problem(f, e.Position, ignorable || errors.Is(e.Err, ErrNotRead), e.Err)
 		} else {
 			onObject(e)
 		}
@@ -92,10 +91,7 @@ type Problem struct {
 
 // Error returns the position and the error.
 func (p *Problem) Error() string {
-	location := p.File
-	if p.Line > 0 {
-		location += fmt.Sprintf(":%d", p.Line)
-	}
+	location := location(p.File, p.Position)
 	if p.Document > 0 {
 		location += fmt.Sprintf(": document %d", p.Document)
 	}
@@ -184,7 +180,7 @@ func ReadFiles(ctx context.Context, options ReadOptions, handle ObjectHandler) e
 		err := r.Read(readCtx, f, options.In, func(e Entry) {
 			u, err := e.Decode()
 			if err != nil {
-				r.Problem(f, e.Position, !f.NamedAsArgument, err)
+				r.Problem(f, e.Position, f.MayHaveOthers(e.Position), err)
 				return
 			}
 			if err := handle(u, func(err error) { r.Problem(f, e.Position, false, err) }); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -157,7 +158,7 @@ type differingCopies struct {
 }
 
 func (t copyTally) add(key objectKey, f *manifest.File, p manifest.Position, other origin, otherIsUsed bool) {
-	folders := copyFolders{folderOf(other.file, key), folderOf(f, key)}
+	folders := copyFolders{folderOf(other.file, other.Position, key), folderOf(f, p, key)}
 	usage := "this one is used"
 	if otherIsUsed {
 		folders = copyFolders{folders.used, folders.unused}
@@ -166,14 +167,15 @@ func (t copyTally) add(key objectKey, f *manifest.File, p manifest.Position, oth
 	copies := t[folders]
 	if copies == nil {
 		copies = &differingCopies{map[string]bool{}, &manifest.Problem{File: f.Name(), Position: p, Warning: true,
-			Err: fmt.Errorf("%s is also at %s:%d; %s", key, other.file.Name(), other.Line, usage)}}
+			Err: fmt.Errorf("%s is also at %s; %s", key, other.file.Location(other.Position), usage)}}
 		t[folders] = copies
 	}
 	copies.copies[fmt.Sprint(f.Path, ":", p)] = true
 }
 
-func folderOf(f *manifest.File, key objectKey) string {
-	elements := strings.Split(filepath.ToSlash(filepath.Dir(f.Path)), "/")
+func folderOf(f *manifest.File, p manifest.Position, key objectKey) string {
+	p.Line = 0
+	elements := strings.Split(path.Dir(filepath.ToSlash(f.Location(p))), "/")
 	for i, element := range elements {
 		if element != "" && (element == key.namespace || element == key.name) {
 			elements[i] = "*"

@@ -1,7 +1,14 @@
 package filesource
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,17 +64,43 @@ func TestCopies(t *testing.T) {
 		core.WriteString("---\n" + old)
 	}
 	files["namespaces/web/core/widgets.yaml"] = core.String()
+	files["namespaces/web/pods/log.txt"] = "starting"
 	dir := writeTree(t, files)
-	s := openSource(t, Options{Paths: []string{dir}})
-	want := []string{"warning: DIR/namespaces/*/core: 300 copies of objects are not used, because the others in " +
-		"DIR/namespaces/*/widgets/* are newer, or are read later"}
-	for i := range want {
-		want[i] = strings.ReplaceAll(want[i], "DIR/", "")
+	archive := filepath.Join(t.TempDir(), "gather.tar.gz")
+	writeFile(t, archive, archiveOf(t, files))
+	const warning = "warning: namespaces/*/core: 300 copies of objects are not used, because the others in " +
+		"namespaces/*/widgets/* are newer, or are read later"
+	for path, want := range map[string][]string{dir: {warning}, archive: {
+		"warning: : not read: 1 files with other names than .yaml, .yml, .json, .jsonl", warning,
+	}} {
+		s := openSource(t, Options{Paths: []string{path}})
+		got := problemsOf(s, path)
+		for i := range got {
+			got[i] = strings.Replace(got[i], "DIR", "", 1)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("problems of %s (-want +got):\n%s", path, diff)
+		}
+		if got := colors(t, s); len(got) != 300 || !strings.HasSuffix(got[0], "blue") {
+			t.Errorf("%s: %d widgets, first %s; want the 300 blue ones", path, len(got), got[0])
+		}
 	}
-	if diff := cmp.Diff(want, problemsOf(s, dir)); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
+}
+
+// archiveOf returns a tar.gz archive.
+func archiveOf(t testing.TB, files map[string]string) string {
+	t.Helper()
+	var b bytes.Buffer
+	compressed := gzip.NewWriter(&b)
+	w := tar.NewWriter(compressed)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(files[name]))}); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(files[name])) // Close reports the error
 	}
-	if got := colors(t, s); len(got) != 300 || !strings.HasSuffix(got[0], "blue") {
-		t.Errorf("%d widgets, first %s; want the 300 blue ones", len(got), got[0])
+	if err := errors.Join(w.Close(), compressed.Close()); err != nil {
+		t.Fatal(err)
 	}
+	return b.String()
 }

@@ -109,15 +109,15 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	}
 	u, err := e.Decode()
 	if err != nil {
-		l.reader.Problem(f, e.Position, !f.NamedAsArgument, err)
+		l.reader.Problem(f, e.Position, f.MayHaveOthers(e.Position), err)
 		return
 	}
 	gvk, err := validateIdentity(u)
 	if err != nil {
-		if !f.NamedAsArgument {
+		if f.MayHaveOthers(e.Position) {
 			err = fmt.Errorf("ignored: %w", err)
 		}
-		l.reader.Problem(f, e.Position, !f.NamedAsArgument, err)
+		l.reader.Problem(f, e.Position, f.MayHaveOthers(e.Position), err)
 		return
 	}
 	if gvk.GroupKind() == crdGroupKind {

@@ -1,0 +1,316 @@
+package manifest
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Bounds of archives, which can be hostile.
+const (
+	maxMembers    = 1 << 20
+	maxMemberName = 4096
+	maxDepth      = 2         // an archive can contain archives, which contain none
+	maxBufferSize = 256 << 20 // of an archive whose format needs random access
+	// Decompressed data of more than freeSize is at most maxRatio times as large as the input.
+	maxRatio = 200
+	freeSize = 1 << 30
+)
+
+var (
+	errTooManyMembers = fmt.Errorf("the archive has more than %d members", maxMembers)
+	errTooDeep        = errors.New("an archive within two others is not read: unpack one of them")
+	errRatio          = fmt.Errorf("the decompressed data is more than %d times as large as the file", maxRatio)
+	errTrailing       = errors.New("other data follows the end of the archive: read it as a file of its own")
+	errEncrypted      = errors.New("the file is encrypted: unpack the archive")
+	errUnseekable     = fmt.Errorf("a zip archive of more than %d MiB can only be read from a file: write it to one",
+		maxBufferSize>>20)
+)
+
+// ErrNotRead is the error of an entry that counts the members of an archive that are not read because of their
+// names or kinds.
+var ErrNotRead = errors.New("not read")
+
+// archiveExtensions are the ends of the names of archives that are read within archives.
+var archiveExtensions = []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"}
+
+func isArchiveName(name string) bool {
+	return slices.ContainsFunc(archiveExtensions, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// contentReader reads a text, or the texts in an archive.
+type contentReader struct {
+	ctx   context.Context
+	yield func(Entry) bool
+	// member is the path in the archive. It is empty, and depth is 0, outside of archives.
+	member string
+	depth  int
+	*archiveCounts
+}
+
+// archiveCounts are the counts of a file with all nested archives.
+type archiveCounts struct {
+	inputSize, decompressedSize int64
+	members                     int
+	otherNames, links, others   int // members that are not read
+	stopped                     bool
+}
+
+// read reads a file, or a member of an archive.
+func (c *contentReader) read(r io.Reader) error {
+	input := r
+	if c.depth == 0 {
+		input = &countingSizeReader{r, &c.inputSize}
+	}
+	decompressed, compressed, err := decompress(contextReader{c.ctx, input})
+	if err != nil {
+		return err
+	}
+	defer decompressed.Close()
+	plain := io.Reader(readErrorMarker{decompressed})
+	if compressed {
+		plain = &boundedReader{plain, c.archiveCounts}
+	}
+	in := bufio.NewReaderSize(plain, peekSize)
+	head, readErr := in.Peek(tarBlock) // a failed read fails again
+	isArchive := isTar(head) || isZip(head)
+	switch {
+	case isArchive && c.depth == maxDepth:
+		c.fail(errTooDeep)
+		return nil
+	case isTar(head):
+		return c.readTar(in)
+	case isArchive:
+		if compressed {
+			r = nil
+		}
+		return c.readZip(r, in)
+	}
+	if err := binaryError(head); err != nil {
+		if readErr != nil && !errors.Is(readErr, io.EOF) {
+			return readErr
+		}
+		c.fail(err)
+		return nil
+	}
+	return c.readText(utf8Text(in), compressed)
+}
+
+func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) {
+	t := &documentReader{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
+		e.Member = c.member
+		c.stopped = !c.yield(e) || c.ctx.Err() != nil
+		return !c.stopped
+	}}
+	for more := true; more && err == nil; {
+		more, err = t.readDocument()
+	}
+	return err
+}
+
+// fail yields an error of the file or member.
+func (c *contentReader) fail(err error) {
+	c.stopped = !c.yield(Entry{Position: Position{Member: c.member}, Err: err})
+}
+
+// reportSkipped yields one error that counts the members that are not read.
+func (c *contentReader) reportSkipped() {
+	var counts []string
+	for _, count := range []struct {
+		n    int
+		what string
+	}{
+		{c.otherNames, "files with other names than " + strings.Join(extensions, ", ")}, {c.links, "links"},
+		{c.others, "members that are no files"},
+	} {
+		if count.n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", count.n, count.what))
+		}
+	}
+	if len(counts) > 0 && !c.stopped {
+		c.fail(fmt.Errorf("%w: %s", ErrNotRead, strings.Join(counts, "; ")))
+	}
+}
+
+const tarBlock = 512
+
+func isTar(head []byte) bool {
+	_, err := tar.NewReader(bytes.NewReader(head)).Next() // verifies a checksum; an empty archive is io.EOF
+	return len(head) == tarBlock && (err == nil || errors.Is(err, io.EOF) ||
+		bytes.HasPrefix(head[257:], []byte("ustar")))
+}
+
+func isZip(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
+}
+
+func (c *contentReader) readTar(in *bufio.Reader) error {
+	blocks := &zeroCounter{Reader: in}
+	archive := tar.NewReader(blocks)
+	for {
+		header, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF) && blocks.zeros >= tarBlock:
+			return readTrailing(in)
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return errTruncated
+		case err != nil:
+			return fmt.Errorf("read the archive: %w", err)
+		}
+		if err := c.readMember(header.Name, header.FileInfo().Mode(), header.Typeflag == tar.TypeLink,
+			func() (io.ReadCloser, error) { return io.NopCloser(archive), nil }); err != nil || c.stopped {
+			return err
+		}
+	}
+}
+
+// zeroCounter counts the zero bytes at the end of what was read. An archive ends with zeros.
+type zeroCounter struct {
+	io.Reader
+	zeros int
+}
+
+func (r *zeroCounter) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	rest := len(bytes.TrimRight(p[:n], "\x00"))
+	if rest > 0 {
+		r.zeros = 0
+	}
+	r.zeros += n - rest
+	return n, err
+}
+
+// readTrailing reads the padding after an archive, so that compressed data is verified to its end.
+func readTrailing(in *bufio.Reader) error {
+	for {
+		block, err := in.Peek(1)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case block[0] != 0:
+			return errTrailing
+		}
+		_, _ = in.Discard(1) // it is buffered
+	}
+}
+
+// readZip reads an archive from r if that has random access, and otherwise buffers it.
+func (c *contentReader) readZip(r io.Reader, in *bufio.Reader) error {
+	source, isRandom := r.(io.ReaderAt)
+	seeker, isSeeker := r.(io.Seeker)
+	var size int64
+	if isRandom && isSeeker {
+		var err error
+		if size, err = seeker.Seek(0, io.SeekEnd); err != nil {
+			return err
+		}
+		c.inputSize = max(c.inputSize, size)
+	} else {
+		data, err := io.ReadAll(io.LimitReader(in, maxBufferSize+1))
+		switch {
+		case err != nil:
+			return err
+		case len(data) > maxBufferSize:
+			return errUnseekable
+		}
+		source, size = bytes.NewReader(data), int64(len(data))
+	}
+	archive, err := zip.NewReader(source, size)
+	if err != nil {
+		return fmt.Errorf("read the archive: %w", err)
+	}
+	for _, f := range archive.File {
+		open := func() (io.ReadCloser, error) {
+			if f.Flags&1 != 0 {
+				return nil, errEncrypted
+			}
+			member, err := f.Open()
+			if err != nil {
+				return nil, err
+			}
+			return struct {
+				io.Reader
+				io.Closer
+			}{&boundedReader{member, c.archiveCounts}, member}, nil
+		}
+		if err := c.readMember(f.Name, f.Mode(), false, open); err != nil || c.stopped {
+			return err
+		}
+	}
+	return nil
+}
+
+// readMember reads a member that is a manifest or an archive, and counts any other. Errors of its content are
+// yielded.
+func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
+	open func() (io.ReadCloser, error)) error {
+	if c.members++; c.members > maxMembers {
+		return errTooManyMembers
+	}
+	name = path.Clean("/" + strings.ReplaceAll(name, `\`, "/"))[1:]
+	isHidden := slices.ContainsFunc(strings.Split(name, "/"),
+		func(element string) bool { return strings.HasPrefix(element, ".") })
+	switch {
+	case mode.IsDir() || isHidden:
+		return nil
+	case isLink || mode.Type() == fs.ModeSymlink:
+		c.links++
+		return nil
+	case !mode.IsRegular():
+		c.others++
+		return nil
+	case len(name) > maxMemberName, !isManifest(filepath.FromSlash(name)) && !isArchiveName(name):
+		c.otherNames++
+		return nil
+	}
+	inner := *c
+	inner.member, inner.depth = path.Join(c.member, name), c.depth+1
+	r, err := open()
+	if err == nil {
+		defer r.Close()
+		err = inner.read(r)
+	}
+	if err != nil && !errors.Is(err, errRatio) && !errors.Is(err, errTooManyMembers) && c.ctx.Err() == nil {
+		inner.fail(err) // an error of the archive itself comes again
+		err = nil
+	}
+	return err
+}
+
+type countingSizeReader struct {
+	io.Reader
+	size *int64
+}
+
+func (r *countingSizeReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	*r.size += int64(n)
+	return n, err
+}
+
+// boundedReader reads decompressed data until its size is implausible.
+type boundedReader struct {
+	io.Reader
+	counts *archiveCounts
+}
+
+func (r *boundedReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.counts.decompressedSize += int64(n)
+	if r.counts.decompressedSize > freeSize+maxRatio*r.counts.inputSize {
+		return n, errRatio
+	}
+	return n, err
+}

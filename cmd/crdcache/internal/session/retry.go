@@ -57,6 +57,9 @@ func (t *Target) newFailures(name string) *failures { return &failures{target: t
 // add returns the time for which the request may still be repeated. It prints the first failure.
 func (f *failures) add(err error) (remaining time.Duration) {
 	period := retryPeriod(err)
+	if f.target.ReadsFiles() && !f.target.watchesServer {
+		return 0 // files do not change while a command reads them
+	}
 	if f.target.watchesServer && period < math.MaxInt64 && !apierrors.IsBadRequest(err) {
 		return math.MaxInt64 // watch and serve wait until the type can be read
 	}

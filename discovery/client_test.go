@@ -114,6 +114,44 @@ func TestNoCoreGroup(t *testing.T) {
 	}
 }
 
+// TestKnownTypesAreNeverLost verifies that answers without the types of the moment before leave them known: a
+// proxy that does not find the core group, and a stale group with other types or none.
+func TestKnownTypesAreNeverLost(t *testing.T) {
+	for name, change := range map[string]func(groups *[]group, fail map[string]int){
+		"no core group": func(_ *[]group, fail map[string]int) { fail["/api"] = http.StatusNotFound },
+		"stale, and empty": func(groups *[]group, _ map[string]int) {
+			(*groups)[4].Versions[0] = groupVersion{Name: "v1", Stale: true}
+		},
+		"stale, with other types": func(groups *[]group, _ map[string]int) {
+			other := oneGroup("cert-manager.io", "others").Versions[0]
+			other.Name, other.Stale = "v1", true
+			(*groups)[4].Versions = append([]groupVersion{other}, (*groups)[4].Versions[1:]...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newAPIServer(t, sampleGroups()...)
+			client := server.client(t, Options{})
+			before, err := client.Catalog(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.changeGroups(change)
+			after, err := client.Refresh(t.Context())
+			if err != nil {
+				after, err = client.Catalog(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range before.Resources() {
+				if _, exists := after.Lookup(r.GVR); !exists {
+					t.Errorf("%s is lost", r.GVR)
+				}
+			}
+		})
+	}
+}
+
 func TestNewClientWithoutConfig(t *testing.T) {
 	if _, err := NewClient(nil, Options{}); err == nil {
 		t.Error("NewClient(nil) succeeded, want an error")

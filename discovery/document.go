@@ -3,6 +3,7 @@ package discovery
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
@@ -41,12 +42,8 @@ type documentResource struct {
 
 func decodeAggregated(body []byte) ([]group, error) {
 	var list apidiscovery.APIGroupDiscoveryList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("decode aggregated discovery: %w", err)
-	}
-	if list.Kind != "APIGroupDiscoveryList" {
-		// Accepting null or another document as an empty one would remove all types.
-		return nil, fmt.Errorf("decode aggregated discovery: the document is of kind %q, not APIGroupDiscoveryList", list.Kind)
+	if err := decodeDocument(body, &list, &list.TypeMeta, &list.Items, "APIGroupDiscoveryList"); err != nil {
+		return nil, err
 	}
 	groups := make([]group, 0, len(list.Items))
 	for _, g := range list.Items {
@@ -60,6 +57,18 @@ func decodeAggregated(body []byte) ([]group, error) {
 		groups = append(groups, out)
 	}
 	return groups, nil
+}
+
+// decodeDocument decodes a discovery document into list. It rejects null and documents of another kind, which
+// are not empty documents: their types would be lost. Like client-go, it accepts a list without a kind.
+func decodeDocument[T any](body []byte, document any, read *metav1.TypeMeta, list *[]T, kind string) error {
+	if err := json.Unmarshal(body, document); err != nil {
+		return fmt.Errorf("decode %s: %w", kind, err)
+	}
+	if read.Kind != kind && (read.Kind != "" || *list == nil) {
+		return fmt.Errorf("decode discovery: the document is of kind %q, not %s", read.Kind, kind)
+	}
+	return nil
 }
 
 func fromAggregated(v apidiscovery.APIVersionDiscovery) groupVersion {
@@ -88,8 +97,8 @@ func fromAggregated(v apidiscovery.APIVersionDiscovery) groupVersion {
 
 func decodeLegacyResources(body []byte) ([]documentResource, error) {
 	var list metav1.APIResourceList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("decode APIResourceList: %w", err)
+	if err := decodeDocument(body, &list, &list.TypeMeta, &list.APIResources, "APIResourceList"); err != nil {
+		return nil, err
 	}
 	out := make([]documentResource, 0, len(list.APIResources))
 	subresources := map[string][]string{}
@@ -115,8 +124,8 @@ func decodeLegacyResources(body []byte) ([]documentResource, error) {
 // decodeLegacyGroups reads the APIGroupList of /apis, the preferred version first in each group.
 func decodeLegacyGroups(body []byte) ([]group, error) {
 	var list metav1.APIGroupList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("decode APIGroupList: %w", err)
+	if err := decodeDocument(body, &list, &list.TypeMeta, &list.Groups, "APIGroupList"); err != nil {
+		return nil, err
 	}
 	groups := make([]group, 0, len(list.Groups))
 	for _, g := range list.Groups {
@@ -139,8 +148,8 @@ func decodeLegacyGroups(body []byte) ([]group, error) {
 // decodeLegacyVersions reads the APIVersions of /api into the core group.
 func decodeLegacyVersions(body []byte) ([]group, error) {
 	var list metav1.APIVersions
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("decode APIVersions: %w", err)
+	if err := decodeDocument(body, &list, &list.TypeMeta, &list.Versions, "APIVersions"); err != nil {
+		return nil, err
 	}
 	core := group{}
 	for _, v := range list.Versions {
@@ -152,8 +161,7 @@ func decodeLegacyVersions(body []byte) ([]group, error) {
 }
 
 // fillUnconfirmed fills versions that could not be confirmed with the resources of an earlier document, so
-// that an outage of one API server does not remove its types. A failed version that has resources in the new
-// document keeps them.
+// that an outage of one API server does not remove its types. Resources of the new document take precedence.
 func fillUnconfirmed(groups, earlier []group) {
 	earlierResources := map[schema.GroupVersion][]documentResource{}
 	for _, g := range earlier {
@@ -164,9 +172,19 @@ func fillUnconfirmed(groups, earlier []group) {
 	for gi := range groups {
 		for vi := range groups[gi].Versions {
 			v := &groups[gi].Versions[vi]
-			if v.Failure != "" && len(v.Resources) == 0 {
-				v.Resources = earlierResources[schema.GroupVersion{Group: groups[gi].Name, Version: v.Name}]
+			if v.Failure != "" {
+				v.addMissing(earlierResources[schema.GroupVersion{Group: groups[gi].Name, Version: v.Name}])
 			}
+		}
+	}
+}
+
+// addMissing adds the resources with other names.
+func (v *groupVersion) addMissing(resources []documentResource) {
+	v.Resources = slices.Clip(v.Resources)
+	for _, r := range resources {
+		if !slices.ContainsFunc(v.Resources, func(have documentResource) bool { return have.Name == r.Name }) {
+			v.Resources = append(v.Resources, r)
 		}
 	}
 }

@@ -21,7 +21,8 @@ type endpoint struct {
 	path string
 	// decodeGroups reads the legacy form of the document, which has groups and versions only.
 	decodeGroups func([]byte) ([]group, error)
-	// optional is true if a server may answer 404, as extension API servers do for /api.
+	// optional is true if a server may answer 404, as extension API servers do for /api. If it has had types,
+	// that is a failure.
 	optional bool
 }
 
@@ -62,7 +63,7 @@ func (e endpoint) fetch(ctx context.Context, client *transport, earlier *cachedD
 	switch {
 	case errors.Is(err, errNotModified) && earlier != nil:
 		return earlier, nil
-	case apierrors.IsNotFound(err) && e.optional:
+	case apierrors.IsNotFound(err) && e.optional && (earlier == nil || len(earlier.Groups) == 0):
 		return &cachedDocument{documentGroups: &documentGroups{}}, nil
 	case err != nil:
 		return nil, err

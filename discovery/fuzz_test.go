@@ -91,16 +91,25 @@ func FuzzDecodeDiscovery(f *testing.F) {
 	})
 }
 
-// TestAggregatedDocumentOfAnotherKind verifies that another document is not decoded as an empty one, because
-// informers would then delete all objects.
-func TestAggregatedDocumentOfAnotherKind(t *testing.T) {
-	for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`,
-		`{"kind":"APIGroupList","groups":[]}`} {
-		if groups, err := decodeAggregated([]byte(body)); err == nil {
-			t.Errorf("decodeAggregated(%s) = %v, want an error", body, groups)
-		}
+// TestDocumentsOfAnotherKind verifies that another document is not decoded as an empty one, because all types
+// would then be lost.
+func TestDocumentsOfAnotherKind(t *testing.T) {
+	documents := map[string]func([]byte) error{
+		`{"kind":"APIGroupDiscoveryList","items":[]}`: func(b []byte) error { _, err := decodeAggregated(b); return err },
+		`{"kind":"APIGroupList","groups":[]}`:         func(b []byte) error { _, err := decodeLegacyGroups(b); return err },
+		`{"kind":"APIVersions","versions":[]}`:        func(b []byte) error { _, err := decodeLegacyVersions(b); return err },
+		`{"kind":"APIResourceList","resources":[]}`:   func(b []byte) error { _, err := decodeLegacyResources(b); return err },
 	}
-	if _, err := decodeAggregated([]byte(`{"kind":"APIGroupDiscoveryList","items":[]}`)); err != nil {
-		t.Errorf("decodeAggregated() of an empty document = %v", err)
+	for own, decode := range documents {
+		for other := range documents {
+			if err := decode([]byte(other)); (err == nil) != (other == own) {
+				t.Errorf("the decoder of %s decodes %s with the error %v", own, other, err)
+			}
+		}
+		for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`} {
+			if decode([]byte(body)) == nil {
+				t.Errorf("the decoder of %s decodes %s, want an error", own, body)
+			}
+		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -374,19 +376,28 @@ func TestAcquireReleaseChurn(t *testing.T) {
 	})
 }
 
-// TestKeepHistoryOfSelectors verifies that a selector which selects everything does not prevent a history.
+// TestKeepHistoryOfSelectors verifies that only informers of all objects keep a history.
 func TestKeepHistoryOfSelectors(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		f := newVirtualFactory(t, server, Options{})
-		for text, isKept := range map[string]bool{"": true, "a=b": false} {
-			selector, err := labels.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			i := acquire(t, f, widgets, ResourceOptions{LabelSelector: selector}).Informer()
-			if err := i.KeepHistory(10); (err == nil) != isKept {
-				t.Errorf("KeepHistory with the selector %q: got the error %v, want success %v", selector, err,
-					isKept)
+		label, field := labels.SelectorFromSet(labels.Set{"a": "b"}), fields.OneTermEqualSelector("metadata.name", "a")
+		for name, test := range map[string]struct {
+			options ResourceOptions
+			isKept  bool
+		}{
+			"no selector":      {ResourceOptions{}, true},
+			"empty selectors":  {ResourceOptions{LabelSelector: labels.Everything(), FieldSelector: fields.Everything()}, true},
+			"labels":           {ResourceOptions{LabelSelector: label}, false},
+			"nothing":          {ResourceOptions{LabelSelector: labels.Nothing()}, false},
+			"fields":           {ResourceOptions{FieldSelector: field}, false},
+			"one alternative":  {ResourceOptions{AnyOf: []Selector{{Label: label}}}, false},
+			"two alternatives": {ResourceOptions{AnyOf: []Selector{{Label: label}, {Field: field}}}, false},
+			"tweak": {ResourceOptions{TweakListOptions: func(schema.GroupVersionResource, *metav1.ListOptions) {
+			}}, false},
+		} {
+			i := acquire(t, f, widgets, test.options).Informer()
+			if err := i.KeepHistory(10); (err == nil) != test.isKept {
+				t.Errorf("KeepHistory with %s: got the error %v, want success %t", name, err, test.isKept)
 			}
 		}
 	})

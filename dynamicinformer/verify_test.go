@@ -19,6 +19,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -212,6 +213,35 @@ func TestVerifyLastingDifference(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRelistWithoutStream verifies that Relist waits for the next incarnation while the type is not served, and
+// requests a list from it.
+func TestRelistWithoutStream(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+		types := newRegistry("widgets")
+		f := newVirtualFactory(t, server, Options{Types: types})
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		types.set("widgets", func(t *typesource.Type) { t.Versions = nil })
+		synctest.Wait()
+		ended := make(chan error, 1)
+		go func() { ended <- i.core.Relist(t.Context()) }()
+		synctest.Wait()
+		select {
+		case err := <-ended:
+			t.Fatalf("Relist() = %v while the type is not served, want it to wait", err)
+		default:
+		}
+		before := len(server.Requests())
+		types.set("widgets", nil)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if len(server.Requests()) == before || !i.HasSynced() {
+			t.Errorf("Relist() returned without a request, HasSynced() = %t", i.HasSynced())
+		}
+	})
 }
 
 // TestRelist verifies that Relist returns when the cache has the result of a list that began after the call.

@@ -60,8 +60,10 @@ type Informer struct {
 		log          changeLog
 		events       Events
 		waits        versionWaits
-		// streams are the running inline watches.
-		streams []*inlineWatch
+		// streams are the running inline watches. streamsChanged, if not nil, is closed when one
+		// is added or the partitions change.
+		streams        []*inlineWatch
+		streamsChanged chan struct{}
 		// lists is the number of complete lists.
 		lists int
 	}

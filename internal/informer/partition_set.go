@@ -127,6 +127,7 @@ func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]
 		return ErrIncarnationOver
 	}
 	i.mu.partitions = slices.AppendSeq(slices.Collect(maps.Values(s.running)), maps.Values(added))
+	defer i.streamsChangedLocked()
 	for _, r := range added {
 		if s.pendingLists == 0 {
 			r.hasListed = true // the informer has synced without it

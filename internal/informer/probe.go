@@ -180,6 +180,7 @@ func (i *Informer) addStream(w *inlineWatch) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.streams = append(i.mu.streams, w)
+	i.streamsChangedLocked()
 }
 
 func (i *Informer) removeStream(w *inlineWatch) {

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -25,15 +26,28 @@ func endRequests(requests []*listRequest, stored bool) {
 	}
 }
 
-// Relist lists all running partitions again, and waits until the lists are stored. Failed lists are repeated.
-// It returns ErrStopped if the informer stops before, or the context's cause.
+// errNoRelist is returned if a reflector watches a partition, because it cannot be interrupted.
+var errNoRelist = errors.New("the informer cannot list again: its ListerWatcher is no InlineWatcher")
+
+// Relist lists all partitions again, and waits until the lists are stored. It waits for partitions that do not
+// run yet, as between two incarnations. Failed lists are repeated. It returns ErrStopped if the informer stops
+// before, or the context's cause.
 func (i *Informer) Relist(ctx context.Context) error {
 	for {
-		requests, err := i.requestLists()
+		requests, started, err := i.requestLists()
 		if err != nil {
 			return err
 		}
-		stored := true
+		stored := started == nil
+		if started != nil {
+			select {
+			case <-started:
+			case <-i.stopping:
+				return ErrStopped
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
 		for _, r := range requests {
 			select {
 			case <-r.ended:
@@ -50,11 +64,19 @@ func (i *Informer) Relist(ctx context.Context) error {
 	}
 }
 
-func (i *Informer) requestLists() (requests []*listRequest, err error) {
+// requestLists requests a list of each partition. If not all partitions run, it requests none, and returns a
+// channel that is closed when that may have changed.
+func (i *Informer) requestLists() (requests []*listRequest, started <-chan struct{}, err error) {
 	i.mu.Lock()
 	streams := slices.Clone(i.mu.streams)
-	if i.mu.state == StateStopped {
-		err = ErrStopped
+	running, err := i.allStreamsRunLocked()
+	if err != nil || !running {
+		if i.mu.streamsChanged == nil {
+			i.mu.streamsChanged = make(chan struct{})
+		}
+		started = i.mu.streamsChanged
+		i.mu.Unlock()
+		return nil, started, err
 	}
 	for _, w := range streams {
 		requests = append(requests, w.requestListLocked())
@@ -63,7 +85,36 @@ func (i *Informer) requestLists() (requests []*listRequest, err error) {
 	for _, w := range streams {
 		w.lw.Interrupt()
 	}
-	return requests, err
+	return requests, nil, nil
+}
+
+// allStreamsRunLocked reports whether each partition of a running incarnation has a stream. There are no
+// partitions if no objects are selected.
+func (i *Informer) allStreamsRunLocked() (bool, error) {
+	g := i.mu.current
+	switch {
+	case i.mu.state == StateStopped:
+		return false, ErrStopped
+	case g == nil, len(i.mu.partitions) == 0 && g.pendingLists > 0:
+		return false, nil
+	}
+	for _, p := range i.mu.partitions {
+		if i.inlineWatcher(p.ListerWatcher) == nil {
+			return false, errNoRelist
+		}
+		if !slices.ContainsFunc(i.mu.streams, func(w *inlineWatch) bool { return w.partition == p }) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// streamsChangedLocked wakes the callers of Relist that wait for partitions.
+func (i *Informer) streamsChangedLocked() {
+	if i.mu.streamsChanged != nil {
+		close(i.mu.streamsChanged)
+		i.mu.streamsChanged = nil
+	}
 }
 
 func (w *inlineWatch) requestListLocked() *listRequest {

@@ -133,6 +133,18 @@ func TestEntries(t *testing.T) {
 		"json null list": {`{"kind":"AList","apiVersion":"g/v1","items":null}`, nil},
 		"json no array": {`{"kind":"AList","apiVersion":"g/v1","items":"x"}`,
 			[]string{"1 1/0: error items is not an array"}},
+		"json array": {"[" + aJSON + ",\n" + bJSON + "]\n" + aJSON, []string{"1 1/1: v1 A a", "2 1/2: v1 B b", "3 2/0: v1 A a"}},
+		"json array and others": {"[\n" + aJSON + ",\n7, {}]", []string{"2 1/1: v1 A a",
+			"1 1/0: error not a Kubernetes object: 2 elements of the array have no apiVersion or no kind"}},
+		"json arrays of others": {"[{}]\n[]\n[\"a\"]", []string{"1 1/0: error not a Kubernetes object",
+			"3 3/0: error not a Kubernetes object"}},
+		"json array, cut": {"[" + aJSON, []string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
+		"array of lists":  {"[{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[" + aJSON + "]}]", []string{"1 1/1: v1 A a"}},
+		"yaml array":      {"# c\n" + item(aYAML) + item(bYAML) + "---\n" + aYAML, []string{"2 1/1: v1 A a", "6 1/2: v1 B b", "11 2/0: v1 A a"}},
+		"flow array":      {"[{apiVersion: v1, kind: A, metadata: {name: a}}]", []string{"1 1/1: v1 A a"}},
+		"list with no kind": {"metadata: {}\nitems:\n" + item(aYAML) + item(bYAML),
+			[]string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
+		"json list with no kind": {`{"items":[` + aJSON + "," + bJSON + `]}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
 		"json broken": {aJSON + "\n{\"a\":\n  !}\n", []string{"1 1/0: v1 A a",
 			"3 2/0: error not valid JSON: invalid character '!' looking for beginning of value"}},
 		"json cut": {aJSON + "\n{\"a\":\n",
@@ -251,7 +263,7 @@ func FuzzEntries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		document := 0
 		_ = Read(t.Context(), strings.NewReader(string(data)), func(e Entry) bool {
-			if e.Document < document || e.Line < 1 || e.Line > breaks(data)+2 {
+			if e.Member == "" && (e.Document < document || e.Line < min(e.Document, 1) || e.Line > breaks(data)+2) {
 				t.Errorf("invalid position: line %d, document %d after document %d", e.Line, e.Document,
 					document)
 			}

@@ -25,13 +25,13 @@ func (t *documentReader) readJSON() (more bool, err error) {
 	j := &jsonReader{Stream: jsontext.NewStream(t.in), compressed: t.compressed, document: t.document,
 		yield: t.yield}
 	j.Line, j.MaxValue = t.line, MaxDocument
-	for {
+	for isFirst := true; ; isFirst = false {
 		switch next, err := j.Peek(); {
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return false, nil
 		case err != nil:
 			return false, err
-		case next != '{':
+		case next != '{' && !isFirst: // an array can be YAML
 			t.in = bufio.NewReaderSize(j.Rest(), peekSize)
 			t.line, t.document = j.Line, j.document
 			return true, nil
@@ -49,7 +49,14 @@ var errStopped = errors.New("stopped")
 func (j *jsonReader) readDocument() (more bool, err error) {
 	j.document++
 	position := Position{Line: j.Line, Document: j.document}
-	err = j.readObject(&list{Position: position, yield: j.yield})
+	l := &list{Position: position, yield: j.yield}
+	if l.isArray, err = j.Take('['); l.isArray {
+		if err = j.readItems(l); err == nil && !l.finish() {
+			err = errStopped
+		}
+	} else if err == nil {
+		err = j.readObject(l)
+	}
 	var syntax *jsontext.SyntaxError
 	switch {
 	case err == nil:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,8 @@ type list struct {
 	itemCount     int
 	yieldedCount  int
 	depth         int // of enclosing lists
+	isArray       bool
+	foreignCount  int // elements of an array that are not objects
 	// data is the JSON of a document that was decoded before it was added; nil for a streamed document.
 	data json.RawMessage
 }
@@ -78,6 +81,9 @@ func (l *list) addItem(line int, data json.RawMessage, err error) bool {
 	}
 	e.identify(data)
 	switch {
+	case l.isArray && (e.Kind == "" || e.APIVersion == ""):
+		l.foreignCount++
+		return true
 	case isList(l.kind()) && l.apiVersion() != "":
 		l.yieldedCount++
 		return l.emitPending() && l.emitTyped(e)
@@ -94,6 +100,9 @@ func (l *list) addItem(line int, data json.RawMessage, err error) bool {
 func (l *list) isCertainlyObject(e Entry) bool {
 	if e.APIVersion == "" || e.Kind == "" {
 		return false
+	}
+	if l.isArray {
+		return true
 	}
 	if kind := l.kind(); kind != "" {
 		return isList(kind)
@@ -143,8 +152,14 @@ func (l *list) finish() bool {
 	fail := func(err error) bool { return l.yield(Entry{Position: l.Position, Err: err}) }
 	kind := l.kind()
 	switch {
-	case len(l.members) == 0 && !l.hasItems:
+	case l.isArray && l.yieldedCount == 0 && l.foreignCount > 0:
+		return fail(ErrNotObject)
+	case l.isArray && l.foreignCount > 0:
+		return fail(fmt.Errorf("%w: %d elements of the array have no apiVersion or no kind", ErrNotObject, l.foreignCount))
+	case l.isArray, len(l.members) == 0 && !l.hasItems:
 		return true
+	case kind == "" && l.hasItems && l.yieldedCount == 0 && l.hasOnlyObjects():
+		return l.emitPending()
 	case !isSet(l.fieldValue("kind")) || !isSet(l.fieldValue("apiVersion")), l.hasItems &&
 		(kind == "" || l.apiVersion() == ""):
 		return fail(ErrNoKind)
@@ -168,12 +183,13 @@ func (l *list) finish() bool {
 // to stop.
 func (l *list) addDecoded(data []byte, lines func() []int) bool {
 	fields, err := fieldsOf(data)
-	if err != nil {
+	items, isArray := elementsOf(data)
+	if err != nil && !isArray {
 		return l.yield(Entry{Position: l.Position, Err: ErrNotObject})
 	}
-	var items []json.RawMessage
-	if value := fields["items"]; len(value) > 0 && value[0] == '[' {
-		_ = json.Unmarshal(value, &items) // an array
+	l.isArray = isArray
+	if elements, hasItems := elementsOf(fields["items"]); hasItems {
+		items = elements
 		delete(fields, "items")
 		l.beginItems()
 	}
@@ -193,6 +209,12 @@ func (l *list) addDecoded(data []byte, lines func() []int) bool {
 		}
 	}
 	return l.finish()
+}
+
+// hasOnlyObjects reports whether all pending items have a kind and a version, so that the list needs none.
+func (l *list) hasOnlyObjects() bool {
+	return len(l.pendingItems) > 0 && !slices.ContainsFunc(l.pendingItems,
+		func(e Entry) bool { return e.APIVersion == "" || e.Kind == "" })
 }
 
 func (l *list) emitPending() bool {
@@ -295,6 +317,15 @@ func fieldsOf(data []byte) (map[string]json.RawMessage, error) {
 		return nil, ErrNotObject
 	}
 	return fields, nil
+}
+
+// elementsOf returns the elements of a JSON array, and reports whether the value is one.
+func elementsOf(value json.RawMessage) (elements []json.RawMessage, isArray bool) {
+	if len(value) == 0 || value[0] != '[' {
+		return nil, false
+	}
+	isArray = json.Unmarshal(value, &elements) == nil
+	return elements, isArray
 }
 
 // stringOf returns the value of a JSON string, or "" for any other JSON.

@@ -51,7 +51,7 @@ func (t *documentReader) skipToDocument() (isJSON bool, err error) {
 		}
 		switch trimmed := bytes.TrimLeft(start, " \t\r\n"); {
 		case len(trimmed) == 0:
-		case trimmed[0] == '{':
+		case trimmed[0] == '{', trimmed[0] == '[':
 			return t.looksLikeJSON(), nil
 		case bytes.HasPrefix(trimmed, byteOrderMark): // of a file, or of one that was appended
 			start = start[:len(start)-len(trimmed)+len(byteOrderMark)]
@@ -66,14 +66,21 @@ func (t *documentReader) skipToDocument() (isJSON bool, err error) {
 }
 
 // looksLikeJSON distinguishes JSON from the flow style of YAML, which rarely quotes keys. It is called
-// before a brace.
+// before a brace or a bracket.
 func (t *documentReader) looksLikeJSON() bool {
+	isArray := false
 	afterBrace := func(start []byte) []byte {
-		return bytes.TrimLeft(bytes.TrimLeft(start, " \t\r\n")[1:], " \t\r\n")
+		start = bytes.TrimLeft(start, " \t\r\n")
+		if isArray = start[0] == '['; isArray {
+			if start = bytes.TrimLeft(start[1:], " \t\r\n"); len(start) == 0 || start[0] != '{' {
+				return start
+			}
+		}
+		return bytes.TrimLeft(start[1:], " \t\r\n")
 	}
 	start, _ := t.peek(func(start []byte) bool { return len(afterBrace(start)) > 0 })
 	rest := afterBrace(start)
-	return len(rest) == 0 || rest[0] == '"' || rest[0] == '}'
+	return len(rest) == 0 && !isArray || len(rest) > 0 && (rest[0] == '"' || rest[0] == '}' || isArray && rest[0] == ']')
 }
 
 // peek returns the buffered text as soon as enough accepts it, or all available text.

@@ -78,6 +78,12 @@ func itemLines(text []byte, firstLine int) (lines []int) {
 		return nil
 	}
 	fields := document.Content[0].Content
+	if document.Content[0].Kind == yamlv3.SequenceNode {
+		for _, item := range fields {
+			lines = append(lines, firstLine+item.Line-1)
+		}
+		return lines
+	}
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i].Value == "items" {
 			for _, item := range fields[i+1].Content {

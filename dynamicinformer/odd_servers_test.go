@@ -2,9 +2,11 @@ package dynamicinformer
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,5 +179,67 @@ func TestInvalidResponseIsNoContact(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestWatchListsStall verifies that what one stalled watch-list has shown holds for the connection: the other
+// types are listed without a delay, whatever the traffic, and watch-lists are used again once they work.
+func TestWatchListsStall(t *testing.T) {
+	for name, proxy := range map[string]func(http.Handler) http.Handler{"drops bookmarks": dropBookmarks,
+		"buffers bodies": bufferResponses(true), "buffers bodies and headers": bufferResponses(false)} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var types []apitest.Type
+				for n := range 40 {
+					gvr := widgets
+					gvr.Resource = fmt.Sprintf("widgets%d", n)
+					types = append(types, apitest.Type{GVR: gvr, Kind: fmt.Sprint("Widget", n), Namespaced: true})
+				}
+				server := apitest.NewInMemory(t, types...)
+				var healed atomic.Bool
+				f := newFactoryWithClient(t, server, server.ProxyClient(t, func(next http.Handler) http.Handler {
+					odd := proxy(next)
+					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if healed.Load() {
+							odd = next
+						}
+						odd.ServeHTTP(w, r)
+					})
+				}))
+				var informers []*Informer
+				for _, typ := range types {
+					u := widget("web", "a")
+					u.SetKind(typ.Kind)
+					server.Create(t, typ.GVR, u)
+					informers = append(informers, mustInformer(t, f, typ.GVR))
+				}
+				start(t, f)
+				for k := range int(requests.InitialEventsTimeout/time.Second) + 6 {
+					time.Sleep(time.Second)
+					for n, typ := range types {
+						u := widget("web", fmt.Sprint("b", k))
+						if u.SetKind(typ.Kind); n%2 == 0 {
+							server.Create(t, typ.GVR, u)
+						}
+					}
+				}
+				synctest.Wait()
+				for _, i := range informers {
+					if s := i.Status(); s.State != status.Synced || !strings.Contains(s.Message, "lists replace watch-lists") {
+						t.Fatalf("Status() = %+v, want Synced with the reason of the list", s)
+					}
+				}
+				healed.Store(true)
+				time.Sleep(2 * time.Hour)
+				for _, i := range informers {
+					if err := i.Relist(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					if s := i.Status(); s.State != status.Synced || s.Message != "" {
+						t.Errorf("healed: Status() = %+v, want Synced without a message", s)
+					}
+				}
+			})
+		})
 	}
 }

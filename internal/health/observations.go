@@ -230,14 +230,17 @@ func (f observations) worstRequestProblem(now time.Time) requestProblem {
 		if c.reason == status.ReasonNone && f.overdue(p, now) {
 			c.reason = status.ReasonNoAnswer
 		}
-		if c.reason == status.ReasonNone && f.synced && len(p.remarks) > 0 {
-			c.reason, c.remarks = p.remarks[0].reason, p.remarks
+		if c.reason == status.ReasonNone && f.synced {
+			c.remarks = p.remarks
+		}
+		if len(c.remarks) > 0 {
+			c.reason = c.remarks[0].reason
 		}
 		w := 0
 		switch {
-		case c.reason == status.ReasonNone:
-		case c.remarks != nil:
+		case len(c.remarks) > 0:
 			w = 1
+		case c.reason == status.ReasonNone:
 		case f.degrades(p, now):
 			w = 4
 		case requests.AffectsFactory(c.reason):
@@ -294,7 +297,7 @@ func (f observations) message(c requestProblem) string {
 			text += "; its objects may still exist, and the cache keeps them"
 		}
 		return text
-	case c.reason != status.ReasonNone:
+	case c.reason != status.ReasonNone, len(c.remarks) > 0:
 		return c.String()
 	case f.synced && f.hasPartitions():
 		return ""

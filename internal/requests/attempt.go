@@ -15,6 +15,8 @@ const (
 	// listHeaderTimeout is the time to wait for the response headers of a list. API servers abort a list
 	// after a minute with an error.
 	listHeaderTimeout = 70 * time.Second
+	// watchHeaderTimeout is the time to wait for the response headers of a watch.
+	watchHeaderTimeout = 30 * time.Second
 	// maxDoublings is how often the header timeout doubles while requests get no response headers, because
 	// slow servers, and proxies that buffer responses, respond eventually. After the last doubling, a watch
 	// waits until its timeout.
@@ -39,7 +41,11 @@ func headerTimeoutFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Dur
 	if !verb.Watches() {
 		return listHeaderTimeout << min(unanswered, maxDoublings)
 	}
-	timeout := InitialEventsTimeout << min(unanswered, maxDoublings)
+	timeout := watchHeaderTimeout
+	if verb == VerbWatchList {
+		timeout = InitialEventsTimeout
+	}
+	timeout <<= min(unanswered, maxDoublings)
 	if unanswered > maxDoublings {
 		timeout = max(timeout, maxWatchSilence(timeoutSeconds))
 	}
@@ -72,7 +78,11 @@ type attempt struct {
 	// clientReads is set if the user's client reads the body, on its own goroutine.
 	clientReads      bool
 	silenceTimerRuns bool
-	headersLate      bool
+	// watchLists has the attempt of a watch-list until its initial events are complete; nil otherwise.
+	// lastData is the time of the latest data in Unix nanoseconds.
+	watchLists  *watchListRecord
+	lastData    atomic.Int64
+	headersLate bool
 	// reconnected is set if Connection.Update ended the watch.
 	reconnected atomic.Bool
 	// maxSilence is the longest accepted silence of a watch; zero means no limit. silentSince is the time
@@ -116,7 +126,7 @@ func (a *attempt) abortAfter(timeout time.Duration) {
 func (a *attempt) headersArrived() {
 	if a.timer != nil {
 		a.timer.Stop()
-		a.headersLate = time.Since(a.silentSince) >= InitialEventsTimeout
+		a.headersLate = time.Since(a.silentSince) >= watchHeaderTimeout
 	}
 }
 
@@ -172,6 +182,9 @@ func (b watchedBody) Read(data []byte) (int, error) {
 	if n > 0 && b.attempt.limiter != nil {
 		b.attempt.limiter.recordContact(true)
 	}
+	if b.attempt.watchLists != nil {
+		b.attempt.lastData.Store(time.Now().UnixNano())
+	}
 	if err != nil || len(bytes.TrimLeft(data[:n], " \t\r\n")) > 0 { // white space is not progress
 		b.attempt.dataArrived()
 	}
@@ -182,6 +195,9 @@ func (b watchedBody) Read(data []byte) (int, error) {
 func (a *attempt) end() {
 	if a.timer != nil {
 		a.timer.Stop()
+	}
+	if a.watchLists != nil {
+		a.watchLists.ended(a, false)
 	}
 	a.cancel(nil)
 }

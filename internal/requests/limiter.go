@@ -78,10 +78,19 @@ func (l *Limiter) Leave() {
 // Acquire waits for a slot. The caller releases it by calling release, which is idempotent. The slot is
 // released after SlotTimeout at the latest, so that a hanging list does not block the lists of other types.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
+	return l.acquire(ctx, false)
+}
+
+// AcquireFirst is Acquire for a list that has held a slot before. It precedes the lists that wait.
+func (l *Limiter) AcquireFirst(ctx context.Context) (release func(), err error) {
+	return l.acquire(ctx, true)
+}
+
+func (l *Limiter) acquire(ctx context.Context, first bool) (release func(), err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	granted := l.queue()
+	granted := l.queue(first)
 	select {
 	case <-granted:
 		releaseOnce := sync.OnceFunc(l.release)
@@ -98,14 +107,18 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (l *Limiter) queue() chan struct{} {
+func (l *Limiter) queue(first bool) chan struct{} {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	granted := make(chan struct{})
 	if len(l.waiting) == 0 {
 		l.pool.mu.waiting = append(l.pool.mu.waiting, l)
 	}
-	l.waiting = append(l.waiting, granted)
+	at := len(l.waiting)
+	if first {
+		at = 0
+	}
+	l.waiting = slices.Insert(l.waiting, at, granted)
 	l.pool.admitLocked()
 	return granted
 }

@@ -83,7 +83,7 @@ func TestLimiterGivesUp(t *testing.T) {
 		}
 		// A caller that gives up after it got a slot releases the slot.
 		(<-c.admitted)()
-		c.cancelWait(c.queue())
+		c.cancelWait(c.queue(false))
 		c.expect("all are gone", 0, 0, 1)
 	})
 }

@@ -38,6 +38,9 @@ type listWatch struct {
 	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
 	// ends the requests.
 	forbidden func(error)
+	// stalled is true after a watch-list has stalled, until a list succeeds, which shows that the server works.
+	// remarkedStall is true while the status states that lists replace watch-lists.
+	stalled, remarkedStall bool
 	// polls is true while lists replace watches.
 	polls atomic.Bool
 	// listStarted is the start of the current list. One field is enough, because the reflector requests pages
@@ -92,14 +95,19 @@ func (l *listWatch) attempt(ctx context.Context, verb Verb,
 func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.Tweak(&options)
 	shard := l.Selection.prepareList(&options)
-	verb := VerbListMore
+	verb, fallback := VerbListMore, false
 	if options.Continue == "" {
+		var err error
 		verb = VerbList
-		if err := l.pacer.awaitList(ctx); err != nil {
+		if fallback, err = l.pacer.awaitList(ctx); err != nil {
 			return nil, err
 		}
 	}
-	release, err := l.limiter.Acquire(ctx)
+	acquire := l.limiter.Acquire
+	if fallback || verb == VerbListMore { // it has waited already
+		acquire = l.limiter.AcquireFirst
+	}
+	release, err := acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +124,10 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	l.record(requestOutcome{verb: verb, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
 	if err != nil {
 		return nil, err
+	}
+	if l.stalled {
+		l.stalled = false
+		l.pacer.watchLists.stalled()
 	}
 	if m, err := meta.ListAccessor(list); err == nil && m.GetContinue() == "" {
 		l.reports.ListCompleted(time.Since(l.listStarted))

@@ -15,8 +15,9 @@ import (
 type Pacer struct {
 	facts targetFacts
 	retry *RetrySignal
-	// outage is shared by the pacers of a Server.
-	outage *sharedOutage
+	// outage and watchLists are shared by the pacers of a Server.
+	outage     *sharedOutage
+	watchLists *watchListRecord
 
 	mu struct {
 		sync.Mutex
@@ -30,7 +31,7 @@ type Pacer struct {
 // type as served. newNamespace states that the requests are for a namespace that was just created.
 func NewPacer(typeKnown, newNamespace bool, retry *RetrySignal) *Pacer {
 	p := &Pacer{facts: targetFacts{typeKnown: typeKnown, newNamespace: newNamespace}, retry: retry,
-		outage: &sharedOutage{}}
+		outage: &sharedOutage{}, watchLists: &watchListRecord{}}
 	p.mu.retryRequested = retry.next()
 	return p
 }
@@ -84,16 +85,16 @@ func (p *Pacer) awaitRound(ctx context.Context) error {
 }
 
 // awaitList waits like awaitRound, unless the list or watch-list follows a failed watch-list, or the pause of
-// awaitPoll.
-func (p *Pacer) awaitList(ctx context.Context) error {
+// awaitPoll, which it reports.
+func (p *Pacer) awaitList(ctx context.Context) (fallback bool, err error) {
 	p.mu.Lock()
-	fallback := p.mu.state.listIsFallback
+	fallback = p.mu.state.listIsFallback
 	p.mu.state.listIsFallback = false
 	p.mu.Unlock()
 	if fallback {
-		return nil
+		return true, nil
 	}
-	return p.awaitRound(ctx)
+	return false, p.awaitRound(ctx)
 }
 
 // awaitWatch waits until a watch may be requested again.
@@ -104,11 +105,12 @@ func (p *Pacer) awaitWatch(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// mustList reports whether to list because a watch-list has stalled, or the type cannot be watched.
+// mustList reports whether to list because watch-lists stall, or the type cannot be watched.
 func (p *Pacer) mustList() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.mu.state.watchListStalled || p.pollsLocked()
+	return time.Now().Before(p.mu.state.listsUntil) || p.pollsLocked() ||
+		p.watchLists.mustList(p.mu.state.firstRoundDone)
 }
 
 // polls reports whether the type is listed periodically, because it cannot be watched.

@@ -24,7 +24,8 @@ type Server struct {
 	// RestoreDetector detects that a server was restored from a backup.
 	RestoreDetector *RestoreDetector
 
-	outage sharedOutage
+	outage     sharedOutage
+	watchLists watchListRecord
 }
 
 // Target describes the objects that one reflector reads.
@@ -87,7 +88,7 @@ type Reporter interface {
 // list or watch is forbidden, which is then not reported as a failure.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
-	p.outage, p.facts.listOnly = &s.outage, target.ListOnly
+	p.outage, p.watchLists, p.facts.listOnly = &s.outage, &s.watchLists, target.ListOnly
 	l := &listWatch{
 		Target:    target,
 		client:    s.Client,

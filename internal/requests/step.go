@@ -114,8 +114,8 @@ type targetState struct {
 	// unchangedLists is the number of consecutive lists without a change in this time.
 	pollsUntil     time.Time
 	unchangedLists int
-	// watchListStalled is set after a watch-list has stalled. No other watch-list is then requested.
-	watchListStalled bool
+	// listsUntil is the time until which no watch-list is requested, because one has stalled.
+	listsUntil time.Time
 }
 
 // watchRetryPeriod is how long a type that could not be watched is only listed.
@@ -134,7 +134,7 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 	s = s.withoutOldFailures(o.now)
 	switch {
 	case o.phase == phaseStalled:
-		s.watchListStalled, s.listIsFallback = true, true
+		s.listsUntil, s.listIsFallback = o.now.Add(watchListRetryPeriod), true
 		return s, outcomeEffect{}
 	case o.phase == phaseClosed:
 		return p.watchClosed(s, o)

@@ -75,7 +75,7 @@ func TestStep(t *testing.T) {
 		"a watch closed after an event": {requestOutcome{verb: VerbWatch, phase: phaseClosed, sawLiveEvent: true},
 			paused(VerbWatch, status.ReasonWatchClosed, first), outcomeEffect{}},
 		"stalled initial events": {requestOutcome{verb: VerbWatchList, phase: phaseStalled},
-			targetState{watchListStalled: true, listIsFallback: true}, outcomeEffect{}},
+			targetState{listsUntil: start.Add(watchListRetryPeriod), listIsFallback: true}, outcomeEffect{}},
 		"a list fails": {requestOutcome{verb: VerbList, err: failure},
 			paused(VerbList, status.ReasonRequestFailed,
 				first), reported(VerbList, failure)},

@@ -12,12 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// InitialEventsTimeout is the longest accepted pause between the initial events of a watch-list. After a
-// longer pause, a list replaces the watch-list. Some proxies drop the bookmark that ends the initial events,
-// so that the watch would wait forever.
-const InitialEventsTimeout = 30 * time.Second
+const (
+	// InitialEventsTimeout is the longest accepted pause between the initial events of a watch-list. After a
+	// longer pause, a list replaces the watch-list. Some proxies buffer responses, or drop the bookmark that
+	// ends the initial events, so that the watch would wait forever.
+	InitialEventsTimeout = 10 * time.Second
+	// timePerInitialEvent is the time for each initial event in addition to InitialEventsTimeout, whatever
+	// the pauses: later additions are no initial events.
+	timePerInitialEvent = 10 * time.Millisecond
+	// lastEventsTimeout is the time for the initial events after another event than an addition. A server
+	// sends few of them before the end of the initial events.
+	lastEventsTimeout = 5 * time.Second
+)
 
 // openWatch is a watch that the server has accepted.
 type openWatch struct {
@@ -41,6 +51,20 @@ type initialList struct {
 	shard      *shardRequest
 	release    func() // releases the slot of the limiter
 	maxSilence time.Duration
+	received   int       // the number of events
+	deadline   time.Time // after another event than an addition; otherwise zero
+}
+
+// isOverdue reports whether the initial events do not end, after an event other than the last one.
+func (o *openWatch) isOverdue(event watch.Event) bool {
+	list, now := o.initial, time.Now()
+	list.received++
+	if event.Type != watch.Added && !isSkipped(event) && list.deadline.IsZero() {
+		list.deadline = now.Add(lastEventsTimeout)
+		o.watchSilence(lastEventsTimeout)
+	}
+	return !list.deadline.IsZero() && now.After(list.deadline) ||
+		now.Sub(o.began) > InitialEventsTimeout+time.Duration(list.received)*timePerInitialEvent
 }
 
 // WatchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch
@@ -97,17 +121,27 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 // openWatchList requests a watch that begins with a list. It holds a slot of the limiter until the list is
 // complete.
 func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
-	if l.NoBookmarks || l.pacer.mustList() {
+	if l.NoBookmarks {
+		return nil, errStalled
+	}
+	if l.pacer.mustList() {
+		l.remarkStall()
 		return nil, errStalled
 	}
 	l.Tweak(options)
 	shard := l.Selection.prepareList(options)
-	if err := l.pacer.awaitList(ctx); err != nil {
+	if _, err := l.pacer.awaitList(ctx); err != nil {
 		return nil, err
 	}
+	waited := time.Now()
 	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if l.pacer.watchLists.hasStalledSince(waited) {
+		release()
+		l.stall()
+		return nil, errStalled
 	}
 	l.continuity.BeforeList(options)
 	o, err := l.open(ctx, VerbWatchList, options)
@@ -117,7 +151,8 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 		out := requestOutcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter,
 			headersLate: o.headersLate}
 		if err == errNoAnswer {
-			out, err = requestOutcome{verb: VerbWatchList, phase: phaseStalled}, errStalled
+			l.stall()
+			return nil, errStalled
 		}
 		l.record(out)
 		return nil, err
@@ -135,6 +170,11 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 	o := &openWatch{verb: verb, began: time.Now()}
 	o.ctx, o.attempt = l.attempt(ctx, verb, *options)
 	var err error
+	if verb == VerbWatchList {
+		o.lastData.Store(time.Now().UnixNano())
+		o.watchLists = l.pacer.watchLists
+		o.watchLists.opened(o.attempt)
+	}
 	if verb == VerbWatch {
 		err = l.continuity.BeforeWatch(o.ctx, options)
 	}
@@ -209,11 +249,12 @@ func (l *listWatch) forward(o *openWatch, take func(watch.Event) bool) {
 			l.recordReceipt(o)
 		}
 		o.sawLiveEvent = o.initial == nil
+		if o.initial != nil && l.stepInitialList(o, event) {
+			take(endedEvent("the initial events of a watch-list do not end"))
+			return
+		}
 		if isSkipped(event) {
 			continue
-		}
-		if o.initial != nil && endsInitialEvents(event) {
-			l.recordInitialList(o)
 		}
 		if l.filter != nil && event.Type != watch.Bookmark && !l.filter(event.Object) {
 			continue
@@ -244,11 +285,46 @@ func (l *listWatch) recordReceipt(o *openWatch) {
 	l.reports.RecordContact(o.initial != nil)
 }
 
+// stepInitialList applies an event to the progress of the initial list, and reports whether that has stalled.
+func (l *listWatch) stepInitialList(o *openWatch, event watch.Event) (stalled bool) {
+	switch {
+	case endsInitialEvents(event):
+		l.recordInitialList(o)
+	case o.isOverdue(event):
+		o.initial.release()
+		l.stall()
+		return true
+	}
+	return false
+}
+
+// stall records that a watch-list has stalled, or would. A list follows.
+func (l *listWatch) stall() {
+	l.record(requestOutcome{verb: VerbWatchList, phase: phaseStalled})
+	l.stalled = true
+	l.remarkStall()
+}
+
+// remarkStall records in the status why the type is listed.
+func (l *listWatch) remarkStall() {
+	l.remarkedStall = true
+	l.reports.Remark(status.ReasonNone, "lists replace watch-lists, whose initial events do not end: "+
+		"a proxy may buffer responses or drop bookmarks")
+}
+
 // recordInitialList records that the initial events are complete.
 func (l *listWatch) recordInitialList(o *openWatch) {
 	list := o.initial
 	o.initial = nil
 	list.release()
+	if o.watchLists != nil {
+		o.watchLists.ended(o.attempt, true)
+		o.watchLists = nil
+	}
+	if l.remarkedStall {
+		l.remarkedStall = false
+		l.reports.Remark(status.ReasonNone, "")
+	}
 	l.reports.RecordContact(false)
 	l.record(requestOutcome{verb: VerbWatchList, phase: phaseListed})
 	list.shard.listed(nil)
@@ -304,7 +380,7 @@ func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watc
 	switch {
 	case context.Cause(o.ctx) == errNoAnswer:
 		o.initial.release()
-		l.record(requestOutcome{verb: VerbWatchList, phase: phaseStalled})
+		l.stall()
 		event = endedEvent(fmt.Sprintf("the initial events of a watch-list stopped for %v", InitialEventsTimeout))
 	case o.ctx.Err() != nil:
 		return

@@ -1,0 +1,89 @@
+package requests
+
+import (
+	"sync"
+	"time"
+)
+
+// watchListRecord is what the watch-lists of a Server have shown about its connection. A proxy that buffers
+// responses, or drops the bookmark that ends the initial events, stalls the watch-lists of all types. It is
+// safe for concurrent use. The zero value is ready to use.
+type watchListRecord struct {
+	mu sync.Mutex
+	// stalledAt is the time of the latest stall; zero if a watch-list was completed after it.
+	stalledAt time.Time
+	// probeAt is the earliest time of the next watch-list of a type that was listed before.
+	probeAt time.Time
+	// open are the watch-lists that are not complete.
+	open map[*attempt]bool
+}
+
+const (
+	// watchListProbePeriod is the time between two watch-lists while they stall.
+	watchListProbePeriod = 10 * time.Minute
+	// watchListRetryPeriod is how long a type is listed after its watch-list has stalled.
+	watchListRetryPeriod = time.Hour
+)
+
+// mustList reports whether to list, because watch-lists stall. listedBefore states that a stalled watch-list
+// would only delay a relist.
+func (r *watchListRecord) mustList(listedBefore bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stalledAt.IsZero() {
+		return false
+	}
+	if now := time.Now(); listedBefore && !now.Before(r.probeAt) {
+		r.probeAt = now.Add(watchListProbePeriod)
+		return false
+	}
+	return true
+}
+
+// hasStalledSince reports whether a watch-list has stalled after a time.
+func (r *watchListRecord) hasStalledSince(since time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stalledAt.After(since)
+}
+
+// opened adds a watch-list that waits for its initial events.
+func (r *watchListRecord) opened(a *attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.open == nil {
+		r.open = map[*attempt]bool{}
+	}
+	r.open[a] = true
+}
+
+// ended removes a watch-list. completed states that its initial events are complete.
+func (r *watchListRecord) ended(a *attempt, completed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, a)
+	if completed {
+		r.stalledAt = time.Time{}
+	}
+}
+
+// stalled records that a watch-list has stalled, and aborts the others that are silent, or become silent soon.
+func (r *watchListRecord) stalled() {
+	r.mu.Lock()
+	now := time.Now()
+	r.stalledAt, r.probeAt = now, now.Add(watchListProbePeriod)
+	r.mu.Unlock()
+	r.abortSilent()
+	time.AfterFunc(answerTimeout, r.abortSilent) // those that were just opened
+}
+
+// abortSilent aborts the watch-lists that have been silent for answerTimeout.
+func (r *watchListRecord) abortSilent() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for a := range r.open {
+		if !r.stalledAt.IsZero() && time.Since(time.Unix(0, a.lastData.Load())) >= answerTimeout {
+			a.cancel(errNoAnswer)
+		}
+	}
+}

@@ -85,6 +85,10 @@ type attempt struct {
 	headersLate bool
 	// reconnected is set if Connection.Update ended the watch.
 	reconnected atomic.Bool
+	// waited is the total time of waiting for data since the headers, waitingSince the start of the current
+	// wait.
+	waited       time.Duration
+	waitingSince time.Time
 	// maxSilence is the longest accepted silence of a watch; zero means no limit. silentSince is the time
 	// when the request was sent, or when the watch or a part of it began. promptFirstEvent is set if the
 	// first event or bookmark followed soon.
@@ -157,7 +161,7 @@ func (a *attempt) watchSilence(silence time.Duration) {
 // awaitData starts to wait for the server.
 func (a *attempt) awaitData() {
 	if a.maxSilence > 0 && !a.silenceTimerRuns {
-		a.silenceTimerRuns = true
+		a.silenceTimerRuns, a.waitingSince = true, time.Now()
 		a.abortAfter(a.maxSilence)
 	}
 }
@@ -166,6 +170,7 @@ func (a *attempt) awaitData() {
 func (a *attempt) dataArrived() {
 	if a.silenceTimerRuns {
 		a.silenceTimerRuns = false
+		a.waited += time.Since(a.waitingSince)
 		a.timer.Stop()
 	}
 }

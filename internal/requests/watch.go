@@ -51,20 +51,22 @@ type initialList struct {
 	shard      *shardRequest
 	release    func() // releases the slot of the limiter
 	maxSilence time.Duration
-	received   int       // the number of events
-	deadline   time.Time // after another event than an addition; otherwise zero
+	received   int // the number of events
+	// maxWait is the accepted time of waiting for the server after another event than an addition; zero
+	// before.
+	maxWait time.Duration
 }
 
 // isOverdue reports whether the initial events do not end, after an event other than the last one.
 func (o *openWatch) isOverdue(event watch.Event) bool {
-	list, now := o.initial, time.Now()
+	list := o.initial
 	list.received++
-	if event.Type != watch.Added && !isSkipped(event) && list.deadline.IsZero() {
-		list.deadline = now.Add(lastEventsTimeout)
+	if event.Type != watch.Added && !isSkipped(event) && list.maxWait == 0 {
+		list.maxWait = o.waited + lastEventsTimeout
 		o.watchSilence(lastEventsTimeout)
 	}
-	return !list.deadline.IsZero() && now.After(list.deadline) ||
-		now.Sub(o.began) > InitialEventsTimeout+time.Duration(list.received)*timePerInitialEvent
+	return list.maxWait > 0 && o.waited > list.maxWait ||
+		o.waited > InitialEventsTimeout+time.Duration(list.received)*timePerInitialEvent
 }
 
 // WatchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch

@@ -8,11 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // letters is an index function that, for some objects, returns duplicate values, empty values or none.
@@ -140,4 +143,31 @@ func sortedItems(t *testing.T, list client.ObjectList) []runtime.Object {
 	key := func(o runtime.Object) string { return client.ObjectKeyFromObject(o.(client.Object)).String() }
 	slices.SortFunc(items, func(a, b runtime.Object) int { return strings.Compare(key(a), key(b)) })
 	return items
+}
+
+// TestListOnlyType verifies that a type that cannot be watched, such as NodeMetrics, is listed like in the stock
+// cache, and polled.
+func TestListOnlyType(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, object(widgetKind, "web", "a"))
+	path := "/apis/example.com/v1/widgets"
+	server.AddFaults(apitest.Fault{Path: path, Verb: "watch", Status: 405},
+		apitest.Fault{Path: path, Verb: "watch-list", Status: 405})
+	for _, newCache := range []cache.NewCacheFunc{cache.New, NewCache} {
+		c, err := newCache(server.Config(), cache.Options{Mapper: newMapper()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, c)
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(widgetKind.GroupVersion().WithKind("WidgetList"))
+		if err := c.List(t.Context(), list); err != nil || len(list.Items) == 0 {
+			t.Errorf("%T: List() = %d objects, %v", c, len(list.Items), err)
+		}
+		before := len(list.Items)
+		server.Create(t, widgets, object(widgetKind, "web", fmt.Sprintf("b%d", before)))
+		eventually(t, "the poll", func() bool {
+			return c.List(t.Context(), list) == nil && len(list.Items) == before+1
+		})
+	}
 }

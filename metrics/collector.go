@@ -119,7 +119,7 @@ func (c *Collector) collectCluster(cluster string, factory *dynamicinformer.Fact
 // isEmpty reports whether a type has no objects and nothing is wrong with its informers.
 func isEmpty(m status.Metrics) bool {
 	return m.Objects == 0 && !slices.ContainsFunc(m.Status, func(s status.Status) bool {
-		return s.State != status.Synced || s.Stale || s.Reason != "" || s.StorageErr != nil
+		return s.State != status.Synced || s.Stale || s.Reason != ""
 	}) && !slices.ContainsFunc(m.Persistence, func(p status.Persistence) bool { return p.Err != nil })
 }
 

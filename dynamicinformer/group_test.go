@@ -262,26 +262,6 @@ func TestUpdateContinuesWatches(t *testing.T) {
 	await(t, func() bool { return len(i.GetStore().ListKeys()) == 3 })
 }
 
-// TestSameClusterTwice verifies that Status names the cluster that is in the group under another name.
-func TestSameClusterTwice(t *testing.T) {
-	server := newIdentifiedServer(t)
-	g := testGroup(t, GroupOptions{})
-	for _, name := range []string{"b", "a", "c"} {
-		addSynced(t, g, name, Options{Config: server.Config()})
-	}
-	addSynced(t, g, "other", Options{Config: newIdentifiedServer(t).Config()})
-	await(t, func() bool {
-		return !slices.ContainsFunc(g.Status(), func(c status.Cluster) bool { return c.UID == "" })
-	})
-	var same []string
-	for _, c := range g.Status() {
-		same = append(same, c.Name+" "+c.SameAs)
-	}
-	if want := []string{"a ", "b a", "c a", "other "}; !slices.Equal(same, want) {
-		t.Errorf("clusters and the names of equal ones: %q, want %q", same, want)
-	}
-}
-
 // TestGroupIsConcurrent adds, updates, removes and reads clusters at the same time.
 func TestGroupIsConcurrent(t *testing.T) {
 	server := newIdentifiedServer(t, "a", "b")

@@ -34,27 +34,6 @@ func observe(t *testing.T, i *Informer, step string, wait time.Duration, want br
 	}
 }
 
-// TestQuietWatchIsHealthy verifies that a watch without events and bookmarks is not a loss of contact.
-func TestQuietWatchIsHealthy(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		f := newVirtualFactory(t, server, Options{})
-		i := mustInformer(t, f, widgets)
-		start(t, f)
-		contact := i.Status().LastContact
-		for range 4 {
-			observe(t, i, "quiet", 15*time.Second, briefStatus{State: status.Synced})
-		}
-		if got := i.Status().LastContact; !got.Equal(contact) {
-			t.Errorf("the last contact was %v, want %v as before", got, contact)
-		}
-		server.Create(t, widgets, widget("web", "a"))
-		observe(t, i, "an event", 0, briefStatus{State: status.Synced})
-		if got := i.Status().LastContact; !got.Equal(time.Now()) {
-			t.Errorf("after an event, the last contact was %v, want %v", got, time.Now())
-		}
-	})
-}
-
 // TestNoAnswerDegrades verifies that a request without a response degrades the status, and StatusChange
 // notifies its readers.
 func TestNoAnswerDegrades(t *testing.T) {

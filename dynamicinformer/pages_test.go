@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
@@ -57,5 +59,38 @@ func TestListsInPages(t *testing.T) {
 				t.Errorf("LastSyncResourceVersion() = %q, want 7", got)
 			}
 		})
+	}
+}
+
+// TestPageSizeAndWatchTimeout verifies that requests have the page size and timeout of the options, also for
+// several namespaces.
+func TestPageSizeAndWatchTimeout(t *testing.T) {
+	for name, namespaces := range map[string]Namespaces{"all": AllNamespaces(),
+		"some": InNamespaces("web", "db")} {
+		lists, watches := make(chan string, 100), make(chan int, 100)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			query := r.URL.Query()
+			switch {
+			case query.Has("sendInitialEvents"):
+			case query.Has("watch"):
+				seconds, _ := strconv.Atoi(query.Get("timeoutSeconds"))
+				watches <- seconds
+			default:
+				lists <- query.Get("limit")
+			}
+			servePages(w, r)
+		}))
+		t.Cleanup(func() {
+			server.CloseClientConnections()
+			server.Close()
+		})
+		started(t, Options{Config: &rest.Config{Host: server.URL, QPS: -1}},
+			ResourceOptions{Namespaces: namespaces, PageSize: 17, MinWatchTimeout: time.Hour})
+		if limit := <-lists; limit != "17" {
+			t.Errorf("%s: the limit of a list = %q, want 17", name, limit)
+		}
+		if seconds := <-watches; seconds < 3600 || seconds > 7200 {
+			t.Errorf("%s: the timeout of a watch = %d seconds, want 3600 to 7200", name, seconds)
+		}
 	}
 }

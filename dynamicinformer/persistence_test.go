@@ -359,25 +359,3 @@ func TestWhyNotPersisted(t *testing.T) {
 		}
 	}
 }
-
-func TestPersistenceKeys(t *testing.T) {
-	keys := map[string]string{}
-	for name, o := range map[string]ResourceOptions{
-		"everything": {}, "labels": {LabelSelector: labels.SelectorFromSet(labels.Set{"a": "b"})},
-		"namespace": {Namespaces: InNamespaces("a")},
-		"pruned":    {Prune: Prune{Presets: []PrunePreset{PruneLastApplied}}},
-		"stripped":  {Transform: StripManagedFields}, "metadata": {Storage: Storage{Mode: StorageMetadata}},
-	} {
-		key := o.persistenceKey(widgets)
-		if other, twice := keys[key]; twice {
-			t.Errorf("%s and %s have the same key", name, other)
-		}
-		keys[key] = name
-	}
-	stripped := ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}.
-		persistenceKey(widgets)
-	if keys[stripped] != "stripped" ||
-		keys[ResourceOptions{Storage: Storage{Mode: StorageObject}}.persistenceKey(widgets)] != "everything" {
-		t.Error("equal content has different keys")
-	}
-}

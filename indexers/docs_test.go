@@ -179,20 +179,3 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 		t.Errorf("the schema has %d fields, want at least 35", fields)
 	}
 }
-
-// TestDocumentedConfig verifies that the first config of the documentation is valid.
-func TestDocumentedConfig(t *testing.T) {
-	data, err := os.ReadFile("../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(data), "```yaml\n")
-	text, _, _ := strings.Cut(rest, "```")
-	c, err := indexers.Parse(indexers.Source{Name: "docs.yaml", Data: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(c.Resources) != 1 || len(c.Resources[0].Indexes) != 2 {
-		t.Errorf("resources of the first config = %+v, want one with two indexes", c.Resources)
-	}
-}

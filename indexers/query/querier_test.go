@@ -161,33 +161,6 @@ sort   along weight
 	}
 }
 
-// TestJoinedBounds verifies that two bounds of a single-valued index are joined, unlike bounds of a
-// multi-valued index.
-func TestJoinedBounds(t *testing.T) {
-	querier := newCacheQuerier(t, testObjects()...)
-	for text, joins := range map[string]bool{
-		"weight>=0 && weight<10": true, "weight>=0 && team=edge && weight<10": true,
-		"weight>9 && weight<9": true, "weights>=0 && weights<10": false,
-	} {
-		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := querier.Explain(q, query.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if joined := strings.Contains(plan.String(), "weight>=0 && weight<10:") ||
-			strings.Contains(plan.String(), "weight>9 && weight<9:"); joined != joins {
-			t.Errorf("plan of %s has joined bounds = %v, want %v\n%s", text, joined, joins, plan)
-		}
-	}
-	if keys, err := querier.Keys(t.Context(), query.And(query.AtLeast("weight", "0"), query.Less("weight",
-		"10")), query.Options{}); err != nil || !slices.Equal(keys, []string{"a/x", "a/y"}) {
-		t.Errorf("Keys with two bounds = %v, %v; want a/x and a/y", keys, err)
-	}
-}
-
 func TestValues(t *testing.T) {
 	querier := newCacheQuerier(t, testObjects()...)
 	for _, test := range []struct {

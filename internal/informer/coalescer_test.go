@@ -239,30 +239,6 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// TestCoalescingDefault checks that by default only Undecoded handlers coalesce, and only if the informer
-// does not select objects. Handlers can choose otherwise.
-func TestCoalescingDefault(t *testing.T) {
-	undecoded := undecodedFuncs{}
-	for _, tt := range []struct {
-		handler cache.ResourceEventHandler
-		selects bool
-		want    bool
-	}{
-		{undecoded, false, true}, {undecoded, true, false}, {cache.ResourceEventHandlerFuncs{}, false, false},
-		{coalescingHandler{undecoded, nil, false}, false, false},
-		{coalescingHandler{&eventLog{}, nil, true}, true, true},
-	} {
-		i := New(nil, Options{SelectsObjects: tt.selects})
-		handle, err := i.AddEventHandler(tt.handler)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := handle.(*Registration).coalescer != nil; got != tt.want {
-			t.Errorf("coalescing of %T = %v, want %v", tt.handler, got, tt.want)
-		}
-	}
-}
-
 // TestCoalescerGoexit checks that no events stay pending after a handler has ended its goroutine.
 func TestCoalescerGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

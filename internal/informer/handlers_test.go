@@ -165,13 +165,6 @@ func TestTombstones(t *testing.T) {
 		"update b2 b2", "delete b6"})
 }
 
-// undecodedFuncs is an Undecoded handler.
-type undecodedFuncs struct {
-	cache.ResourceEventHandlerFuncs
-}
-
-func (undecodedFuncs) TakesUndecoded() {}
-
 func TestReplacedUID(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))

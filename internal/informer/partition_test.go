@@ -6,7 +6,6 @@ import (
 	"math"
 	"runtime"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -158,42 +157,6 @@ func TestRelistOfOnePartition(t *testing.T) {
 	f.startIncarnation()
 	if err := g.partition(&Partition{Namespace: "a"}).Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
 		t.Errorf("Replace() after the end of the incarnation = %v, want ErrIncarnationOver", err)
-	}
-}
-
-// TestTakeover checks that handlers receive all objects after the informer runs again for another version of
-// its type.
-func TestTakeover(t *testing.T) {
-	for name, namespaces := range map[string][]string{"one reflector": nil, "parts": {"ns"}} {
-		t.Run(name, func(t *testing.T) {
-			f := newFeed(t, Options{ResyncPeriod: time.Hour})
-			log, _ := f.recordEvents()
-			f.list(1, object("a", 1), object("b", 1))
-			if f.partition.shouldResync() { // later resyncs call only handlers that are due
-				t.Fatal("shouldResync() = true before any period has passed")
-			}
-			f.stopIncarnation()
-			f.startIncarnation()
-			f.flush()
-			log.take()
-			list := func() { f.list(2, object("a", 1)) }
-			called := false
-			f.partition.onAllListed = func() { called = true }
-			if namespaces != nil {
-				parts, _ := f.addPartitions(namespaces...)
-				f.partition.onAllListed = func() { called = true }
-				list = func() { f.listPartition(parts[0], 2, object("a", 1)) }
-			}
-			list()
-			f.flush()
-			expect(t, "events", log.take(), []string{"lost ns/b b1", "update a1 a1"})
-			if !called {
-				t.Error("the handler received no event of the list")
-			}
-			list()
-			f.flush()
-			expect(t, "events after another list", log.take(), nil)
-		})
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // versionOf returns the version that keyedCertificate was called with.
@@ -120,27 +118,6 @@ func TestRecentReadsExpire(t *testing.T) {
 			runtime.GC()
 		}
 	}
-}
-
-// TestRecentReadsFollowTheObject verifies that a read marks the stored object as read, also after the object
-// was compressed.
-func TestRecentReadsFollowTheObject(t *testing.T) {
-	const key = "tenant-0/certificate-0"
-	format := NewAdaptive(nil, s2.New(s2.Options{}))
-	s := New(Options{Format: format})
-	replaceAll(t, s, 500, 1)
-	for range 3 {
-		object, _ := s.Object(key)
-		runtime.KeepAlive(object)
-	}
-	for from := uint64(0); !s.lookup(key).Compressed(); {
-		from = s.Sweep(from, SweepAll).Next
-	}
-	object, _ := s.Object(key)
-	if !s.lookup(key).Usage().Read {
-		t.Error("the stored object is not marked as read")
-	}
-	runtime.KeepAlive(object)
 }
 
 // TestPairCounts reads an object before and after an update, first decoding and then from memory.

@@ -34,32 +34,6 @@ var orderedValues = map[sortkey.Type][]string{
 		"1.2.0", "1.10.0", "2.0.0", "10.0.0"},
 }
 
-func TestOrder(t *testing.T) {
-	for typ, values := range orderedValues {
-		previous := ""
-		for i, text := range values {
-			key, ok := typ.Key(text)
-			if !ok {
-				t.Errorf("%v.Key(%q) returned no key", typ, text)
-				continue
-			}
-			if i > 0 && previous >= key {
-				t.Errorf("%v.Key(%q) = %q, want more than Key(%q) = %q", typ, text, key, values[i-1], previous)
-			}
-			if key == "\x00" && !typ.IsText() {
-				t.Errorf("%v.Key(%q) is the key of null", typ, text)
-			}
-			if got, ok := typ.ValueOf(key); got != text || !ok {
-				t.Errorf("%v.ValueOf(%q) = %q, %v; want %q", typ, key, got, ok, text)
-			}
-			previous = key
-		}
-	}
-	if len(orderedValues) != int(sortkey.CIDR) { // String has the same keys as Any
-		t.Errorf("orderedValues has %d types, want %d", len(orderedValues), int(sortkey.CIDR))
-	}
-}
-
 func TestCanonical(t *testing.T) {
 	for _, test := range []struct {
 		typ        sortkey.Type

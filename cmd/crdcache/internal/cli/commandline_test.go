@@ -273,16 +273,3 @@ func TestKubeconfig(t *testing.T) {
 		})
 	}
 }
-
-// TestUnreachable verifies that the error names the address of an unreachable server once.
-func TestUnreachable(t *testing.T) {
-	server := newCluster(t)
-	url := server.URL
-	server.Close()
-	r := crdcache(t, "dump", "gizmos", "zones", "-s", url)
-	r.expect(t, cli.ExitFailed, "")
-	if !strings.HasPrefix(r.errOut, "error: cannot reach the API server at "+url) ||
-		strings.Count(r.errOut, "\n") != 1 {
-		t.Errorf("stderr is %q, want one line with the address", r.errOut)
-	}
-}

@@ -96,22 +96,6 @@ func TestDumpDefinitions(t *testing.T) {
 	}
 }
 
-// TestDumpOfConfig verifies that a config resource can be the type of named objects.
-func TestDumpOfConfig(t *testing.T) {
-	server := newCluster(t)
-	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"color": "red"}))
-	server.Create(t, zones, newObject("Zone", "", "north", nil))
-	config := writeTempFile(t, "c.yaml", strings.Replace(gizmoIndexes, "name: things", "name: mine", 1))
-	for _, args := range [][]string{{"mine/a"}, {"mine", "a"}} {
-		r := crdcacheSilently(t, append([]string{"dump", "-n", "web", "-o", "name", "--config", config, "-s",
-			server.URL}, args...)...)
-		r.expect(t, cli.ExitOK, "gizmo.example.com/a\n")
-	}
-	r := crdcacheSilently(t, "dump", "-n", "web", "-o", "name", "--config", config, "-s", server.URL,
-		"zone/north", "mine/a")
-	r.expect(t, cli.ExitOK, "zone.example.com/north\ngizmo.example.com/a\n")
-}
-
 // TestDumpSorted verifies that --sort-by sorts as kubectl get does.
 func TestDumpSorted(t *testing.T) {
 	server := newCluster(t)

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -79,23 +77,6 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestManagedFields verifies that managed fields are omitted by default, as in kubectl.
-func TestManagedFields(t *testing.T) {
-	server := newCluster(t)
-	managed := newObject("Gizmo", "web", "a", nil)
-	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
-	server.Create(t, gizmos, managed)
-	for _, format := range []string{"json", "yaml"} {
-		for flag, want := range map[string]bool{"--show-managed-fields": true,
-			"--show-managed-fields=false": false} {
-			r := crdcache(t, "dump", "gizmos", "-A", "-o", format, flag, "-s", server.URL)
-			if got := strings.Contains(r.out, "managedFields"); r.code != cli.ExitOK || got != want {
-				t.Errorf("%s %s: has managedFields: %v, want %v", format, flag, got, want)
-			}
-		}
-	}
-}
-
 // TestEmpty verifies that commands without objects succeed. Tables print a message on stderr, and lists are
 // complete.
 func TestEmpty(t *testing.T) {
@@ -160,18 +141,5 @@ func TestFailuresOfTypes(t *testing.T) {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.errOut)
 			}
 		})
-	}
-}
-
-// TestCSVOfSeveralTypes verifies that several types are printed as one table with a kind column.
-func TestCSVOfSeveralTypes(t *testing.T) {
-	server := newCluster(t)
-	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"color": "red", "size": int64(3)}))
-	server.Create(t, zones, newObject("Zone", "", "z", nil))
-	r := crdcache(t, "dump", "zones,gizmos", "-A", "-o", "csv", "-s", server.URL)
-	rows := strings.Split(r.out, "\n")
-	if r.code != cli.ExitOK || len(rows) != 4 || rows[0] != "KIND,NAMESPACE,NAME,AGE,COLOR,SIZE" ||
-		!strings.HasPrefix(rows[1], "Zone.example.com,,z,") || rows[2] != "Gizmo.example.com,web,a,,red,3" {
-		t.Errorf("exit code %d, want %d; stdout:\n%s", r.code, cli.ExitOK, r.out)
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -56,22 +55,6 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 		" did not complete discovery within 50ms\n"
 	if diff := cmp.Diff(want, errOut); diff != "" {
 		t.Errorf("stderr (-want +got):\n%s", diff)
-	}
-}
-
-// TestAnonymous verifies that the server's message is printed if discovery is denied.
-func TestAnonymous(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403,
-			"message":"forbidden: User \"system:anonymous\" cannot get path \"%s\""}`, r.URL.Path)
-	}))
-	defer server.Close()
-	code, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL)
-	if code != ExitForbidden || !strings.Contains(errOut,
-		`User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
-		t.Errorf("exit code %d, want %d; stderr %q", code, ExitForbidden, errOut)
 	}
 }
 

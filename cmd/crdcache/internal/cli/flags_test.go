@@ -367,19 +367,3 @@ func (v flagCase) runPair(t *testing.T, dir, token, name string, settings ...str
 type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
-
-// TestLabelColumnHeaders checks that headers are the last part of label names, without control characters.
-func TestLabelColumnHeaders(t *testing.T) {
-	file := writeTempFile(t, "objects.yaml", flagObjects)
-	for name, tt := range map[string]struct{ columns, want string }{
-		"one":      {"app", "NAMESPACE,NAME,AGE,APP\nweb,a,,shop\nweb,b,,shop\n"},
-		"two":      {"app,none", "NAMESPACE,NAME,AGE,APP,NONE\nweb,a,,shop,\nweb,b,,shop,\n"},
-		"prefixed": {"example.com/tier", "NAMESPACE,NAME,AGE,TIER\nweb,a,,\nweb,b,,\n"},
-		"escape":   {"\x1b[1m", "NAMESPACE,NAME,AGE,\ufffd[1M\nweb,a,,\nweb,b,,\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			crdcache(t, "dump", "gizmos", "--from", file, "--quiet", "-o", "csv", "-L", tt.columns).expect(t,
-				cli.ExitOK, tt.want)
-		})
-	}
-}

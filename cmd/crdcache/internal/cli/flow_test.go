@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -317,26 +316,4 @@ spec:
 func lastLine(text string) string {
 	text = strings.TrimSuffix(text, "\n")
 	return text[strings.LastIndexByte(text, '\n')+1:]
-}
-
-// TestCRDIsFetchedOnce verifies that a command requests the CRD of its type once.
-func TestCRDIsFetchedOnce(t *testing.T) {
-	server := newPagedServer(t)
-	server.answerPages(t)
-	var crdRequests atomic.Int32
-	inner := server.Config.Handler
-	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/customresourcedefinitions/gizmos.example.com") {
-			crdRequests.Add(1)
-		}
-		inner.ServeHTTP(w, r)
-	})
-	for _, verb := range []string{"query", "watch"} {
-		crdRequests.Store(0)
-		p := startPiped(t, verb, "gizmos", "-A", "--where", `@.spec.color == "red"`, "-s", server.URL)
-		p.read(t, pagedObjectCount+1)
-		if n := crdRequests.Load(); n != 1 {
-			t.Errorf("%s: the CRD was requested %d times, want once", verb, n)
-		}
-	}
 }

@@ -3,10 +3,7 @@ package cli_test
 import (
 	"fmt"
 	"strings"
-	"testing"
 	"unicode"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // renderScreen returns the lines that a terminal with a number of columns shows after output, without
@@ -65,27 +62,4 @@ func parseEscapeSequence(runes []rune) (length int, isKnown bool) {
 		}
 	}
 	return 0, false
-}
-
-func TestScreen(t *testing.T) {
-	for output, want := range map[string][]string{
-		"abc\nd":                  {"abc", "d"},
-		"abcdefghij":              {"abcdefgh", "ij"},
-		"abcdefgh\nij":            {"abcdefgh", "ij"},
-		"abc\rx":                  {"xbc"},
-		"abc\r\x1b[Kx \x1b[31my ": {"x y"},
-	} {
-		got, err := renderScreen(output, 8)
-		if err != nil {
-			t.Errorf("renderScreen(%q): %v", output, err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("renderScreen(%q) (-want +got):\n%s", output, diff)
-		}
-	}
-	for _, output := range []string{"\x07", "\x1b[2J", "\x1b]0;t\x07", "\x1b", "\u009b2J"} {
-		if got, err := renderScreen(output, 8); err == nil {
-			t.Errorf("renderScreen(%q) = %q, want an error", output, got)
-		}
-	}
 }

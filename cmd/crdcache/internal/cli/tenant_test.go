@@ -108,21 +108,6 @@ func TestTenant(t *testing.T) {
 	}
 }
 
-// TestGetOnly verifies that columns are printed for a user with permission to get but not to list objects.
-func TestGetOnly(t *testing.T) {
-	server := newGuardedServer(t, func(r *http.Request) bool {
-		return !strings.HasPrefix(r.URL.Path, "/apis/apiextensions.k8s.io/v1/") &&
-			!strings.HasSuffix(r.URL.Path, "/rooms")
-	})
-	crdcacheSilently(t, "dump", "rooms", "hall", "-n", "web", "-s", server.URL).expect(t, cli.ExitOK,
-		"NAME   FLOOR\nhall   7\n")
-	r := crdcache(t, "dump", "rooms/hall", "rooms/none", "-n", "web", "-s", server.URL)
-	r.expect(t, cli.ExitFailed, "NAME   FLOOR\nhall   7\n")
-	if r.errOut != "error: rooms.example.com \"none\" not found\n" {
-		t.Errorf("stderr is %q, want not found", r.errOut)
-	}
-}
-
 // TestSuggestAll verifies that wildcards and completion skip types without a CRD, such as
 // customresourcedefinitions.
 func TestSuggestAll(t *testing.T) {

@@ -96,38 +96,6 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 	}
 }
 
-// TestTableOnNarrowTerminal verifies that every terminal gets the same table, as with kubectl.
-func TestTableOnNarrowTerminal(t *testing.T) {
-	server := newCluster(t)
-	server.Create(t, gizmos, newObject("Gizmo", "web", strings.Repeat("a", 60),
-		map[string]any{"color": strings.Repeat("red",
-			20)}), newObject("Gizmo", "web", "b", map[string]any{"color": hostileText}))
-	args := []string{"dump", "gizmos,nonsense", "-A", "-o", "wide", "-s", server.URL}
-	want := crdcache(t, args...)
-	t.Run("stdout is a terminal", func(t *testing.T) {
-		terminal := newTerminal(t, 40)
-		var errOut bytes.Buffer
-		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, terminal.File, &errOut)
-		output := terminal.Close()
-		if _, err := renderScreen(output, 40); err != nil {
-			t.Error(err)
-		}
-		if code != want.code || errOut.String() != want.errOut || strings.Count(output,
-			"\n") != strings.Count(want.out, "\n") || !strings.Contains(output, strings.Repeat("red", 20)) {
-			t.Errorf("exit code %d, stderr %q, stdout\n%s", code, errOut.String(), output)
-		}
-	})
-	t.Run("stderr is a terminal", func(t *testing.T) {
-		terminal := newTerminal(t, 40)
-		var out bytes.Buffer
-		code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), nil, &out, terminal.File)
-		if output := terminal.Close(); code != want.code || out.String() != want.out ||
-			output != want.errOut {
-			t.Errorf("exit code %d, stderr %q, stdout\n%s", code, output, out.String())
-		}
-	})
-}
-
 // newProxy forwards requests after calling intercept, which can set headers.
 func newProxy(t *testing.T, target string, intercept func(http.ResponseWriter, *http.Request)) string {
 	t.Helper()

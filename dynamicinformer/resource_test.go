@@ -142,3 +142,22 @@ func TestResyncIsSpread(t *testing.T) {
 		t.Errorf("resync() of a zero period = %v, want 0", got)
 	}
 }
+
+func TestIndexersAddUp(t *testing.T) {
+	mark := func(s string) cache.IndexFunc { return func(any) ([]string, error) { return []string{s}, nil } }
+	defaults := ResourceOptions{Indexers: cache.Indexers{"a": mark("default"), "b": mark("default")}}
+	got := ResourceOptions{Indexers: cache.Indexers{"b": mark("own"),
+		"c": mark("own")}}.withDefaults(defaults).Indexers
+	values := map[string]string{}
+	for name, f := range got {
+		v, _ := f(nil)
+		values[name] = v[0]
+	}
+	want := map[string]string{"a": "default", "b": "own", "c": "own"}
+	if !reflect.DeepEqual(values, want) {
+		t.Errorf("the index functions are %v, want %v", values, want)
+	}
+	if len(defaults.Indexers) != 2 {
+		t.Errorf("withDefaults changed the default indexers: %v", defaults.Indexers)
+	}
+}

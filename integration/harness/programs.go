@@ -40,8 +40,8 @@ func KubectlPath(t testing.TB) string {
 	return kubectl
 }
 
-// Crdcache returns the path of the crdcache binary, which is CRDCACHE_BIN if that is set. Otherwise the first call
-// builds it.
+// Crdcache returns the path of the crdcache binary, which is CRDCACHE_BIN if that is set. Otherwise the first
+// call builds it.
 func Crdcache(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("CRDCACHE_BIN"); path != "" {

@@ -63,7 +63,8 @@ func TestAlerts(t *testing.T) {
 		t.Run(test.Name, func(t *testing.T) {
 			series := test.series(t)
 			for _, want := range test.Rules {
-				i := slices.IndexFunc(rules.Groups[0].Rules, func(r rule) bool { return r.Alert == want.Alert })
+				i := slices.IndexFunc(rules.Groups[0].Rules,
+					func(r rule) bool { return r.Alert == want.Alert })
 				if i < 0 {
 					t.Fatalf("alerts.yaml has no alert %s", want.Alert)
 				}
@@ -86,7 +87,8 @@ func (test alertTest) series(t *testing.T) (all samples) {
 	t.Helper()
 	interval := duration(t, test.Interval)
 	for _, input := range test.Input {
-		metric, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(input.Series + " " + input.Values)
+		text := input.Series + " " + input.Values
+		metric, values, err := parser.NewParser(parser.Options{}).ParseSeriesDesc(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +178,8 @@ func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints,
 	matchers ...*labels.Matcher) storage.SeriesSet {
 	selected := &selection{}
 	for _, s := range q.all {
-		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.Metric.Get(m.Name)) }) {
+		if !slices.ContainsFunc(matchers,
+			func(m *labels.Matcher) bool { return !m.Matches(s.Metric.Get(m.Name)) }) {
 			selected.rest = append(selected.rest, s)
 		}
 	}

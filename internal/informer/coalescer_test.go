@@ -168,10 +168,10 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// TestStalledHandlerIsBounded stalls a handler for ten minutes of virtual time with 5,000 updates a second. One
-// update per key is queued, and memory does not grow. The three million updates bypass the store and alternate
-// between two states of each of 1,000 objects, so that the test takes only seconds. With -short or -race the
-// stall lasts a minute. Then the test sends updates, additions and deletions through the store.
+// TestStalledHandlerIsBounded stalls a handler for ten minutes of virtual time with 5,000 updates a second.
+// One update per key is queued, and memory does not grow. The three million updates bypass the store and
+// alternate between two states of each of 1,000 objects. With -short or -race the stall lasts a minute. Then
+// the test sends updates, additions and deletions through the store.
 func TestStalledHandlerIsBounded(t *testing.T) {
 	const keys, perSecond = 1000, 5000
 	seconds := 600

@@ -50,7 +50,8 @@ func newUpdateFixtureOf(t *testing.T, cluster *testcluster.Cluster, backend pers
 	var err error
 	u.reconciler, err = NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
 		Settings: u.settings(index, options, "workloads."+demoGroup),
-		OnServed: func(r discovery.Resource) { u.served <- r.GVR.GroupResource() }})
+		OnServed:   func(r discovery.Resource) { u.served <- r.GVR.GroupResource() },
+		OnRejected: func(name string, why error) { t.Logf("%s is not cached: %v", name, why) }})
 	s.must(err)
 	s.runReconciler(ctx, cancel, tracker, u.reconciler)
 	u.awaitServed(workloads.GroupResource())

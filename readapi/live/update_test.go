@@ -49,7 +49,7 @@ func newUpdateFixtureOf(t *testing.T, cluster *testcluster.Cluster, backend pers
 	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 100)}
 	var err error
 	u.reconciler, err = NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
-		Settings: u.settings(index, options, "workloads."+demoGroup),
+		Settings:   u.settings(index, options, "workloads."+demoGroup),
 		OnServed:   func(r discovery.Resource) { u.served <- r.GVR.GroupResource() },
 		OnRejected: func(name string, why error) { t.Logf("%s is not cached: %v", name, why) }})
 	s.must(err)

@@ -49,10 +49,6 @@ type resource struct {
 	sharded     bool
 	// recordDeletion is called before handlers receive a delete; nil if not needed.
 	recordDeletion func(deleted any)
-	// rejectMissing is Options.RejectMissingTypes.
-	rejectMissing bool
-	// cacheEnded reports whether the cache was ended by Close or its context.
-	cacheEnded func() bool
 }
 
 // informerSet has the informers of a resource. It is immutable.
@@ -181,8 +177,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
 	converter *converter) (*resource, error) {
 	r := &resource{
 		cache: c, key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		converter: converter, cacheEnded: c.ended,
-		rejectMissing: c.options.RejectMissingTypes,
+		converter: converter,
 	}
 	r.sharded = c.options.Sharding.shardFor(r) != nil
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
@@ -429,7 +424,7 @@ func (r *resource) awaitInformers(ctx context.Context, object any, informers ...
 // isMissing reports whether reads fail because the server does not serve the type: with RejectMissingTypes, or
 // if its objects may exist in spite of that.
 func (r *resource) isMissing(current status.Status) bool {
-	return current.Suspended && current.State == status.Pending || r.rejectMissing && current.Reason.Absent()
+	return current.Suspended && current.State == status.Pending || r.cache.options.RejectMissingTypes && current.Reason.Absent()
 }
 
 // lostInformerError returns the error for an informer that a user of a shared factory has stopped.
@@ -442,7 +437,7 @@ func lostInformerError(gvk schema.GroupVersionKind) error {
 func (r *resource) stoppedUnexpectedly(scoped *scopedInformer) bool {
 	select {
 	case <-scoped.informer().Stopped():
-		return !r.cacheEnded() && !r.informer.isClosed()
+		return !r.cache.ended() && !r.informer.isClosed()
 	default:
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/readapi"
 )
 
@@ -202,6 +204,11 @@ func TestTrackerRunsWhenNeeded(t *testing.T) {
 	for name, use := range map[string]func(c *Cache) error{
 		"a custom type": func(c *Cache) error {
 			_, err := c.GetInformer(t.Context(), object(widgetKind, "", ""), cache.BlockUntilSynced(false))
+			return err
+		},
+		"a type that is gone": func(c *Cache) error {
+			server.AddFaults(apitest.Fault{Path: "/api/v1/namespaces", Status: 404})
+			_, err := c.GetInformer(t.Context(), &corev1.Namespace{}, cache.BlockUntilSynced(false))
 			return err
 		},
 		"an informer of another user": func(c *Cache) error {

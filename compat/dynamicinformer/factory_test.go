@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,14 +22,6 @@ import (
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-
-func widget(namespace, name, color string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget",
-		"metadata": map[string]any{"namespace": namespace, "name": name,
-			"labels": map[string]any{"color": color}},
-	}}
-}
 
 // clients are the supported kinds of clients. Both start with the given widgets.
 var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface{
@@ -126,56 +117,6 @@ var (
 		},
 	}
 )
-
-func nextEvent(t *testing.T, events <-chan string) string {
-	t.Helper()
-	select {
-	case e := <-events:
-		return e
-	case <-time.After(2 * time.Minute):
-		t.Fatal("timed out waiting for an event")
-		return ""
-	}
-}
-
-func recordEvents(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
-	t.Helper()
-	events := make(chan string, 100)
-	name := func(obj any) string { return obj.(*unstructured.Unstructured).GetName() }
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { events <- "add " + name(obj) },
-		UpdateFunc: func(_, obj any) { events <- "update " + name(obj) },
-		DeleteFunc: func(obj any) { events <- "delete " + name(obj) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return events
-}
-
-func TestFactoryFiltersByNamespaceAndTweak(t *testing.T) {
-	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
-		c := client(widget("a", "one", "red"), widget("b", "two", "red"))
-		tweaked := make(chan struct{}, 100)
-		f := api.factory(c, 0, "b", func(o *metav1.ListOptions) {
-			o.LabelSelector = "color=red"
-			tweaked <- struct{}{}
-		})
-		informer := f.ForResource(widgets)
-		stop := make(chan struct{})
-		f.Start(stop)
-		f.WaitForCacheSync(t.Context().Done())
-		<-tweaked
-		if diff := cmp.Diff([]string{"b/two"}, informer.Informer().GetStore().ListKeys()); diff != "" {
-			t.Errorf("keys (-want +got):\n%s", diff)
-		}
-		if _, err := informer.Lister().Get("b/two"); err != nil {
-			t.Error(err)
-		}
-		close(stop)
-		f.Shutdown()
-	})
-}
 
 // TestShutdownWaitsForStop verifies that Shutdown waits until the caller of Start closes the stop channel.
 // Shutdown of package dynamicinformer's factory stops the informers itself.

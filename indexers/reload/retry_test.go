@@ -67,33 +67,6 @@ func TestRejectedConfigIsRetried(t *testing.T) {
 	}
 }
 
-// TestBusyFolder verifies that a busy file in the same folder does not prevent a reload.
-func TestBusyFolder(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "indexes.yaml")
-	write(t, file, configWith("a"))
-	// the quiet period is far longer than the time between two writes of the neighbour
-	s := runWatcher(t, reload.Options{Files: []string{file}, QuietPeriod: 20 * time.Millisecond})
-	write(t, file, configWith("b"))
-	s.expectIndexes("b") // afterwards the first read, which does not wait for a quiet period, is over
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() { // ended by stop
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				_ = os.WriteFile(filepath.Join(dir, "neighbour"), []byte("x"), 0o600)
-			}
-		}
-	}()
-	write(t, file, configWith("c"))
-	s.expectIndexes("c")
-	close(stop)
-	<-stopped
-}
-
 // TestForbiddenFolder verifies that a temporarily unreadable folder does not end the watcher.
 func TestForbiddenFolder(t *testing.T) {
 	if os.Geteuid() == 0 {

@@ -157,30 +157,6 @@ func TestResumingHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// TestListsAreNotOlder verifies that the first list of a reflector, which a server can answer from any state
-// of its cache, is not older than the stored objects.
-func TestListsAreNotOlder(t *testing.T) {
-	for _, c := range []struct {
-		seen, requested string
-		match           metav1.ResourceVersionMatch
-		want            string
-	}{
-		{"", "0", "", "0"}, // no objects are stored
-		{"1500", "0", "", "1500"},
-		{"1500", "1000", "", "1500"},
-		{"1500", "", "", ""}, // the newest
-		{"1500", "1000", metav1.ResourceVersionMatchExact, "1000"},
-	} {
-		options := metav1.ListOptions{ResourceVersion: c.requested, ResourceVersionMatch: c.match}
-		p := &partition{incarnation: &incarnation{informer: New(nil, Options{})}}
-		inlineLister{inlineWatch: &inlineWatch{partition: p, version: c.seen}}.setMinVersion(&options)
-		if options.ResourceVersion != c.want {
-			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.requested,
-				c.match, options.ResourceVersion, c.want)
-		}
-	}
-}
-
 // TestBriefRejectionsCauseNoList verifies that nothing is listed if a server rejects watches only for a
 // moment after its start.
 func TestBriefRejectionsCauseNoList(t *testing.T) {

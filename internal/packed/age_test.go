@@ -43,30 +43,3 @@ func TestAge(t *testing.T) {
 		t.Errorf("the object is %s in namespace %s, want a in b", o.Name(), o.Namespace())
 	}
 }
-
-// TestReads checks which methods mark an object as read.
-func TestReads(t *testing.T) {
-	text := []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`)
-	nothing := func([]byte) error { return nil }
-	for method, use := range map[string]struct {
-		use   func(o *Object)
-		reads bool
-	}{
-		"Unstructured":     {func(o *Object) { o.Unstructured() }, true},
-		"ReadJSON":         {func(o *Object) { _ = o.ReadJSON(nothing) }, true},
-		"AppendJSON":       {func(o *Object) { _, _ = o.AppendJSON(nil) }, true},
-		"annotations":      {func(o *Object) { o.GetAnnotations() }, false},
-		"PeekUnstructured": {func(o *Object) { o.PeekUnstructured() }, false},
-		"PeekJSON":         {func(o *Object) { _ = o.PeekJSON(nothing) }, false},
-		"Decode":           {func(o *Object) { _, _ = o.Decode() }, false},
-		"identity":         {func(o *Object) { o.Key(); o.GetName(); o.GetUID(); o.GetLabels() }, false},
-	} {
-		o, err := NewPacker(nil).Pack(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if use.use(o); o.Usage().Read != use.reads {
-			t.Errorf("%s marks the object as read: %v, want %v", method, !use.reads, use.reads)
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -43,28 +42,6 @@ func TestFewLargeObjectsAreEnough(t *testing.T) {
 		t.Errorf("after %d trainings (want 1), the last of 20 large objects: Compressed() = %v, want true",
 			trainer.trainings,
 			objects[19].(*packed.Object).Compressed())
-	}
-}
-
-// TestSamplesAreWeak checks that samples do not retain replaced objects before training.
-func TestSamplesAreWeak(t *testing.T) {
-	format := NewPacked(nil, &countingTrainer{})
-	collectable := make(chan struct{})
-	func() {
-		o := keyedCertificate(t, format, 1, 1).Item.(*packed.Object)
-		runtime.AddCleanup(o, func(c chan struct{}) { close(c) }, collectable)
-	}()
-	timeout := time.NewTimer(time.Minute)
-	defer timeout.Stop()
-	for {
-		runtime.GC()
-		select {
-		case <-collectable:
-			return
-		case <-timeout.C:
-			t.Fatal("timed out waiting for the replaced object to be freed")
-		default:
-		}
 	}
 }
 

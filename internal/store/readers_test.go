@@ -1,8 +1,6 @@
 package store
 
 import (
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,91 +53,6 @@ func TestReadersDoNotWait(t *testing.T) {
 			t.Errorf("%s: %d results, %v, want 1", operation, n, err)
 		}
 	}
-}
-
-// TestSnapshotsAreImmutable checks that snapshots do not change while writers replace all objects, one by one
-// and all together, and add indexes.
-func TestSnapshotsAreImmutable(t *testing.T) {
-	for name, format := range formats(t) {
-		t.Run(name, func(t *testing.T) {
-			const objects = 120
-			s := New(Options{Format: format, Indexers: byNamespace()})
-			replaceAll(t, s, objects, 1)
-			stop := make(chan struct{})
-			var writers, readers sync.WaitGroup
-			writers.Go(func() {
-				for round := range 3 {
-					for n := range objects {
-						for p := keyedCertificate(t, format, n, 10*round); ; {
-							if _, ok := s.Put(s.Prepare(p)); ok {
-								break
-							}
-						}
-					}
-					for !tryReplaceAll(t, s, objects/2, 10*round+5) {
-					}
-				}
-			})
-			writers.Go(func() {
-				for n := range 5 {
-					if err := s.AddIndexers(cache.Indexers{fmt.Sprint("uid", n): byUID}); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-			for range 2 {
-				readers.Go(func() { // ended by stop
-					for {
-						now := s.Snapshot()
-						before := describeVersions(now, format)
-						if after := describeVersions(now, format); !cmp.Equal(before, after) {
-							t.Errorf("the snapshot has changed (-before +after):\n%s", cmp.Diff(before,
-								after))
-						}
-						select {
-						case <-stop:
-							return
-						default:
-						}
-					}
-				})
-			}
-			writers.Wait()
-			close(stop)
-			readers.Wait()
-			for n := range 5 {
-				uids := s.Snapshot().IndexValues(fmt.Sprint("uid", n))
-				if len(uids) != objects/2 {
-					t.Errorf("index %d has %d values, want %d", n, len(uids), objects/2)
-				}
-			}
-		})
-	}
-}
-
-// describeVersions returns the resource versions of all objects, after checking that all read methods return
-// them.
-func describeVersions(now *Snapshot, format Format) map[string]string {
-	versions := map[string]string{}
-	addVersion := func(way string, item Item) {
-		u := format.Object(item).(*unstructured.Unstructured)
-		versions[way+" "+u.GetName()] = u.GetResourceVersion()
-	}
-	for _, item := range now.Items() {
-		addVersion("item", item)
-	}
-	for _, namespace := range now.IndexValues(cache.NamespaceIndex) {
-		items, _ := now.ItemsByIndex(cache.NamespaceIndex, namespace)
-		for _, item := range items {
-			addVersion("index", item)
-		}
-	}
-	for _, key := range now.Keys() {
-		if item, found := now.Get(key); found {
-			addVersion("key", item)
-		}
-	}
-	return versions
 }
 
 // TestFormats stores an object in each format and reads it back.

@@ -140,27 +140,6 @@ func TestSweepCompressesUnreadObjects(t *testing.T) {
 	expectExactSizes(t, s.Snapshot())
 }
 
-// TestChangingObjectsStayUncompressed writes objects between sweeps. An object that changes often must not be
-// compressed each time.
-func TestChangingObjectsStayUncompressed(t *testing.T) {
-	s := adaptiveStore(t, 300)
-	sweepAll(s, SweepAfterFill)
-	sweepAll(s, SweepAfterFill)
-	for version := range 5 {
-		if _, ok := s.Put(s.Prepare(keyedCertificate(t, s.format, 7, 2+version))); !ok {
-			t.Fatal("Put() = false, want true")
-		}
-		sweepAll(s, SweepPeriodic)
-		if m := s.Stats(); m.Compressed != 299 {
-			t.Fatalf("version %d: %d objects are compressed, want 299", version, m.Compressed)
-		}
-	}
-	sweepAll(s, SweepPeriodic)
-	if m := s.Stats(); m.Compressed != 300 {
-		t.Errorf("at the end, %d objects are compressed, want 300", m.Compressed)
-	}
-}
-
 // TestHandlersAndIndexesDoNotCountAsReads verifies that passing objects to handlers and index functions does
 // not mark them as read.
 func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {

@@ -114,31 +114,6 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 	}
 }
 
-// TestHotObjectsBecomePacked reads an object repeatedly and then stops. It must be decompressed while it is
-// read, and compressed afterwards.
-func TestHotObjectsBecomePacked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := adaptive()
-		sweeper := store.NewSweeper(0)
-		defer sweeper.Join(s, isReachable)()
-		fill(t, s)
-		if err := sweeper.Compress(t.Context(), s); err != nil || s.Stats().Compressed != filledObjects {
-			t.Fatalf("Compress() = %v with Stats() = %+v, want all objects compressed", err, s.Stats())
-		}
-		for range 6 {
-			read(t, s, 7)
-			time.Sleep(store.SweepPeriod / 2)
-		}
-		if m := s.Stats(); m.Compressed != filledObjects-1 {
-			t.Errorf("while an object is in use, Stats() = %+v, want all others compressed", m)
-		}
-		time.Sleep((packed.MaxAge + 2) * store.SweepPeriod)
-		if m := s.Stats(); m.Compressed != filledObjects {
-			t.Errorf("after the object is no longer read, Stats() = %+v, want all objects compressed", m)
-		}
-	})
-}
-
 // TestBudgetTakesFromColdAndUnreachableFirst fills two stores. The budget requires
 // that one of them is compressed.
 func TestBudgetTakesFromColdAndUnreachableFirst(t *testing.T) {

@@ -26,16 +26,6 @@ func brokenConfig(t *testing.T) string {
 	return writeTempFile(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
 }
 
-// TestValidate verifies that validate accepts valid configs and prints the schemas used.
-func TestValidate(t *testing.T) {
-	r := crdcache(t, "validate", demoConfig)
-	r.expect(
-		t, cli.ExitOK, "valid: 4 resources, 21 indexes; the paths were not compared with any schema, give --crds or --live for that\n")
-	crdcache(t, "validate", demoConfig, "--crds", demoCRDs).expect(t, cli.ExitOK,
-		"valid: 4 resources, 21 indexes; compared with the types in files\n")
-	crdcache(t, "validate", demoConfig, "--crds", demoCRDs, "-o", "json").expect(t, cli.ExitOK, "[]\n")
-}
-
 // TestValidateFindings verifies that findings are printed with a caret to stderr, or as JSON to stdout. Both
 // have the same exit code.
 func TestValidateFindings(t *testing.T) {

@@ -121,16 +121,6 @@ func TestQueryWithoutSchema(t *testing.T) {
 	}
 }
 
-func TestQueryExplain(t *testing.T) {
-	server := newIndexedServer(t)
-	config := writeTempFile(t, "c.yaml", gizmoIndexes)
-	r := crdcache(t, "query", "gz", "-A", "--config", config, "--index", "color=red", "--explain",
-		"-s", server.URL)
-	if r.code != cli.ExitOK || !strings.Contains(r.out, "color=red") {
-		t.Errorf("exit code %d, want %d; stdout %q", r.code, cli.ExitOK, r.out)
-	}
-}
-
 // TestQueryErrors verifies that invalid queries are reported with the position before objects are read.
 func TestQueryErrors(t *testing.T) {
 	server := newIndexedServer(t)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -181,128 +180,6 @@ func matchDefinitions(name discovery.Name, definitions []*crd.Definition) []serv
 	return nil
 }
 
-type suggestedReference struct {
-	Name string          `yaml:"name"`
-	Each string          `yaml:"each,omitempty"`
-	To   suggestedTarget `yaml:"to"`
-}
-
-// suggestedTarget is the target of a reference. Group and Kind are nil if there is no safe default for the
-// path: a guess would create invalid references.
-type suggestedTarget struct {
-	Group          *string `yaml:"group,omitempty"`
-	GroupPath      string  `yaml:"groupPath,omitempty"`
-	APIVersionPath string  `yaml:"apiVersionPath,omitempty"`
-	Kind           *string `yaml:"kind,omitempty"`
-	KindPath       string  `yaml:"kindPath,omitempty"`
-	NamePath       string  `yaml:"namePath"`
-	NamespacePath  string  `yaml:"namespacePath,omitempty"`
-}
-
-// coreReferenceKinds are core kinds by the end of a reference field's name, as in secretRef and
-// tokenSecretRef.
-var coreReferenceKinds = []struct{ suffix, kind string }{
-	{"secret", "Secret"}, {"configmap", "ConfigMap"}, {"serviceaccount", "ServiceAccount"},
-	{"service", "Service"}, {"node", "Node"}, {"pod", "Pod"},
-}
-
-// proposeReferences returns a reference for each field such as issuerRef or parentRefs with a known target
-// type.
-func proposeReferences(group string, targets targetTypes, fields []schemaField) []suggestedReference {
-	var proposed []suggestedReference
-	for _, f := range fields {
-		baseName, ok := referenceName(f.name)
-		if !ok || isInConditions(f.path) {
-			continue
-		}
-		object, path, each := f.schema, f.path, ""
-		if object.Items != nil {
-			object, path, each = object.Items, "", f.path+"[*]"
-		} else if f.lists > 0 {
-			end := strings.LastIndex(f.path, "[*]") + len("[*]")
-			path, each = f.path[end:], f.path[:end]
-		}
-		if name := object.Properties["name"]; name == nil || name.Type != "string" {
-			continue
-		}
-		if to, ok := referenceTargetOf(object, path, baseName, group, targets); ok {
-			proposed = append(proposed, suggestedReference{Name: f.path, Each: each, To: to})
-		}
-	}
-	return proposed
-}
-
-// referenceName returns the name of a reference field without its suffix, or false for other fields.
-func referenceName(name string) (string, bool) {
-	for _, suffix := range []string{"References", "Reference", "Refs", "Ref"} {
-		if base, ok := strings.CutSuffix(name, suffix); ok {
-			return base, true
-		}
-	}
-	return "", strings.EqualFold(name, "ref") || strings.EqualFold(name, "refs")
-}
-
-// referenceTargetOf returns the target of a reference field, or false if the schema does not determine its
-// type.
-func referenceTargetOf(object *crd.Schema, path, baseName, group string,
-	types targetTypes) (suggestedTarget, bool) {
-	to := suggestedTarget{NamePath: path + ".name"}
-	if s := object.Properties["namespace"]; s != nil && s.Type == "string" {
-		to.NamespacePath = path + ".namespace"
-	}
-	namedKind := types.kindForField(group, baseName)
-	kind := object.Properties["kind"]
-	if kind == nil || kind.Type != "string" {
-		lowerName := strings.ToLower(baseName)
-		for _, t := range coreReferenceKinds {
-			if strings.HasSuffix(lowerName, t.suffix) {
-				to.Group, to.Kind = new(""), new(t.kind)
-				return to, true
-			}
-		}
-		to.Group, to.Kind = &group, &namedKind
-		return to, namedKind != ""
-	}
-	to.KindPath, to.Kind = path+".kind", defaultValueOf(kind, namedKind)
-	if namedKind != "" { // the only guess: issuerRef without a group, in a group with a kind Issuer
-		namedKind = group
-	}
-	for _, field := range []string{"group", "apiGroup"} {
-		if s := object.Properties[field]; s != nil && s.Type == "string" {
-			to.GroupPath, to.Group = path+"."+field, defaultValueOf(s, namedKind)
-			return to, true
-		}
-	}
-	if s := object.Properties["apiVersion"]; s != nil && s.Type == "string" {
-		to.APIVersionPath = path + ".apiVersion"
-		if apiVersion := defaultValueOf(s, ""); apiVersion != nil {
-			to.Group = new(schema.FromAPIVersionAndKind(*apiVersion, "").Group)
-		}
-		return to, true
-	}
-	// Without a field for the group, all allowed kinds must be in one group.
-	allowed := kindsOf(kind)
-	for _, candidateGroup := range []string{group, ""} {
-		if len(allowed) > 0 && !slices.ContainsFunc(allowed,
-			func(kind string) bool { return !types.has(candidateGroup, kind) }) {
-			to.Group = &candidateGroup
-			return to, true
-		}
-	}
-	to.Group = &group
-	return to, len(allowed) == 0 && namedKind != ""
-}
-
-// kindsOf returns the kinds in the enum and the default of a field.
-func kindsOf(s *crd.Schema) (kinds []string) {
-	for _, v := range append(slices.Clone(s.Enum), s.Default) {
-		if kind, ok := v.(string); ok && kind != "" {
-			kinds = append(kinds, kind)
-		}
-	}
-	return kinds
-}
-
 type targetTypes []*crd.Definition
 
 func typesOfDefinitions(definitions []*crd.Definition) targetTypes {
@@ -332,16 +209,8 @@ func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition 
 		func(d *crd.Definition) bool { return d.GroupResource() == except })
 }
 
-func (t targetTypes) has(group, kind string) bool { return t.kindForField(group, kind) == kind }
-
-// kindForField returns the kind of a group after which a field is named: Issuer for the field issuer.
-func (t targetTypes) kindForField(group, fieldName string) string {
-	for _, d := range t {
-		if d.Group == group && strings.EqualFold(d.Names.Kind, fieldName) {
-			return d.Names.Kind
-		}
-	}
-	return ""
+func (t targetTypes) has(group, kind string) bool {
+	return slices.ContainsFunc(t, func(d *crd.Definition) bool { return d.Group == group && d.Names.Kind == kind })
 }
 
 // defaultValueOf returns the value for a missing field: the schema's default, or fallback unless it is empty.

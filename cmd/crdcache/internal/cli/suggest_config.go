@@ -128,6 +128,7 @@ func suggestResource(t servedType, name string,
 		extended.Name, extended.Match = r.Name, r.Match
 		return isValid(extended, definitions)
 	}
+	limit := maxIndexes - 1 // one is for owners
 	names, usedKeys, isFull := map[string]bool{cache.NamespaceIndex: true, "name": true,
 		"age": true}, map[string]bool{}, false
 	add := func(candidate suggestedIndex) {
@@ -140,7 +141,7 @@ func suggestResource(t servedType, name string,
 				!isAccepted(suggestedResource{Indexes: []suggestedIndex{variant}}) {
 				continue
 			}
-			if isFull = len(r.Indexes) >= maxSuggestions; isFull {
+			if isFull = len(r.Indexes) >= limit; isFull {
 				return
 			}
 			usedKeys[variant.valueKey()] = true
@@ -153,22 +154,24 @@ func suggestResource(t servedType, name string,
 		add(candidate)
 	}
 	if t.Schema != nil {
-		fields := schemaFields(t.Version)
-		for _, candidate := range proposeFromSchema(fields) {
+		for _, candidate := range proposeFromSchema(schemaFields(t.Version, maxFieldDepth)) {
 			add(candidate)
 		}
+		fields := schemaFields(t.Version, maxReferenceDepth)
 		r.References, warnings = suggestReferences(proposeReferences(t.Group, targets, fields),
 			!t.Namespaced, isAccepted)
 	}
 	if len(r.Indexes) == 0 {
 		add(suggestedIndex{Label: "app.kubernetes.io/name", preferredName: "label-name"})
 	}
+	wasFull := isFull
+	isFull, limit = false, maxIndexes
 	add(suggestedIndex{Each: ".metadata.ownerReferences[*]", preferredName: "owner",
 		Key: []suggestedKey{{"kind", ".kind"}, {"name", ".name"}}})
-	if isFull {
+	if wasFull {
 		warnings = append(warnings,
 			fmt.Sprintf("the schema suggests more indexes than the %d printed ones; add the ones that you need",
-				maxSuggestions))
+				maxIndexes))
 	}
 	return r, warnings
 }
@@ -196,16 +199,13 @@ func suggestReferences(
 			}
 			continue
 		}
-		if len(out) >= maxSuggestions {
+		if len(out) >= maxReferences {
 			warnings = append(warnings,
-				fmt.Sprintf("the schema suggests more references than the %d printed ones; add the ones that you need", maxSuggestions))
+				fmt.Sprintf("the schema suggests more references than the %d printed ones; add the ones that you need", maxReferences))
 			break
 		}
 		base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
-		if base == "" {
-			base = lastKey(jsonpath.MustCompile(path))
-		}
-		candidate.Name = uniqueName(base, names)
+		candidate.Name = uniqueName(cmp.Or(strings.TrimSuffix(base, "Name"), base), names)
 		out = append(out, candidate)
 	}
 	return out, warnings

@@ -11,8 +11,10 @@ import (
 
 // These limits keep the config of a type with thousands of fields readable.
 const (
-	maxFieldDepth  = 6  // names in a path, including spec
-	maxSuggestions = 40 // indexes, and references, of one resource
+	maxFieldDepth     = 6 // names in the path of an index, including spec
+	maxReferenceDepth = 10
+	maxIndexes        = 12 // of one resource
+	maxReferences     = 60
 )
 
 type schemaField struct {
@@ -25,14 +27,14 @@ type schemaField struct {
 
 // schemaFields returns the fields below spec and status, including fields of list elements. The fields are
 // sorted by depth.
-func schemaFields(version crd.Version) []schemaField {
+func schemaFields(version crd.Version, depth int) []schemaField {
 	var level, fields []schemaField
 	for _, name := range []string{"spec", "status"} {
 		if s := version.Schema.Properties[name]; s != nil {
 			level = append(level, schemaField{path: "." + name, name: name, schema: s})
 		}
 	}
-	for range maxFieldDepth {
+	for range depth {
 		var next []schemaField
 		for _, f := range level {
 			next = append(next, f.children()...)
@@ -69,24 +71,27 @@ func isPodTemplate(s *crd.Schema) bool {
 
 func keyPath(name string) string { return jsonpath.FromSegments(name).String() }
 
-// proposeFromSchema returns indexes of enums, times, string lists and conditions.
+// proposeFromSchema returns indexes of conditions, enums, times and string lists, ranked in this order. Each
+// rank is sorted by depth.
 func proposeFromSchema(fields []schemaField) []suggestedIndex {
-	var proposed []suggestedIndex
+	const conditions, enums, times, lists = 0, 1, 2, 3
+	var ranks [4][]suggestedIndex
+	propose := func(rank int, index suggestedIndex) { ranks[rank] = append(ranks[rank], index) }
 	for _, f := range fields {
 		switch s := f.schema; {
 		case f.lists > 1 || isFreeText(f.name):
 		case isConditions(f):
-			proposed = append(proposed, conditionIndex(f))
+			propose(conditions, conditionIndex(f))
 		case s.Items != nil && s.Items.Type == "string" && len(s.Items.Properties) == 0:
-			proposed = append(proposed, suggestedIndex{Path: f.path + "[*]"})
+			propose(lists, suggestedIndex{Path: f.path + "[*]"})
 		case isInConditions(f.path):
 		case s.Type == "string" && s.Format == "date-time":
-			proposed = append(proposed, suggestedIndex{Path: f.path, Type: "Time", Order: "Sorted"})
+			propose(times, suggestedIndex{Path: f.path, Type: "Time", Order: "Sorted"})
 		case s.Type == "string" && len(s.Enum) > 1:
-			proposed = append(proposed, suggestedIndex{Path: f.path})
+			propose(enums, suggestedIndex{Path: f.path})
 		}
 	}
-	return proposed
+	return slices.Concat(ranks[:]...)
 }
 
 // isFreeText reports whether a field's name suggests a text for people.

@@ -83,12 +83,16 @@ func compactScript(line string) string {
 	var out strings.Builder
 	end := 0
 	for _, literal := range literalPattern.FindAllStringIndex(line, -1) {
-		out.WriteString(spaceRemover.Replace(line[end:literal[0]]))
+		out.WriteString(operatorRemover.Replace(spaceRemover.Replace(line[end:literal[0]])))
 		out.WriteString(line[literal[0]:literal[1]])
 		end = literal[1]
 	}
-	return out.String() + spaceRemover.Replace(line[end:])
+	return out.String() + operatorRemover.Replace(spaceRemover.Replace(line[end:]))
 }
+
+// operatorRemover removes spaces of scripts that have a meaning in CSS.
+var operatorRemover = strings.NewReplacer(" !== ", "!==", " + ", "+", " < ", "<", " > ", ">", " >= ", ">=",
+	" * ", "*", " % ", "%", "if (", "if(", "for (", "for(")
 
 var spaceRemover = strings.NewReplacer(": ", ":", "; ", ";", " {", "{", "{ ", "{", " }", "}", ", ", ",",
 	" = ", "=",

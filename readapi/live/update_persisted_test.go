@@ -12,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // lockedBackend stores contents in memory, and gives each to one owner at a time.
@@ -79,13 +80,13 @@ func (b *lockedBackend) loads(t *testing.T) (loads, objects int) {
 func TestUpdatePersisted(t *testing.T) {
 	reduced := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{
 		".spec.environment", ".spec.tier", ".spec.replicas", ".spec.paused", ".status.phase"}}}
-	decoded := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
-		Mode: dynamicinformer.StorageObject}}
+	compressed := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
+		Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}}
 	for name, steps := range map[string][]dynamicinformer.ResourceOptions{
 		"indexes":                       {noOptions},
-		"storage in memory":             {noOptions, decoded}, // shares the stored content
+		"compressed storage":            {noOptions, compressed}, // shares the stored content
 		"kept fields":                   {noOptions, reduced},
-		"kept fields, then whole again": {reduced, decoded},
+		"kept fields, then whole again": {reduced, compressed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // the server confirms restored objects after seconds

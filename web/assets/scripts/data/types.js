@@ -10,7 +10,7 @@ export class Types {
 
   /** update applies a "types" event. */
   update(event) {
-    const shift = Math.max(0, Math.min(buckets, event.bucket - (this.bucket ?? event.bucket))); // all rows have the same last bucket
+    const shift = Math.max(0, Math.min(buckets, event.bucket - (this.bucket ?? event.bucket)));
     this.bucket = event.bucket;
     if (event.all) {
       const now = new Set((event.rows ?? []).map((row) => row.id));

@@ -13,7 +13,7 @@ export class QueryBox {
     this.list = h("ul.choices", {id, role: "listbox", "aria-label": "Proposals", hidden: true});
     this.input = h("input", {
       type: "text", role: "combobox", "aria-label": "Query", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": id, spellcheck: "false",
-      autocomplete: "off", autocapitalize: "off", placeholder: "Part of a name, or a query such as team=ledger && where(.spec.replicas > 2)", value: text,
+      autocomplete: "off", autocapitalize: "off", placeholder: "Name, or query: team=ledger && where(.spec.replicas > 2)", value: text,
       oninput: () => this.propose(), onkeydown: (event) => this.key(event), onblur: () => setTimeout(() => this.hide(), 150), onclick: () => this.propose(),
     });
     this.error = h("p.query-error.mono", {role: "alert", hidden: true});

@@ -29,11 +29,13 @@ export const troubled = (row) => severity(row) >= 4;
 /** isClosed reports whether the user may not open a type. */
 export const isClosed = (row) => row.state === "Withheld" || row.state === "Checking";
 
-/** unknown says which part of the types is not known yet, or "" if everything is: rights are being checked, or objects are being read. */
+/** unknown says how much is known yet; "" if everything is. */
 export function unknown(rows) {
-  const of = (...names) => rows.filter((row) => names.includes(row.state)).length, checking = of("Checking"), reading = of("Pending", "Syncing");
-  if (checking) return `checking ${number(rows.length - checking)} of ${plural(rows.length, "type")}`;
-  return reading ? `reading ${number(rows.length - reading)} of ${plural(rows.length, "type")}` : "";
+  for (const [verb, ...names] of [["checking", "Checking"], ["reading", "Pending", "Syncing"]]) {
+    const n = rows.filter((row) => names.includes(row.state)).length;
+    if (n) return `${verb} ${number(rows.length - n)} of ${plural(rows.length, "type")}`;
+  }
+  return "";
 }
 
 /** wording returns the state of a type with its reason. */

@@ -100,7 +100,7 @@ export class ObjectPage {
     fill(this.notes,
       object.deleted ? h("p.banner", `Deletion requested ${ago(Date.parse(object.deleted))} ago; waiting for ${(object.finalizers ?? []).join(", ") || "the end of its grace period"}.`) : null,
       object.hidden ? h("p.quiet", "The values of this object are hidden. Each mark changes when its value changes.") : null,
-      object.reduced ? h("p.quiet", "The cache does not store all fields of this object.") : null);
+      object.reduced ? h("p.quiet", "Not all fields of this object are cached.") : null);
     fill(this.conditions, object.conditions ? conditions(object.conditions) : null);
     this.yaml.element.hidden = false;
     this.yaml.show(object.lines, changed);

@@ -42,7 +42,6 @@ export class OverviewPage {
     this.unknown = unknown(every);
     const sum = (of) => rows.reduce((n, row) => n + of(row), 0);
     const full = rows.filter((row) => this.counts.objects(row)).length;
-    // A figure that is not complete says so, and zero is not shown at all.
     const tile = (label, value, title, extra, known = !this.unknown) => h("div.tile", {title}, h("span.label", label), known || value.replace(/^0\b.*/, "") ? h("b", value) : h("b", h("span.skeleton")), known ? extra : quiet(this.unknown));
     const total = rows.reduce((all, {changes}) => all.map((n, i) => n + (changes[i - all.length + changes.length] ?? 0)), Array(60).fill(0));
     fill(this.figures, tile("Objects", number(sum((row) => this.counts.objects(row))), namespace.value ? `in ${namespace.value}` : "in all namespaces"),
@@ -71,7 +70,7 @@ export class OverviewPage {
     all.sort((a, b) => b.bad - a.bad || (a.row.id < b.row.id ? -1 : 1));
     const dropped = rows.filter((row) => this.counts.types.get(row.id)?.dropped);
     if (dropped.length) all.push({dropped});
-    this.section(this.conditions, "conditions", all, (each) => (each.dropped ? h("li.quiet", `The cache does not store the conditions of ${each.dropped.map((row) => row.resource).join(", ")}`) : this.condition(each)), "No conditions", "No visible object has conditions in its status.");
+    this.section(this.conditions, "conditions", all, (each) => (each.dropped ? h("li.quiet", `Not cached: conditions of ${each.dropped.map((row) => row.resource).join(", ")}`) : this.condition(each)), "No conditions", "No visible object has conditions in its status.");
   }
 
   condition(each) {

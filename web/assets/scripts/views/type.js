@@ -70,7 +70,7 @@ export class TypePage {
     fill(this.heading, this.page.kind || this.id, " ", quiet(this.id));
     this.indexes = new Indexes(this.page, () => this.query(), (condition) => this.narrow(condition));
     this.dangling = new Dangling(this.id);
-    fill(this.side, this.page.hidden ? h("p.card", "The values of these objects are hidden. To see them, start crdcache with the flag for secrets.") : null, this.page.reduced ? h("p.card", "The cache does not store all fields of these objects. Columns of other fields are empty.") : null, this.indexes.element, this.dangling.element);
+    fill(this.side, this.page.hidden ? h("p.card", "The values of these objects are hidden. To see them, start crdcache with the flag for secrets.") : null, this.page.reduced ? h("p.card", "Not all fields of these objects are cached.") : null, this.indexes.element, this.dangling.element);
     this.layout();
     if (document.activeElement === document.body) this.grid.element.focus({preventScroll: true});
     this.run();
@@ -86,7 +86,7 @@ export class TypePage {
 
   get position() {return {grid: this.grid.position};}
 
-  /** partOfName returns the text of the box if it is a part of a name and no query: a query has an operator or names an index. */
+  /** partOfName returns the text of the box unless it is a query. */
   partOfName() {
     const text = this.parameters.query ?? "";
     return /^[\w.:/-]+$/.test(text) && !this.page.indexes.some((index) => index.name === text) ? text : "";

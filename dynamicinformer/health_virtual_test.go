@@ -1,6 +1,8 @@
 package dynamicinformer
 
 import (
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -8,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
@@ -31,6 +34,67 @@ func observe(t *testing.T, i *Informer, step string, wait time.Duration, want br
 	s := i.Status()
 	if diff := cmp.Diff(want, briefStatus{s.State, s.Reason, s.Stale}); diff != "" {
 		t.Errorf("%s (-want +got):\n%s\n%+v", step, diff, s)
+	}
+}
+
+// TestWatchesWithoutBookmarks verifies that a server that accepts watches and sends nothing degrades the status
+// when two bookmarks in a row are missing, and that the type is listed from time to time. A type of an API
+// server that may send no bookmarks stays synced.
+func TestWatchesWithoutBookmarks(t *testing.T) {
+	for name, test := range map[string]struct {
+		verbs    []string
+		endless  bool // the server does not end watches at their timeout
+		uid      types.UID
+		degrades bool
+	}{
+		"watches of a custom resource": {[]string{"watch"}, false, "1", true},
+		"endless watches":              {[]string{"watch"}, true, "1", true},
+		"all watches":                  {[]string{"watch", "watch-list"}, true, "1", true},
+		"watches of an aggregated API": {[]string{"watch"}, false, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+				if len(test.verbs) == 1 {
+					server.AddFaults(fault(widgetsPath, "watch-list", http.StatusUnprocessableEntity))
+				}
+				for _, verb := range test.verbs {
+					server.AddFaults(apitest.Fault{Path: widgetsPath, Verb: verb,
+						Effect: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+							w.Header().Set("Content-Type", "application/json")
+							w.WriteHeader(http.StatusOK)
+							_ = http.NewResponseController(w).Flush()
+							seconds, _ := strconv.Atoi(r.URL.Query().Get("timeoutSeconds"))
+							timeout := time.NewTimer(time.Duration(seconds) * time.Second)
+							defer timeout.Stop()
+							ended := timeout.C
+							if test.endless {
+								ended = nil
+							}
+							select {
+							case <-ended:
+							case <-r.Context().Done():
+							}
+						}})
+				}
+				source := newRegistry()
+				source.set("widgets", func(t *typesource.Type) { t.UID = test.uid })
+				f := newVirtualFactory(t, server, Options{Types: source})
+				i := mustInformer(t, f, widgets)
+				start(t, f)
+				server.Create(t, widgets, widget("web", "a"))
+				time.Sleep(time.Hour)
+				if !test.degrades {
+					observe(t, i, "quiet", 0, briefStatus{State: status.Synced})
+					return
+				}
+				observe(t, i, "silent", 0, briefStatus{State: status.Degraded, Reason: status.ReasonNoEvents, Stale: true})
+				if n := i.Snapshot().Len(); n != 1 {
+					t.Errorf("%d objects after an hour, want 1 from a list", n)
+				}
+				server.Repair()
+				observe(t, i, "repaired", time.Hour, briefStatus{State: status.Synced})
+			})
+		})
 	}
 }
 

@@ -117,8 +117,7 @@ func (f observations) degrades(p *partitionRecord, now time.Time) bool {
 func degradesImmediately(reason status.Reason) bool {
 	switch reason {
 	case status.ReasonForbidden, status.ReasonVerbUnsupported, status.ReasonConversionFailed,
-		status.ReasonPanicked,
-		status.ReasonRestored:
+		status.ReasonPanicked, status.ReasonNoEvents, status.ReasonRestored:
 		return true
 	}
 	return false

@@ -99,7 +99,8 @@ func (r Reporter) acceptLocked(p *partitionRecord, verb requests.Verb, now time.
 	p.waitingSince = time.Time{}
 	p.listProblem, p.unreachable, p.unauthorized = problem{}, problem{}, problem{}
 	// If watches end soon after they are accepted, an accepted watch does not disprove the problem.
-	if verb.Watches() && !requests.EndsWatches(p.watchProblem.reason) {
+	if verb.Watches() && !requests.EndsWatches(p.watchProblem.reason) &&
+		!requests.NeedsEvent(p.watchProblem.reason) {
 		p.watchProblem = problem{}
 	}
 	if verb == requests.VerbWatch || verb == requests.VerbListMore {
@@ -243,7 +244,8 @@ func (r Reporter) RecordContact(initial bool) {
 	}
 	p.waitingSince, p.listProblem, p.unreachable, p.unauthorized = time.Time{}, problem{}, problem{}, problem{}
 	// initial events come with every list
-	if !requests.EndsWatches(p.watchProblem.reason) || !p.watchOpenedAt.IsZero() {
+	if (!requests.EndsWatches(p.watchProblem.reason) || !p.watchOpenedAt.IsZero()) &&
+		!(initial && requests.NeedsEvent(p.watchProblem.reason)) {
 		p.watchProblem = problem{}
 	}
 	if initial {

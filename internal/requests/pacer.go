@@ -75,6 +75,22 @@ func (p *Pacer) watchEnded(silent, prompt bool) {
 	p.mu.state.proxyBuffers = !prompt && (silent || p.mu.state.proxyBuffers)
 }
 
+// lacksBookmarks records the end of a watch, and reports whether it is at least the second in a row without the
+// bookmark that was due.
+func (p *Pacer) lacksBookmarks(sawEvent, bookmarkDue bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case sawEvent:
+		p.mu.state.watchesWithoutBookmark = 0
+	case bookmarkDue:
+		p.mu.state.watchesWithoutBookmark++
+	default:
+		return false
+	}
+	return p.mu.state.watchesWithoutBookmark >= 2
+}
+
 // awaitRound waits until the next round of list and watch can begin. The first round begins immediately.
 func (p *Pacer) awaitRound(ctx context.Context) error {
 	p.mu.Lock()

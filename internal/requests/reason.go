@@ -18,6 +18,9 @@ import (
 // errWatchClosed is the failure of watches that are closed immediately without an event.
 var errWatchClosed = errors.New("the server accepts watches and closes them at once")
 
+// errNoBookmarks is the failure of watches that receive neither events nor the bookmarks that are due.
+var errNoBookmarks = errors.New("the server accepts watches and sends neither events nor bookmarks, so changes may be missed: look for a proxy that holds back events; if the server sends no bookmarks, set WatchBookmarks to false")
+
 // errPanicked is the failure of a list or watch after a panic in its handling.
 var errPanicked = errors.New("a function of the program panicked")
 
@@ -26,6 +29,9 @@ var errPanicked = errors.New("a function of the program panicked")
 func EndsWatches(r status.Reason) bool {
 	return r == status.ReasonWatchClosed || r == status.ReasonPanicked
 }
+
+// NeedsEvent reports whether only an event or bookmark of a watch disproves a failure with this reason.
+func NeedsEvent(r status.Reason) bool { return r == status.ReasonNoEvents }
 
 // AffectsFactory reports whether the reason concerns all types of a factory rather than one.
 func AffectsFactory(r status.Reason) bool {
@@ -70,6 +76,8 @@ func ReasonOf(err error) status.Reason {
 		return status.ReasonWatchClosed
 	case errors.Is(err, errPanicked):
 		return status.ReasonPanicked
+	case errors.Is(err, errNoBookmarks):
+		return status.ReasonNoEvents
 	case RelistReasonOf(err) == status.RelistRestored:
 		return status.ReasonRestored
 	case errors.Is(err, errNoAnswer):

@@ -5,6 +5,7 @@ package requests
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,6 +48,14 @@ type Target struct {
 	ListOnly bool
 	// NoBookmarks disables bookmarks, and thereby watch-lists, which end with one.
 	NoBookmarks bool
+}
+
+// sendsBookmarks reports whether the server is known to send bookmarks about once a minute: a kube-apiserver
+// does, for types with a watch cache. Other API servers may send none.
+func (t Target) sendsBookmarks() bool {
+	group := t.GVR.Group
+	return !t.NoBookmarks && t.GVR.Resource != "events" &&
+		(t.Custom || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
 }
 
 // combinedFilter returns the filter by Filter and Selection, or nil.

@@ -95,6 +95,8 @@ type targetState struct {
 	// proxyBuffers is set after a watch over HTTP/1 without any event was ended. A proxy may buffer its
 	// events.
 	proxyBuffers bool
+	// watchesWithoutBookmark is the number of consecutive watches without an event in which a bookmark was due.
+	watchesWithoutBookmark int
 	// wakeFailures is how often this type failed again after the server had responded to another type.
 	wakeFailures int
 

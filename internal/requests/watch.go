@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -368,7 +369,7 @@ func (l *listWatch) handleReadError(o *openWatch, err error, take func(watch.Eve
 		l.recordErrorEvent(o, event)
 		take(event)
 	default:
-		if err := l.recordServerClose(o); err != nil {
+		if err := cmp.Or(l.recordServerClose(o), l.recordMissingBookmark(o)); err != nil {
 			take(endedEvent(err.Error()))
 		}
 	}
@@ -418,6 +419,23 @@ func (l *listWatch) recordServerClose(o *openWatch) error {
 		return nil
 	}
 	return errWatchClosed
+}
+
+// minWatchTimeout is the shortest timeout of a watch. An earlier end is due to the connection, which says
+// nothing about bookmarks.
+const minWatchTimeout = 5 * time.Minute
+
+// recordMissingBookmark reports that two watches in a row have received neither events nor the bookmarks that
+// were due. The error makes a list follow.
+func (l *listWatch) recordMissingBookmark(o *openWatch) error {
+	silent := context.Cause(o.ctx) == errNoAnswer
+	isDue := silent || o.ctx.Err() == nil && time.Since(o.began) >= minWatchTimeout
+	if l.interruption.pending() || o.reconnected.Load() || !l.sendsBookmarks() ||
+		!l.pacer.lacksBookmarks(o.sawLiveEvent, isDue) {
+		return nil
+	}
+	l.reports.RequestEnded(VerbWatch, errNoBookmarks)
+	return errNoBookmarks
 }
 
 func endsWatches(err error) bool {

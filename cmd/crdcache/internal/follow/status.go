@@ -113,7 +113,8 @@ func (t *statusReporter) stateChanged(before, after status.Status) {
 		t.mu.reportNextSync[gvr] = true
 		t.printLineLocked("%s", describeStatus(after))
 	case status.Synced:
-		if t.mu.reportNextSync[gvr] || after.Reason != status.ReasonNone {
+		if t.mu.reportNextSync[gvr] || after.Reason == status.ReasonPolled ||
+			after.Reason == status.ReasonRepeatedKeys {
 			t.printLineLocked("%s", describeStatus(after))
 		}
 		delete(t.mu.reportNextSync, gvr)

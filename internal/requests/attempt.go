@@ -187,7 +187,7 @@ func (b watchedBody) Read(data []byte) (int, error) {
 	if n > 0 && b.attempt.limiter != nil {
 		b.attempt.limiter.recordContact(true)
 	}
-	if b.attempt.watchLists != nil {
+	if n > 0 && b.attempt.watchLists != nil {
 		b.attempt.lastData.Store(time.Now().UnixNano())
 	}
 	if err != nil || len(bytes.TrimLeft(data[:n], " \t\r\n")) > 0 { // white space is not progress

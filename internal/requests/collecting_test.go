@@ -7,11 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -114,7 +116,7 @@ func TestWatchListCutAnywhere(t *testing.T) {
 	for n := range len(wholeBody) + 1 {
 		for _, failure := range []error{io.EOF, io.ErrUnexpectedEOF, errors.New("reset")} {
 			w := listWatchFor(t, func(*http.Request) io.ReadCloser {
-				return io.NopCloser(io.MultiReader(strings.NewReader(wholeBody[:n]), failingReader{failure}))
+				return io.NopCloser(io.MultiReader(strings.NewReader(wholeBody[:n]), failingReader{err: failure}))
 			})
 			var kinds []string
 			initial := true
@@ -137,9 +139,43 @@ func TestWatchListCutAnywhere(t *testing.T) {
 	}
 }
 
-type failingReader struct{ err error }
+// TestResetStreams verifies that a watch whose HTTP/2 stream a proxy has reset continues without a list, and that
+// the failure of a watch-list says what happened.
+func TestResetStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := listWatchFor(t, func(*http.Request) io.ReadCloser {
+			return io.NopCloser(io.MultiReader(strings.NewReader(`{"type":"ADDED","object":`+jsonGadget+"}\n"),
+				failingReader{errors.New("stream error: stream ID 5; INTERNAL_ERROR; received from peer"), 6 * time.Second}))
+		})
+		for _, initial := range []bool{false, true} {
+			var failures []string
+			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "1", SendInitialEvents: &initial},
+				func(e watch.Event) bool {
+					if e.Type == watch.Error {
+						failures = append(failures, apierrors.FromObject(e.Object).Error())
+					}
+					return true
+				})
+			var want []string
+			if initial {
+				want = []string{"the connection was cut after 6s without an event"}
+			}
+			if err != nil || !slices.Equal(failures, want) {
+				t.Errorf("WatchInline() = %v with the failures %q, want %q", err, failures, want)
+			}
+		}
+	})
+}
 
-func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
+type failingReader struct {
+	err   error
+	after time.Duration
+}
+
+func (f failingReader) Read([]byte) (int, error) {
+	time.Sleep(f.after)
+	return 0, f.err
+}
 
 // TestWhiteSpaceIsNotProgress checks that line ends from a proxy do not keep an incomplete watch-list open.
 func TestWhiteSpaceIsNotProgress(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -391,6 +392,10 @@ func (l *listWatch) handleIncompleteList(o *openWatch, err error, take func(watc
 		event = undecodableEvent(err)
 		l.recordErrorEvent(o, event)
 	default:
+		if isStreamReset(err) {
+			silent := time.Since(time.Unix(0, o.lastData.Load())).Round(time.Second)
+			event = endedEvent(fmt.Sprintf("the connection was cut after %v without an event", silent))
+		}
 		if !o.sawEvent {
 			l.reports.NoContact()
 		}
@@ -439,8 +444,12 @@ func (l *listWatch) recordMissingBookmark(o *openWatch) error {
 }
 
 func endsWatches(err error) bool {
-	return err == io.EOF || err == io.ErrUnexpectedEOF || isConnectionError(err)
+	return err == io.EOF || err == io.ErrUnexpectedEOF || isConnectionError(err) || isStreamReset(err)
 }
+
+// isStreamReset reports whether a server or proxy has reset the HTTP/2 stream of a response, as proxies do after
+// an idle time. The types of these errors are internal to net/http.
+func isStreamReset(err error) bool { return strings.Contains(err.Error(), "stream error: stream ID ") }
 
 // isConnectionError reports whether err is a connection failure or a timeout, rather than a response.
 func isConnectionError(err error) bool {

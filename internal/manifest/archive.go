@@ -37,15 +37,16 @@ var (
 		maxBufferSize>>20)
 )
 
-// ErrNotRead is the error of an entry that counts the members of an archive that are not read because of their
-// names or kinds.
+// ErrNotRead is the error of an entry that counts the members of an archive that are not read because of
+// their names or kinds.
 var ErrNotRead = errors.New("not read")
 
 // archiveExtensions are the ends of the names of archives that are read within archives.
 var archiveExtensions = []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"}
 
 func isArchiveName(name string) bool {
-	return slices.ContainsFunc(archiveExtensions, func(end string) bool { return strings.HasSuffix(name, end) })
+	return slices.ContainsFunc(archiveExtensions,
+		func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
 // contentReader reads a text, or the texts in an archive.

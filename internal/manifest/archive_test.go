@@ -133,7 +133,8 @@ func TestArchives(t *testing.T) {
 			[]string{"f not read: 1 files with other names than .yaml, .yml, .json, .jsonl"}},
 	}
 	for name, tt := range tests {
-		readers := map[string]io.Reader{"a file": bytes.NewReader(tt.data), "a stream": iotest.HalfReader(bytes.NewReader(tt.data))}
+		readers := map[string]io.Reader{"a file": bytes.NewReader(tt.data),
+			"a stream": iotest.HalfReader(bytes.NewReader(tt.data))}
 		for source, r := range readers {
 			got := withMembers(t, r)
 			if strings.HasPrefix(name, "two") && len(got) == len(tt.want) {
@@ -160,7 +161,8 @@ func TestArchiveBounds(t *testing.T) {
 	inner := archiveMember{"a.yaml.gz", string(gzipOf([]byte(comments))), ""}
 	for name, data := range map[string][]byte{
 		"gzip": gzipOf([]byte(comments)), "tar": tarOf(t, inner), "tar.gz": gzipOf(tarOf(t, inner)),
-		"zip": zipOf(t, archiveMember{"a.yaml", comments, ""}), "nested": zipOf(t, archiveMember{"a.tgz", string(gzipOf(tarOf(t, inner))), ""}),
+		"zip":    zipOf(t, archiveMember{"a.yaml", comments, ""}),
+		"nested": zipOf(t, archiveMember{"a.tgz", string(gzipOf(tarOf(t, inner))), ""}),
 	} {
 		c := &contentReader{ctx: t.Context(), yield: func(e Entry) bool { t.Error(name, e); return true },
 			archiveCounts: &archiveCounts{decompressedSize: freeSize}}

@@ -263,7 +263,8 @@ func FuzzEntries(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		document := 0
 		_ = Read(t.Context(), strings.NewReader(string(data)), func(e Entry) bool {
-			if e.Member == "" && (e.Document < document || e.Line < min(e.Document, 1) || e.Line > breaks(data)+2) {
+			if e.Member == "" &&
+				(e.Document < document || e.Line < min(e.Document, 1) || e.Line > breaks(data)+2) {
 				t.Errorf("invalid position: line %d, document %d after document %d", e.Line, e.Document,
 					document)
 			}

@@ -80,7 +80,10 @@ func (t *documentReader) looksLikeJSON() bool {
 	}
 	start, _ := t.peek(func(start []byte) bool { return len(afterBrace(start)) > 0 })
 	rest := afterBrace(start)
-	return len(rest) == 0 && !isArray || len(rest) > 0 && (rest[0] == '"' || rest[0] == '}' || isArray && rest[0] == ']')
+	if len(rest) == 0 {
+		return !isArray
+	}
+	return rest[0] == '"' || rest[0] == '}' || isArray && rest[0] == ']'
 }
 
 // peek returns the buffered text as soon as enough accepts it, or all available text.

@@ -11,8 +11,8 @@ import (
 
 var byteOrderMark = []byte("\ufeff")
 
-// utf8Text converts a text that begins with the byte order mark of UTF-16, as PowerShell writes it. It returns
-// any other text unchanged.
+// utf8Text converts a text that begins with the byte order mark of UTF-16, as PowerShell writes it. It
+// returns any other text unchanged.
 func utf8Text(in *bufio.Reader) *bufio.Reader {
 	mark, _ := in.Peek(2) // a failed read fails again
 	switch string(mark) {

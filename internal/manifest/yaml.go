@@ -47,7 +47,8 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 		} else if err != nil {
 			return nil, 0, false, err
 		}
-		if unmarked, ok := bytes.CutPrefix(line, byteOrderMark); ok && (!hasContent || isSeparator(unmarked)) {
+		unmarked, isMarked := bytes.CutPrefix(line, byteOrderMark)
+		if isMarked && (!hasContent || isSeparator(unmarked)) {
 			line = unmarked // files were concatenated
 		}
 		switch separator := isSeparator(line); {

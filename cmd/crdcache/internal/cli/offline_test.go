@@ -65,8 +65,8 @@ func TestOfflineProblems(t *testing.T) {
 	}
 }
 
-// TestOfflineVersions verifies that objects in two versions without a definition are read as they are written,
-// and that a snapshot, which has one version of a type, names the others.
+// TestOfflineVersions verifies that objects in two versions without a definition are read as they are
+// written, and that a snapshot, which has one version of a type, names the others.
 func TestOfflineVersions(t *testing.T) {
 	const object = "apiVersion: example.com/v1beta1\nkind: Gear\nmetadata: {name: b, namespace: web}\nspec: {teeth: 7}\n"
 	file := writeTempFile(t, "a.yaml", object+"---\n"+strings.NewReplacer("v1beta1", "v1", "name: b", "name: a").Replace(object))

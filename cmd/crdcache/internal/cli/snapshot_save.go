@@ -120,8 +120,8 @@ func (o *snapshotSaveVerb) complete(cmd *cobra.Command, args []string) (err erro
 	return nil
 }
 
-// selectVersions selects one version of each type: a snapshot has no other. Objects of files in other versions
-// are an error.
+// selectVersions selects one version of each type: a snapshot has no other. Objects of files in other
+// versions are an error.
 func (o *snapshotSaveVerb) selectVersions(catalog *discovery.Catalog) {
 	var selected []schema.GroupVersionResource
 	for _, r := range catalog.Resources() {

@@ -18,8 +18,8 @@ import (
 )
 
 // ignoresCopy reports whether another file, or an earlier document of this one, has the object in the same
-// version and is used. Identical copies are not reported. Otherwise the highest resource version of one UID is
-// used, or else the last copy in the order of files.
+// version and is used. Identical copies are not reported. Otherwise the highest resource version of one UID
+// is used, or else the last copy in the order of files.
 func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key objectKey) bool {
 	other, exists := l.origins[key]
 	if !exists {
@@ -134,7 +134,8 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 		compared := l.compare(e, k, other)
 		isOlder := cmp.Or(compared.order, f.Compare(from.file)) < 0
 		if compared.isSameState { // the preferred version is used
-			isOlder = i < slices.IndexFunc(k.typ.Versions, func(v readapi.Version) bool { return v.Name == key.version })
+			isOlder = i < slices.IndexFunc(k.typ.Versions,
+				func(v readapi.Version) bool { return v.Name == key.version })
 		} else {
 			l.copies.add(key, f, e.Position, from, isOlder)
 		}
@@ -166,7 +167,8 @@ func (t copyTally) add(key objectKey, f *manifest.File, p manifest.Position, oth
 	}
 	copies := t[folders]
 	if copies == nil {
-		copies = &differingCopies{map[string]bool{}, &manifest.Problem{File: f.Name(), Position: p, Warning: true,
+		copies = &differingCopies{map[string]bool{}, &manifest.Problem{
+			File: f.Name(), Position: p, Warning: true,
 			Err: fmt.Errorf("%s is also at %s; %s", key, other.file.Location(other.Position), usage)}}
 		t[folders] = copies
 	}

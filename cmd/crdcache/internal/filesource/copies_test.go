@@ -94,7 +94,8 @@ func archiveOf(t testing.TB, files map[string]string) string {
 	compressed := gzip.NewWriter(&b)
 	w := tar.NewWriter(compressed)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(files[name]))}); err != nil {
+		header := &tar.Header{Name: name, Mode: 0o600, Size: int64(len(files[name]))}
+		if err := w.WriteHeader(header); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = w.Write([]byte(files[name])) // Close reports the error

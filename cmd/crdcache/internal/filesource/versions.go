@@ -12,9 +12,9 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// SelectVersions sets the names of the types that are read. A name with a version selects the objects that are
-// written in it. Otherwise all objects are read, each in its own version. A snapshot has one version of each
-// object.
+// SelectVersions sets the names of the types that are read. A name with a version selects the objects that
+// are written in it. Otherwise all objects are read, each in its own version. A snapshot has one version of
+// each object.
 func (s *Source) SelectVersions(typeNames ...string) {
 	var names []discovery.Name
 	for _, text := range typeNames {

@@ -64,10 +64,10 @@ spec:
 			"the objects of environments.v1.demo.crdcache.dev have no namespaces", "0"},
 		{"a storage mode without objects", fmt.Sprintf(text, "workloads}\n    storage: {mode: Metadata", "x"),
 			"environments", "second", "cannot serve objects with mode", "0"},
-		{"different settings", fmt.Sprintf(text, "environments}\n    indexes: []\n  - name: s\n    keep: {paths: [.spec]}\n"+
+		{"different settings", fmt.Sprintf(text, "environments}\n  - name: s\n    keep: {paths: [.spec]}\n"+
 			"    match: {group: demo.crdcache.dev, resource: 'env*'", "x"), "environments", "second",
 			`the resources "r" and "s" of the index configs select environments.v1.demo.crdcache.dev with different`, "0"},
-		{"Secrets", fmt.Sprintf(text, "environments}\n    indexes: []\n  - name: s\n    match: {group: '', kind: Secret",
+		{"Secrets", fmt.Sprintf(text, "environments}\n  - name: s\n    match: {group: '', kind: Secret",
 			"x"), "environments", "second", "secrets are cached only if", "0"},
 		{"an index of another type", fmt.Sprintf(text, "workloads", "third"), "workloads", "third",
 			"[+]index configs loaded at ", "1"},
@@ -94,6 +94,11 @@ spec:
 		if answer := query("environments", "first"); !strings.Contains(string(answer.body), "there is no index") {
 			t.Errorf("%s: a query by a removed index returned %s", test.reason, answer.body)
 		}
+	}
+	answer := d.request("ann", http.MethodGet, "/apis/demo.crdcache.dev/v1/nothing", "")
+	if answer.code != http.StatusMisdirectedRequest || !strings.Contains(string(answer.body), "nothing.demo.crdcache.dev") ||
+		strings.Contains(string(answer.body), "add the type to the config") {
+		t.Errorf("a type that cannot be cached = %d %s, want 421 with its reason", answer.code, answer.body)
 	}
 	if types := d.server.cache.reconciler.Types(); len(types) != 1 {
 		t.Errorf("%d types are cached, want 1", len(types))

@@ -41,7 +41,8 @@ func hasNumbers(s *crd.Schema) bool {
 
 // hasSetOrMap reports whether a value is a list that is a set or a map, or contains one.
 func hasSetOrMap(s *crd.Schema) bool {
-	return s != nil && (s.ListType == "set" || s.ListType == "map" || hasSetOrMap(s.Items) || hasSetOrMap(s.AdditionalProperties) ||
+	return s != nil && (s.ListType == "set" || s.ListType == "map" || hasSetOrMap(s.Items) ||
+		hasSetOrMap(s.AdditionalProperties) ||
 		slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), hasSetOrMap))
 }
 

@@ -1,5 +1,5 @@
-// Package statemetrics compares the metrics of index configs with kube-state-metrics. It is a separate module,
-// because kube-state-metrics does not compile with the client-go of other modules.
+// Package statemetrics compares the metrics of index configs with kube-state-metrics. It is a separate
+// module, because kube-state-metrics does not compile with the client-go of other modules.
 package statemetrics
 
 import (
@@ -145,22 +145,25 @@ func newStores(t testing.TB, config string, objects ...*unstructured.Unstructure
 	return out
 }
 
-// resolve is ResolveGVKToGVKPs of kube-state-metrics for the types of objects.
-func resolve(resources []customresourcestate.Resource, objects []*unstructured.Unstructured) (out []customresourcestate.Resource) {
+// resolve resolves open kinds and versions as kube-state-metrics does, for the types of objects.
+func resolve(resources []customresourcestate.Resource,
+	objects []*unstructured.Unstructured) (out []customresourcestate.Resource) {
 	for _, r := range resources {
 		resolved := map[schema.GroupVersionKind]bool{}
-		if gvk := schema.GroupVersionKind(r.GroupVersionKind); strings.Trim(gvk.Version, "*") != "" && strings.Trim(gvk.Kind, "*") != "" {
-			resolved[gvk] = true
+		isOpen := func(pattern string) bool { return pattern == "" || pattern == "*" }
+		if gvk := r.GroupVersionKind; !isOpen(gvk.Version) && !isOpen(gvk.Kind) {
+			resolved[schema.GroupVersionKind(gvk)] = true
 		}
 		for _, o := range objects {
-			gvk := o.GroupVersionKind()
-			isOpen := func(pattern, name string) bool { return pattern == "" || pattern == "*" || pattern == name }
-			if r.GroupVersionKind.Group == gvk.Group && isOpen(r.GroupVersionKind.Version, gvk.Version) && isOpen(r.GroupVersionKind.Kind, gvk.Kind) {
+			gvk, want := o.GroupVersionKind(), r.GroupVersionKind
+			if want.Group == gvk.Group && (isOpen(want.Version) || want.Version == gvk.Version) &&
+				(isOpen(want.Kind) || want.Kind == gvk.Kind) {
 				resolved[gvk] = true
 			}
 		}
 		for gvk := range resolved {
-			r.GroupVersionKind, r.CommonLabels = customresourcestate.GroupVersionKind(gvk), maps.Clone(r.CommonLabels)
+			r.GroupVersionKind = customresourcestate.GroupVersionKind(gvk)
+			r.CommonLabels = maps.Clone(r.CommonLabels)
 			out = append(out, r)
 		}
 	}

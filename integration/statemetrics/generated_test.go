@@ -83,7 +83,8 @@ func isList(r customresourcestate.Resource, path []string) bool {
 		if m.Each.Info != nil {
 			labels = append(labels, m.Each.Info.Path)
 		}
-		if slices.ContainsFunc(labels, func(p []string) bool { return strings.HasPrefix(strings.Join(p, "\n"), prefix) }) {
+		isBelow := func(p []string) bool { return strings.HasPrefix(strings.Join(p, "\n"), prefix) }
+		if slices.ContainsFunc(labels, isBelow) {
 			return true
 		}
 	}
@@ -172,6 +173,7 @@ func (g objectGenerator) object(r customresourcestate.Resource, n int) *unstruct
 		if len(valueFrom) > 0 {
 			below = append(below, valueFrom)
 		}
+		isWhole := slices.ContainsFunc(below, func(p []string) bool { return len(p) == 0 }) // the whole element
 		switch structs := []string{"metadata", "spec", "status"}; {
 		case len(path) == 0 || len(path) == 1 && slices.Contains(structs, path[0]): // never a list
 			for _, p := range below {
@@ -185,9 +187,9 @@ func (g objectGenerator) object(r customresourcestate.Resource, n int) *unstruct
 			put(path, g.scalar())
 		case len(below) == 0:
 			put(path, g.value())
-		case slices.ContainsFunc(below, func(p []string) bool { return len(p) == 0 }) && g.IntN(2) == 0: // the whole element
+		case isWhole && g.IntN(2) == 0:
 			put(path, []any{g.set(), g.set()})
-		case slices.ContainsFunc(below, func(p []string) bool { return len(p) == 0 }):
+		case isWhole:
 			put(path, g.scalar())
 		case nilIsZero && g.IntN(3) == 0: // in a map, the other fields count as 0
 			put(path, nil)
@@ -227,12 +229,14 @@ func TestEqualShapes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			config, err := yaml.Marshal(customresourcestate.Metrics{Spec: customresourcestate.MetricsSpec{Resources: publishedResources(t, published)}})
+			resources := publishedResources(t, published)
+			config, err := yaml.Marshal(customresourcestate.Metrics{
+				Spec: customresourcestate.MetricsSpec{Resources: resources}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			converted := convert(t, program, string(published))
-			total, infos := 0, infoNames(publishedResources(t, published))
+			total, infos := 0, infoNames(resources)
 			for seed := range uint64(60) {
 				g := objectGenerator{rand.New(rand.NewPCG(seed, 0))}
 				var objects []*unstructured.Unstructured

@@ -48,7 +48,7 @@ func (e *metricSource) steps(p pathNode) string {
 		case isFilter && isClosed:
 			e.fail(p.node, fmt.Sprintf("%s is not a list look-up", segment), "write [key=value]")
 		case isEquation && k == len(p.segments)-1:
-			b.WriteString(pathStep(name)) // see equalityRegex
+			b.WriteString(pathStep(name)) // see readEquality
 		case isEquation:
 			e.fail(p.node, fmt.Sprintf("%s has no counterpart before the end of a path", segment),
 				"end the path there, or write [key=value] for the elements of a list")
@@ -68,8 +68,8 @@ func pathStep(name string) string {
 	return "[" + strconv.Quote(name) + "]"
 }
 
-// lookupCondition returns the condition of a list look-up. kube-state-metrics compares numbers and booleans as
-// such, and takes true and yes for 1, and false, no and unknown for 0.
+// lookupCondition returns the condition of a list look-up. kube-state-metrics compares numbers and booleans
+// as such, and takes true and yes for 1, and false, no and unknown for 0.
 func lookupCondition(name, value string) string {
 	field := "@" + pathStep(name)
 	literals := []string{strconv.Quote(value)}

@@ -27,7 +27,7 @@ type suggestedTarget struct {
 	NamespacePath  string  `yaml:"namespacePath,omitempty"`
 }
 
-// builtinTargets are built-in kinds by the end of a field's name, as in tokenSecretRef and storageClassName.
+// builtinTargets are built-in kinds by the end of a field's name, without its suffix Ref or Name.
 var builtinTargets = []struct{ suffix, group, kind string }{
 	{"secretkey", "", "Secret"}, {"secret", "", "Secret"}, {"configmapkey", "", "ConfigMap"}, {"configmap", "", "ConfigMap"},
 	{"serviceaccount", "", "ServiceAccount"}, {"service", "", "Service"}, {"ingress", "networking.k8s.io", "Ingress"},
@@ -49,7 +49,8 @@ type referenceFinder struct {
 func proposeReferences(group string, targets targetTypes, fields []schemaField) []suggestedReference {
 	finder := referenceFinder{group: group, types: targets}
 	finder.isRemote = slices.ContainsFunc(fields, func(f schemaField) bool {
-		return f.path == ".spec.clusterName" && finder.ownKind("cluster") != (target{}) || f.path == ".spec.destination.server"
+		return f.path == ".spec.clusterName" && finder.ownKind("cluster") != (target{}) ||
+			f.path == ".spec.destination.server"
 	})
 	var proposed []suggestedReference
 	for _, f := range fields {
@@ -83,7 +84,7 @@ func (r referenceFinder) find(f schemaField) (to suggestedTarget, each string, o
 	return to, each, ok
 }
 
-// namedByKind are the kinds whose name alone names a text, as in stableService.
+// namedByKind are the kinds whose name alone ends the name of a text, without Name.
 var namedByKind = []string{"Service", "Ingress", "StorageClass", "Node"}
 
 // ofText returns the target of a field such as secretName.
@@ -137,7 +138,7 @@ func builtinTarget(base string) target {
 			return target{t.group, t.kind}
 		}
 	}
-	switch { // of other ends, such as those of virtualNodeRef and configMapTargetRef, only these say what they mean
+	switch { // short names are also the ends of names of other types
 	case lowerName == "node", lowerName == "pod":
 		return target{"", strings.ToUpper(lowerName[:1]) + lowerName[1:]}
 	case lowerName == "hpa", lowerName == "horizontalpodautoscaler":
@@ -152,7 +153,8 @@ func builtinTarget(base string) target {
 func (r referenceFinder) ownKind(base string) target {
 	for group := r.group; strings.Contains(group, "."); _, group, _ = strings.Cut(group, ".") {
 		for _, d := range r.types {
-			if d.Group == group && (strings.EqualFold(d.Names.Kind, base) || strings.EqualFold(d.Names.Plural, base)) {
+			isNamed := strings.EqualFold(d.Names.Kind, base) || strings.EqualFold(d.Names.Plural, base)
+			if d.Group == group && isNamed {
 				return target{group, d.Names.Kind}
 			}
 		}
@@ -160,10 +162,10 @@ func (r referenceFinder) ownKind(base string) target {
 	return target{}
 }
 
-// onlyKind returns the only type of the own group whose kind ends in a word: IPAddressClaim for claimRef.
+// onlyKind returns the type of the own group whose kind ends in a word, if there is only one.
 func (r referenceFinder) onlyKind(word string) (found target) {
 	for _, d := range r.types {
-		if d.Group != r.group || word == "" || !strings.HasSuffix(strings.ToLower(d.Names.Kind), strings.ToLower(word)) {
+		if d.Group != r.group || !endsIn(d.Names.Kind, word) {
 			continue
 		}
 		if found != (target{}) && found.kind != d.Names.Kind {
@@ -172,6 +174,11 @@ func (r referenceFinder) onlyKind(word string) (found target) {
 		found = target{d.Group, d.Names.Kind}
 	}
 	return found
+}
+
+// endsIn reports whether a kind ends in a word of any case.
+func endsIn(kind, word string) bool {
+	return word != "" && strings.HasSuffix(strings.ToLower(kind), strings.ToLower(word))
 }
 
 // referenceName returns the name of a reference field without its suffix, or false for other fields.
@@ -184,7 +191,8 @@ func referenceName(name string) (string, bool) {
 	return name, strings.EqualFold(name, "ref") || strings.EqualFold(name, "refs")
 }
 
-// ofObject returns the target of a field such as issuerRef, or false if the schema does not determine its type.
+// ofObject returns the target of a field such as issuerRef, or false if the schema does not determine its
+// type.
 func (r referenceFinder) ofObject(object *crd.Schema, name, path string) (suggestedTarget, bool) {
 	base, isReference := referenceName(name)
 	if r.isRemote && strings.EqualFold(base, "node") {
@@ -221,7 +229,7 @@ func (r referenceFinder) ofObject(object *crd.Schema, name, path string) (sugges
 		}
 	case hasOnly(object, "name", "key", "namespace", "optional"):
 		if found = builtinTarget(strings.TrimSuffix(name, "s")); found == (target{}) && isKeySelector {
-			found = target{"", "Secret"} // the core type SecretKeySelector
+			found = target{"", "Secret"} // a key of a Secret
 		}
 		if len(object.Properties) == 1 && found.kind != "Secret" && found.kind != "ConfigMap" {
 			found = target{} // the name of an object to create
@@ -237,7 +245,8 @@ func (r referenceFinder) ofObject(object *crd.Schema, name, path string) (sugges
 func isObjectReference(object *crd.Schema) bool {
 	p := object.Properties
 	return (p["apiVersion"] != nil || p["apiGroup"] != nil || p["group"] != nil) &&
-		hasOnly(object, "apiVersion", "apiGroup", "group", "kind", "name", "namespace", "uid", "fieldPath", "resourceVersion")
+		hasOnly(object, "apiVersion", "apiGroup", "group", "kind", "name", "namespace", "uid", "fieldPath",
+			"resourceVersion")
 }
 
 func hasOnly(object *crd.Schema, fields ...string) bool {
@@ -250,7 +259,8 @@ func hasOnly(object *crd.Schema, fields ...string) bool {
 }
 
 // withKind completes the target of a reference with a field for the kind.
-func (r referenceFinder) withKind(to suggestedTarget, object *crd.Schema, path, base, field string) (suggestedTarget, bool) {
+func (r referenceFinder) withKind(to suggestedTarget, object *crd.Schema,
+	path, base, field string) (suggestedTarget, bool) {
 	named, kind := r.ownKind(base), object.Properties[field]
 	to.KindPath, to.Kind = path+"."+field, defaultValueOf(kind, named.kind)
 	for _, field := range []string{"group", "apiGroup"} {
@@ -270,11 +280,11 @@ func (r referenceFinder) withKind(to suggestedTarget, object *crd.Schema, path, 
 	if to.Group = r.groupOfKinds(kind); to.Group != nil {
 		return to, true
 	}
-	// storeRef, with a kind SecretStore or ClusterSecretStore
+	// the kind is one of several in the own group that end in the name of the field
 	to.Group = &r.group
-	return to, len(kindsOf(kind)) == 0 && (named.group == r.group || slices.ContainsFunc(r.types, func(d *crd.Definition) bool {
-		return d.Group == r.group && base != "" && strings.HasSuffix(strings.ToLower(d.Names.Kind), strings.ToLower(base))
-	}))
+	return to, len(kindsOf(kind)) == 0 && slices.ContainsFunc(r.types, func(d *crd.Definition) bool {
+		return d.Group == r.group && endsIn(d.Names.Kind, base)
+	})
 }
 
 // groupOfKinds returns the group of all kinds that a field allows, or nil.

@@ -53,8 +53,8 @@ func crdOf(name string, labelled labelledType) string {
 	return string(document) + "---\n"
 }
 
-// suggestedTargets returns the targets of the suggested references by type and path: a kind, or * for one that
-// is read from the object.
+// suggestedTargets returns the targets of the suggested references by type and path: a kind, or * for one
+// that is read from the object.
 func suggestedTargets(t *testing.T, config string) map[string]map[string]string {
 	t.Helper()
 	var parsed struct {
@@ -91,8 +91,8 @@ func suggestedTargets(t *testing.T, config string) map[string]map[string]string 
 	return out
 }
 
-// TestSuggestedReferences measures the suggested references of public CRDs against references that people have
-// labelled: most are found, and nearly all suggestions are right.
+// TestSuggestedReferences measures the suggested references of public CRDs against references that people
+// have labelled: most are found, and nearly all suggestions are right.
 func TestSuggestedReferences(t *testing.T) {
 	data, err := os.ReadFile("testdata/references.yaml")
 	if err != nil {

@@ -67,8 +67,9 @@ func (o *openWatch) isOverdue(event watch.Event) bool {
 		list.maxWait = o.waited + lastEventsTimeout
 		o.watchSilence(lastEventsTimeout)
 	}
-	return list.maxWait > 0 && o.waited > list.maxWait ||
-		o.waited > InitialEventsTimeout+time.Duration(list.received)*timePerInitialEvent
+	expected := time.Duration(list.received) * timePerInitialEvent
+	return list.maxWait > 0 && o.waited > list.maxWait || o.waited > InitialEventsTimeout+expected ||
+		o.waited > answerTimeout+expected && o.watchLists != nil && o.watchLists.hasStalledSince(time.Time{})
 }
 
 // WatchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch

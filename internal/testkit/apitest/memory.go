@@ -2,6 +2,7 @@ package apitest
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,13 +20,51 @@ func NewInMemory(t testing.TB, types ...Type) *Server {
 	listener := newPipeListener()
 	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(s.serve)}}
 	transport := &http.Transport{DialContext: listener.dial}
-	s.http = &http.Client{Transport: transport}
+	s.http = &http.Client{Transport: cancelingTransport{transport}}
 	s.Start()
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		s.end()
 	})
 	return s
+}
+
+// cancelingTransport ends a response by the context of its request when its body is closed. From Go 1.27 on,
+// closing the body while it is read makes net/http wait for a mutex, and synctest stops the clock of its timeout.
+type cancelingTransport struct{ *http.Transport }
+
+func (t cancelingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	response, err := t.Transport.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	response.Body = &canceledBody{body: response.Body, cancel: cancel}
+	return response, nil
+}
+
+// WrappedRoundTripper implements the interface by which client-go finds the underlying transport.
+func (t cancelingTransport) WrappedRoundTripper() http.RoundTripper { return t.Transport }
+
+// canceledBody is closed after the Read in progress, which ends with the context.
+type canceledBody struct {
+	mu     sync.Mutex
+	body   io.ReadCloser
+	cancel context.CancelFunc
+}
+
+func (b *canceledBody) Read(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.body.Read(data)
+}
+
+func (b *canceledBody) Close() error {
+	b.cancel()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.body.Close()
 }
 
 // pipeListener is a net.Listener for connections that are pipes.

@@ -37,5 +37,5 @@ func (s *Server) ProxyClient(t testing.TB, wrap func(http.Handler) http.Handler)
 		proxyServer.CloseClientConnections()
 		proxyServer.Close()
 	})
-	return &http.Client{Transport: transport}
+	return &http.Client{Transport: cancelingTransport{transport}}
 }

@@ -75,7 +75,8 @@ func (c *cacheClient) checkPatch(object client.Object, patch client.Patch) error
 		if err != nil {
 			return err
 		}
-		replaced = c.replacedValue(object, patchedValue{fields: content, value: value, goType: c.goTypeOf(object)})
+		replaced = c.replacedValue(object, patchedValue{fields: content, value: value,
+			goType: c.goTypeOf(object)})
 	}
 	if replaced == "" {
 		return nil
@@ -184,8 +185,8 @@ func (c *cacheClient) goTypeOf(object client.Object) reflect.Type {
 	return reflect.TypeOf(typed).Elem()
 }
 
-// fieldType returns the Go type of a field with a name in JSON, or of the elements of a map or list. It returns
-// nil if the type is unknown, or a type that decides itself about its JSON.
+// fieldType returns the Go type of a field with a name in JSON, or of the elements of a map or list. It
+// returns nil if the type is unknown, or a type that decides itself about its JSON.
 func fieldType(t reflect.Type, name string) reflect.Type {
 	if t == nil {
 		return nil

@@ -245,8 +245,7 @@ func (x indexer) resolve(name string) (nameInInformers string, isField bool) {
 // allNamespaces is what the stock cache has in place of a namespace in its index values.
 const allNamespaces = "__all_namespaces"
 
-// keyInNamespace returns the index value of the stock cache for a field's value. Programs build such values:
-// OpenKruise does.
+// keyInNamespace returns the index value of the stock cache for a field's value. Programs build such values.
 func keyInNamespace(namespace, value string) string {
 	if namespace == "" {
 		namespace = allNamespaces

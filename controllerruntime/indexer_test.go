@@ -140,8 +140,8 @@ func TestInformerEqualsStock(t *testing.T) {
 	}
 }
 
-// TestIndexerOfSeveralNamespaces reads the store of an informer of which the namespaces change, with an object
-// that does not fit the Go type.
+// TestIndexerOfSeveralNamespaces reads the store of an informer of which the namespaces change, with an
+// object that does not fit the Go type.
 func TestIndexerOfSeveralNamespaces(t *testing.T) {
 	server := newServer(t)
 	for _, namespace := range []string{"web", "we", "db"} {

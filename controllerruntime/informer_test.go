@@ -390,8 +390,8 @@ func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
 	}
 }
 
-// TestHandlersOfStoppedControllers verifies that the handler of a source is removed when its controller stops,
-// and that the status of the informer is that of its type.
+// TestHandlersOfStoppedControllers verifies that the handler of a source is removed when its controller
+// stops, and that the status of the informer is that of its type.
 func TestHandlersOfStoppedControllers(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{}, Options{})
@@ -400,7 +400,8 @@ func TestHandlersOfStoppedControllers(t *testing.T) {
 	}
 	start(t, c)
 	ctx, stopController := context.WithCancel(t.Context())
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
+	queue := workqueue.NewTypedRateLimitingQueue(limiter)
 	defer queue.ShutDown()
 	watch := source.Kind(c, &corev1.ConfigMap{}, &handler.TypedEnqueueRequestForObject[*corev1.ConfigMap]{})
 	if err := errors.Join(watch.Start(ctx, queue), watch.WaitForSync(ctx)); err != nil {

@@ -145,8 +145,8 @@ func sortedItems(t *testing.T, list client.ObjectList) []runtime.Object {
 	return items
 }
 
-// TestListOnlyType verifies that a type that cannot be watched, such as NodeMetrics, is listed like in the stock
-// cache, and polled.
+// TestListOnlyType verifies that a type that cannot be watched, such as NodeMetrics, is listed like in the
+// stock cache, and polled.
 func TestListOnlyType(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, widgets, object(widgetKind, "web", "a"))

@@ -77,8 +77,8 @@ func TestReplacedAnnotations(t *testing.T) {
 	}
 }
 
-// TestReplacedMaps verifies that a patch that replaces a map of which the cache drops keys is rejected. A patch
-// that changes a key, adds one, or changes fields of a struct is not.
+// TestReplacedMaps verifies that a patch that replaces a map of which the cache drops keys is rejected. A
+// patch that changes a key, adds one, or changes fields of a struct is not.
 func TestReplacedMaps(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long", "second", "B"))
@@ -120,7 +120,8 @@ func TestReplacedMaps(t *testing.T) {
 				}
 				awaitVersion(t, server, c)
 				before := example.DeepCopyObject().(client.Object)
-				if err := guarded.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: name}, before); err != nil {
+				if err := guarded.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: name},
+					before); err != nil {
 					t.Fatal(err)
 				}
 				fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
@@ -132,9 +133,12 @@ func TestReplacedMaps(t *testing.T) {
 				after := before.DeepCopyObject().(client.Object)
 				if u, ok := after.(*unstructured.Unstructured); ok {
 					u.Object = fields
-				} else if after = (&corev1.ConfigMap{}); runtime.DefaultUnstructuredConverter.FromUnstructured(fields,
-					after) != nil {
-					t.Fatal("the fields do not fit")
+				} else {
+					after = &corev1.ConfigMap{}
+					err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, after)
+					if err != nil {
+						t.Fatal(err)
+					}
 				}
 				patch := client.MergeFrom(before)
 				if strategic {

@@ -176,8 +176,9 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
 	converter *converter) (*resource, error) {
 	r := &resource{
-		cache: c, key: key, gvr: mapping.Resource, namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
-		converter: converter,
+		cache: c, key: key, gvr: mapping.Resource,
+		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
+		converter:  converter,
 	}
 	r.sharded = c.options.Sharding.shardFor(r) != nil
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
@@ -421,10 +422,11 @@ func (r *resource) awaitInformers(ctx context.Context, object any, informers ...
 	return nil
 }
 
-// isMissing reports whether reads fail because the server does not serve the type: with RejectMissingTypes, or
-// if its objects may exist in spite of that.
+// isMissing reports whether reads fail because the server does not serve the type: with RejectMissingTypes,
+// or if its objects may exist in spite of that.
 func (r *resource) isMissing(current status.Status) bool {
-	return current.Suspended && current.State == status.Pending || r.cache.options.RejectMissingTypes && current.Reason.Absent()
+	return current.Suspended && current.State == status.Pending || r.cache.options.RejectMissingTypes &&
+		current.Reason.Absent()
 }
 
 // lostInformerError returns the error for an informer that a user of a shared factory has stopped.

@@ -58,8 +58,8 @@ func (i *Informer) Status() (all []status.Status) {
 	return all
 }
 
-// Status returns the status of the informer of the type and form of an object; nil if there is no informer. It
-// creates none and does not wait.
+// Status returns the status of the informer of the type and form of an object; nil if there is no informer.
+// It creates none and does not wait.
 func (c *Cache) Status(object client.Object) ([]status.Status, error) {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
 	if err != nil {

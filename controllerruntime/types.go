@@ -59,8 +59,8 @@ func (s *typeSource) run(ctx context.Context) {
 	}
 }
 
-// stateChanged runs the tracker for an informer that another user of the factory has made, and for a type that
-// the server no longer has.
+// stateChanged runs the tracker for an informer that another user of the factory has made, and for a type
+// that the server no longer has.
 func (s *typeSource) stateChanged(_, after status.Status) {
 	s.mu.Lock()
 	_, mapped := s.mu.mapped[after.GVR.GroupResource()]

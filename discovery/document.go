@@ -183,7 +183,8 @@ func fillUnconfirmed(groups, earlier []group) {
 func (v *groupVersion) addMissing(resources []documentResource) {
 	v.Resources = slices.Clip(v.Resources)
 	for _, r := range resources {
-		if !slices.ContainsFunc(v.Resources, func(have documentResource) bool { return have.Name == r.Name }) {
+		isSame := func(have documentResource) bool { return have.Name == r.Name }
+		if !slices.ContainsFunc(v.Resources, isSame) {
 			v.Resources = append(v.Resources, r)
 		}
 	}

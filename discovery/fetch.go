@@ -46,7 +46,8 @@ type documentGroups struct {
 func newDocumentGroups(groups []group) *documentGroups {
 	d := &documentGroups{Groups: groups}
 	for _, g := range groups {
-		d.failed = d.failed || slices.ContainsFunc(g.Versions, func(v groupVersion) bool { return v.Failure != "" })
+		d.failed = d.failed || slices.ContainsFunc(g.Versions,
+			func(v groupVersion) bool { return v.Failure != "" })
 	}
 	return d
 }

@@ -60,7 +60,8 @@ func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.Group
 	newer.SetBackoff(&reflectorOptions, watchBackoff(), clock.RealClock{})
 	// A watch-list would need a buffer for the largest object and, while it is open, a decompressor.
 	reflector := cache.NewReflectorWithOptions(
-		cache.ToListWatcherWithWatchListSemantics(listWatch, withoutWatchLists{}), nil, target, reflectorOptions)
+		cache.ToListWatcherWithWatchListSemantics(listWatch,
+			withoutWatchLists{}), nil, target, reflectorOptions)
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
 

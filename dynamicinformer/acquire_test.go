@@ -385,8 +385,9 @@ func TestKeepHistoryOfSelectors(t *testing.T) {
 			options ResourceOptions
 			isKept  bool
 		}{
-			"no selector":      {ResourceOptions{}, true},
-			"empty selectors":  {ResourceOptions{LabelSelector: labels.Everything(), FieldSelector: fields.Everything()}, true},
+			"no selector": {ResourceOptions{}, true},
+			"empty selectors": {ResourceOptions{LabelSelector: labels.Everything(),
+				FieldSelector: fields.Everything()}, true},
 			"labels":           {ResourceOptions{LabelSelector: label}, false},
 			"nothing":          {ResourceOptions{LabelSelector: labels.Nothing()}, false},
 			"fields":           {ResourceOptions{FieldSelector: field}, false},

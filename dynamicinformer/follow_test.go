@@ -210,9 +210,9 @@ func TestFollowDeletedAndRecreatedType(t *testing.T) {
 	}
 }
 
-// TestEndsOfIncarnations verifies that only the deletion of a CRD, or another UID or scope, delivers deletions.
-// Otherwise the objects may exist: the cache keeps them and is not synced, and handlers receive the difference
-// when the type is served again.
+// TestEndsOfIncarnations verifies that only the deletion of a CRD, or another UID or scope, delivers
+// deletions. Otherwise the objects may exist: the cache keeps them and is not synced, and handlers receive
+// the difference when the type is served again.
 func TestEndsOfIncarnations(t *testing.T) {
 	set := func(change func(*typesource.Type)) func(*scriptedFactory) {
 		return func(s *scriptedFactory) { s.types.set(change) }
@@ -292,7 +292,10 @@ func TestEndsOfIncarnations(t *testing.T) {
 			if test.reason == status.ReasonNone {
 				s.expectAnyOrder(map[bool][]string{true: {"add a", "add b"},
 					false: {"update a", "update b"}}[deleted]...)
-				waitFor(t, s.informer, func(s status.Status) bool { return s.State == status.Synced && s.Incarnation == 2 })
+				waitFor(t, s.informer, func(s status.Status) bool {
+					return s.State == status.Synced &&
+						s.Incarnation == 2
+				})
 				return
 			}
 			s.server.Delete(s, widgets, "default", "a")
@@ -303,7 +306,8 @@ func TestEndsOfIncarnations(t *testing.T) {
 			} else {
 				s.expectAnyOrder("gone default/a", "update b", "add c")
 			}
-			if now := s.await(status.Synced, status.ReasonNone); now.Incarnation != 2 || now.Suspended || now.Stale {
+			if now := s.await(status.Synced, status.ReasonNone); now.Incarnation != 2 || now.Suspended ||
+				now.Stale {
 				t.Errorf("the status is %+v, want incarnation 2", now)
 			}
 		})

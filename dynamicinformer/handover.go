@@ -159,8 +159,8 @@ func awaitVersion(ctx context.Context, i *Informer, d *informer.Detached) error 
 }
 
 // awaitDeletion returns nil values if an informer of To has no objects, because failure says that its type is
-// not served, and the objects of informer k of From are deleted, too. It returns a channel that is closed when
-// that may have changed, or the failure if the objects may exist.
+// not served, and the objects of informer k of From are deleted, too. It returns a channel that is closed
+// when that may have changed, or the failure if the objects may exist.
 func (h *handover) awaitDeletion(k int, failure error) (changed <-chan struct{}, err error) {
 	var notSynced *NotSyncedError
 	if !errors.As(failure, &notSynced) || !notSynced.NotSynced[0].Reason.Absent() {

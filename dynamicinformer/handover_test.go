@@ -170,7 +170,8 @@ func (h *moveHistory) handle(event string, obj any) {
 	o := obj.(metav1.Object)
 	key := o.GetNamespace() + "/" + o.GetName()
 	before, known := h.live[key]
-	if known == (event == "add") || event == "delete" && h.unserved || event == "update" && naming.IsOlder(o.GetResourceVersion(), before) {
+	if known == (event == "add") || event == "delete" && h.unserved || event == "update" &&
+		naming.IsOlder(o.GetResourceVersion(), before) {
 		h.problems = append(h.problems, fmt.Sprintf("%s %s, known at version %q, not served: %t", event, key, before, h.unserved))
 	}
 	h.live[key] = o.GetResourceVersion()
@@ -213,8 +214,9 @@ func (h *moveHistory) move() {
 		h.current, h.handles = to, handles
 		return
 	}
-	m := &HandlerMove{From: h.current, To: to, Handlers: [][]cache.ResourceEventHandlerRegistration{h.registrations},
-		Owner: func(namespace string) int { return min(len(to)-1, map[string]int{"b": 1}[namespace]) }}
+	m := &HandlerMove{From: h.current, To: to,
+		Handlers: [][]cache.ResourceEventHandlerRegistration{h.registrations},
+		Owner:    func(namespace string) int { return min(len(to)-1, map[string]int{"b": 1}[namespace]) }}
 	if MoveHandlers(h.Context(), func() {}, m) == nil {
 		h.current, h.handles, handles = to, handles, h.handles
 	}

@@ -37,9 +37,9 @@ func observe(t *testing.T, i *Informer, step string, wait time.Duration, want br
 	}
 }
 
-// TestWatchesWithoutBookmarks verifies that a server that accepts watches and sends nothing degrades the status
-// when two bookmarks in a row are missing, and that the type is listed from time to time. A type of an API
-// server that may send no bookmarks stays synced.
+// TestWatchesWithoutBookmarks verifies that a server that accepts watches and sends nothing degrades the
+// status when two bookmarks in a row are missing, and that the type is listed from time to time. A type of an
+// API server that may send no bookmarks stays synced.
 func TestWatchesWithoutBookmarks(t *testing.T) {
 	for name, test := range map[string]struct {
 		verbs    []string
@@ -87,7 +87,8 @@ func TestWatchesWithoutBookmarks(t *testing.T) {
 					observe(t, i, "quiet", 0, briefStatus{State: status.Synced})
 					return
 				}
-				observe(t, i, "silent", 0, briefStatus{State: status.Degraded, Reason: status.ReasonNoEvents, Stale: true})
+				observe(t, i, "silent", 0, briefStatus{State: status.Degraded, Reason: status.ReasonNoEvents,
+					Stale: true})
 				if n := i.Snapshot().Len(); n != 1 {
 					t.Errorf("%d objects after an hour, want 1 from a list", n)
 				}

@@ -197,15 +197,16 @@ func TestWatchListsStall(t *testing.T) {
 				}
 				server := apitest.NewInMemory(t, types...)
 				var healed atomic.Bool
-				f := newFactoryWithClient(t, server, server.ProxyClient(t, func(next http.Handler) http.Handler {
-					odd := proxy(next)
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						if healed.Load() {
-							odd = next
-						}
-						odd.ServeHTTP(w, r)
-					})
-				}))
+				f := newFactoryWithClient(t, server,
+					server.ProxyClient(t, func(next http.Handler) http.Handler {
+						odd := proxy(next)
+						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							if healed.Load() {
+								odd = next
+							}
+							odd.ServeHTTP(w, r)
+						})
+					}))
 				var informers []*Informer
 				for _, typ := range types {
 					u := widget("web", "a")

@@ -103,8 +103,8 @@ func (s *Subscription) reportError(gvr schema.GroupVersionResource, err error) {
 	}
 }
 
-// moveFollower replaces a suspended follower by one of another version of the type, when that has been listed.
-// The subscriber receives the difference.
+// moveFollower replaces a suspended follower by one of another version of the type, when that has been
+// listed. The subscriber receives the difference.
 func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource) {
 	if f.successor == nil || f.successor.informer.gvr != gvr || f.successor.isStopped() {
 		f.releaseSuccessor()

@@ -77,10 +77,9 @@ func TestSubscribeSuspended(t *testing.T) {
 	}
 	again := []string{"lost a", "update b false", "initial c"}
 	for name, test := range map[string]struct {
-		next func(*subscriberFixture)
-		// want are the events after the end of the incarnation with this reason.
-		reason string
-		want   []string
+		next   func(*subscriberFixture)
+		reason string   // the reason for the end of the incarnation
+		want   []string // the events after that
 	}{
 		"the same version": {serve("v1"), "VersionChanged", append([]string{"started 2 1", "synced 2"}, again...)},
 		"another version":  {serve("v2"), "VersionChanged", append([]string{"started 1 1", "synced 1"}, again...)},
@@ -99,8 +98,10 @@ func TestSubscribeSuspended(t *testing.T) {
 				th.next()
 			}
 			serve()(th)
-			waitFor(t, mustInformer(t, th.factory, widgets), func(s status.Status) bool { return s.Suspended })
-			if types := s.Types(); len(types) != 1 || types[0].Status.Reason != status.ReasonVersionNotServed {
+			waitFor(t, mustInformer(t, th.factory, widgets),
+				func(s status.Status) bool { return s.Suspended })
+			if types := s.Types(); len(types) != 1 ||
+				types[0].Status.Reason != status.ReasonVersionNotServed {
 				t.Errorf("Types() = %+v, want widgets, VersionNotServed", types)
 			}
 			th.server.Delete(t, widgets, "web", "a")

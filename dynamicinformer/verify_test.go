@@ -168,8 +168,8 @@ func TestVerifyWhileObjectsChange(t *testing.T) {
 	})
 }
 
-// TestVerifyLastingDifference verifies that a difference that remains after a list, such as an object that the
-// server lists only in pages, causes one relist, and an object whose transform fails causes none.
+// TestVerifyLastingDifference verifies that a difference that remains after a list, such as an object that
+// the server lists only in pages, causes one relist, and an object whose transform fails causes none.
 func TestVerifyLastingDifference(t *testing.T) {
 	for name, transform := range map[string]cache.TransformFunc{"hidden object": nil,
 		"failing transform": func(obj any) (any, error) {
@@ -215,8 +215,8 @@ func TestVerifyLastingDifference(t *testing.T) {
 	}
 }
 
-// TestRelistWithoutStream verifies that Relist waits for the next incarnation while the type is not served, and
-// requests a list from it.
+// TestRelistWithoutStream verifies that Relist waits for the next incarnation while the type is not served,
+// and requests a list from it.
 func TestRelistWithoutStream(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		types := newRegistry("widgets")

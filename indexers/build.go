@@ -37,7 +37,8 @@ const minMeasured = 200 * time.Millisecond
 // LimitBuild ends the next additions of these indexes when ctx ends or a limit is exceeded. usedBytes is the
 // size of the other indexes of the type. end ends the measurement.
 func (f *Functions) LimitBuild(ctx context.Context, limits BuildLimits, usedBytes int64) (end func()) {
-	f.build.Store(&build{ctx: ctx, limits: limits, used: usedBytes, indexes: make([]indexCost, len(f.functions))})
+	f.build.Store(&build{ctx: ctx, limits: limits, used: usedBytes,
+		indexes: make([]indexCost, len(f.functions))})
 	return func() { f.build.Store(nil) }
 }
 
@@ -71,7 +72,8 @@ func (f *Functions) CheckBuild() error {
 		case limits.IndexBytes > 0 && indexBytes > limits.IndexBytes:
 			return fmt.Errorf("the index %q needs more than %d bytes after %d objects: index fewer or shorter values, or raise the limit",
 				name, limits.IndexBytes, objects)
-		case limits.IndexTime > 0 && indexTime > minMeasured && indexTime/time.Duration(objects) > limits.IndexTime:
+		case limits.IndexTime > 0 && indexTime > minMeasured &&
+			indexTime/time.Duration(objects) > limits.IndexTime:
 			return fmt.Errorf("the index %q takes %v for an object; the limit is %v: simplify its expression", name,
 				(indexTime / time.Duration(objects)).Round(time.Microsecond), limits.IndexTime)
 		}

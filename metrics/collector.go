@@ -16,8 +16,8 @@ type Options struct {
 	// Name distinguishes the factories of one registry: it is the label factory of all series. Two collectors
 	// with one name cannot be registered together. Default: no label.
 	Name string
-	// OmitEmpty omits types without objects while their informers are synced and current. Use it for caches of
-	// many types. Default: all types have series.
+	// OmitEmpty omits types without objects while their informers are synced and current. Use it for caches
+	// of many types. Default: all types have series.
 	OmitEmpty bool
 }
 

@@ -23,7 +23,8 @@ func (c *typeCache) loadSelection(config *Config) (err error) {
 	initial := &selection{typeNames: slices.Clone(config.Types), indexes: &indexers.Config{},
 		cacheSecrets: config.Secrets, storage: config.storage(),
 		buildLimits: indexers.BuildLimits{IndexBytes: config.Limits.IndexBytes.Value(),
-			TypeBytes: config.Limits.TypeIndexBytes.Value(), IndexTime: maxIndexTime, TypeTime: maxTypeIndexTime}}
+			TypeBytes: config.Limits.TypeIndexBytes.Value(),
+			IndexTime: maxIndexTime, TypeTime: maxTypeIndexTime}}
 	c.selection.Store(initial)
 	if len(config.IndexConfigs) == 0 {
 		return nil

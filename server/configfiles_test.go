@@ -146,8 +146,8 @@ spec:
 	}
 }
 
-// TestIndexLimits verifies that new indexes above a limit are refused with the limit, that the previous ones stay
-// in effect, and that the status shows the sizes.
+// TestIndexLimits verifies that new indexes above a limit are refused with the limit, that the previous ones
+// stay in effect, and that the status shows the sizes.
 func TestIndexLimits(t *testing.T) {
 	const text = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig

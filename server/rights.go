@@ -150,8 +150,8 @@ func (aa *userAnswers) forgetUnused(now time.Time) {
 	}
 }
 
-// dueReviews returns the rights to review next: first granted rights, then unknown ones to types with objects,
-// then other unknown, then denied rights.
+// dueReviews returns the rights to review next: first granted rights, then unknown ones to types with
+// objects, then other unknown, then denied rights.
 func (aa *userAnswers) dueReviews(now time.Time) []listAccess {
 	aa.forgetUnused(now)
 	var due []listAccess

@@ -73,7 +73,8 @@ func TestReviewsAreBounded(t *testing.T) {
 						continue
 					}
 					for n := range namespaces {
-						if _, err := answers.canList(listAccess{gvr, fmt.Sprintf("ns-%d", n)}, i%2 == 1); err != nil {
+						if _, err := answers.canList(listAccess{gvr, fmt.Sprintf("ns-%d", n)},
+							i%2 == 1); err != nil {
 							unknown++
 						}
 					}

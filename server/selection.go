@@ -53,7 +53,8 @@ func selects(raw string, r discovery.Resource) bool {
 	name, err := discovery.ParseName(raw)
 	return err == nil && slices.ContainsFunc(name.Interpretations, func(i discovery.Interpretation) bool {
 		names := []string{r.GVR.Resource, r.Singular, r.GVK.Kind}
-		return i.Matches(r.GVR.Group, []string{r.GVR.Version}, slices.Concat(names, r.ShortNames, r.Categories))
+		return i.Matches(r.GVR.Group, []string{r.GVR.Version},
+			slices.Concat(names, r.ShortNames, r.Categories))
 	})
 }
 
@@ -209,13 +210,15 @@ func (s *selection) describeIndexes(cached live.CachedType) (text string, within
 		name, _, _ := strings.Cut(index.Name, "~") // an index that replaced another one
 		sizes = append(sizes, fmt.Sprintf("%s %d bytes", name, index.Bytes))
 		total += index.Bytes
-		withinLimits = withinLimits && (s.buildLimits.IndexBytes == 0 || index.Bytes <= s.buildLimits.IndexBytes)
+		withinLimits = withinLimits && (s.buildLimits.IndexBytes == 0 ||
+			index.Bytes <= s.buildLimits.IndexBytes)
 	}
 	if len(sizes) == 0 {
 		return "", true
 	}
 	text = "; indexes: " + strings.Join(sizes, ", ")
-	if withinLimits = withinLimits && (s.buildLimits.TypeBytes == 0 || total <= s.buildLimits.TypeBytes); !withinLimits {
+	if withinLimits = withinLimits && (s.buildLimits.TypeBytes == 0 ||
+		total <= s.buildLimits.TypeBytes); !withinLimits {
 		text += "; above limits.indexBytes or limits.typeIndexBytes of the config"
 	}
 	return text, withinLimits

@@ -150,7 +150,8 @@ func (c *typeCache) conditions() []statusCondition {
 			text, ok = fmt.Sprintf("%s; cannot persist its objects: %v", text, persistence.Err), false
 		}
 		sizes, withinLimits := c.selection.Load().describeIndexes(cached)
-		conditions = append(conditions, statusCondition{cached.Resource.String(), text + sizes, ok && withinLimits})
+		conditions = append(conditions, statusCondition{cached.Resource.String(), text + sizes, ok &&
+			withinLimits})
 	}
 	problems := c.reconciler.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {

@@ -172,8 +172,8 @@ func TestTone(t *testing.T) {
 	}
 }
 
-// TestFirstListIsNoChange verifies that only changes after the first list are counted as changes, and that the
-// buckets of all types end at the same time.
+// TestFirstListIsNoChange verifies that only changes after the first list are counted as changes, and that
+// the buckets of all types end at the same time.
 func TestFirstListIsNoChange(t *testing.T) {
 	s := newFixture(t, Options{})
 	f, now := newFigures(s.handler.source), time.Now()

@@ -149,7 +149,8 @@ func (h *Handler) runQuery(r *http.Request, typ *visibleType) (*tableKeys, *quer
 	}
 	keys := result.Keys()
 	if name := r.FormValue("name"); name != "" {
-		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return !strings.Contains(key, name) })
+		keys = slices.DeleteFunc(slices.Clone(keys),
+			func(key string) bool { return !strings.Contains(key, name) })
 	}
 	table := newTableKeys(h.user(r), typ, keys)
 	h.tables.add(table)

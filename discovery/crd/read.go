@@ -67,7 +67,8 @@ func Read(r io.Reader, file string) ([]*Definition, error) {
 // readEntry returns the definition of an entry, or nil for another object.
 func readEntry(e manifest.Entry) (*Definition, error) {
 	switch {
-	case errors.Is(e.Err, manifest.ErrNoKind), errors.Is(e.Err, manifest.ErrNotRead), e.Err == nil && e.Kind != "CustomResourceDefinition":
+	case errors.Is(e.Err, manifest.ErrNoKind), errors.Is(e.Err, manifest.ErrNotRead), e.Err == nil &&
+		e.Kind != "CustomResourceDefinition":
 		return nil, nil
 	case e.Err != nil:
 		return nil, e.Err

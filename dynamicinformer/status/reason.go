@@ -31,8 +31,8 @@ const (
 	// ReasonWatchClosed: the server accepts watches and closes them immediately. The informer lists the
 	// type from time to time instead.
 	ReasonWatchClosed Reason = "WatchClosed"
-	// ReasonNoEvents: the server accepts watches, and sends neither events nor the bookmarks that are due. The
-	// informer lists the type from time to time.
+	// ReasonNoEvents: the server accepts watches, and sends neither events nor the bookmarks that are due.
+	// The informer lists the type from time to time.
 	ReasonNoEvents Reason = "NoEvents"
 	// ReasonPanicked: a function of the program panicked while it handled a list or watch. The informer
 	// relists the type.

@@ -25,8 +25,8 @@ const (
 	Synced State = "Synced"
 	// Degraded: requests fail. The cache keeps its objects, and the informer keeps trying.
 	Degraded State = "Degraded"
-	// Gone: the type's CRD was deleted, or replaced by one with another UID or scope, and its objects with it.
-	// The cache is empty, handlers receive a delete event for each object, and Pending or Syncing follows
+	// Gone: the type's CRD was deleted, or replaced by one with another UID or scope, and its objects with
+	// it. The cache is empty, handlers receive a delete event for each object, and Pending or Syncing follows
 	// immediately.
 	Gone State = "Gone"
 	// Stopped: the informer has stopped and cannot start again.

@@ -41,7 +41,8 @@ func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource)
 	if err != nil {
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
 	}
-	view, err := NewView(context.Background(), indexers.BuildLimits{}, handle, r.Name+"/", r.CacheIndexes(), r.Indexes)
+	view, err := NewView(context.Background(), indexers.BuildLimits{}, handle, r.Name+"/", r.CacheIndexes(),
+		r.Indexes)
 	if err != nil {
 		handle.Release()
 		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)

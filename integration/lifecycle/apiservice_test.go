@@ -49,7 +49,8 @@ func TestAggregatedAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Without the APIService, the objects still exist in their API server.
-	if current := s.awaitState(i, status.Pending, status.ReasonNotInstalled); !current.Suspended || i.HasSynced() {
+	if current := s.awaitState(i, status.Pending, status.ReasonNotInstalled); !current.Suspended ||
+		i.HasSynced() {
 		t.Errorf("HasSynced() = %t, status %+v; want false, suspended", i.HasSynced(), current)
 	}
 	s.expectKeys(i, "default/a", "default/b")

@@ -173,7 +173,8 @@ func (g objectGenerator) object(r customresourcestate.Resource, n int) *unstruct
 		if len(valueFrom) > 0 {
 			below = append(below, valueFrom)
 		}
-		isWhole := slices.ContainsFunc(below, func(p []string) bool { return len(p) == 0 }) // the whole element
+		// the whole element
+		isWhole := slices.ContainsFunc(below, func(p []string) bool { return len(p) == 0 })
 		switch structs := []string{"metadata", "spec", "status"}; {
 		case len(path) == 0 || len(path) == 1 && slices.Contains(structs, path[0]): // never a list
 			for _, p := range below {

@@ -117,9 +117,9 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// awaitVersion waits until the type can be followed. It returns no version if ctx ends. content is the type of
-// the cached objects; nil if there are none. They stay in the cache until they are known to be deleted. It is
-// separate from Run to keep the stack frame of a quiet informer small: see docs/design/types.md.
+// awaitVersion waits until the type can be followed. It returns no version if ctx ends. content is the type
+// of the cached objects; nil if there are none. They stay in the cache until they are known to be deleted. It
+// is separate from Run to keep the stack frame of a quiet informer small: see docs/design/types.md.
 func (f *Follower) awaitVersion(ctx context.Context, changed <-chan struct{},
 	content *identity) (*typeState, string) {
 	for ctx.Err() == nil {
@@ -147,8 +147,8 @@ func (f *Follower) awaitVersion(ctx context.Context, changed <-chan struct{},
 	return nil, ""
 }
 
-// forgetDeleted empties the cache if the objects of the type are known to be deleted, and reports whether they
-// are.
+// forgetDeleted empties the cache if the objects of the type are known to be deleted, and reports whether
+// they are.
 func (f *Follower) forgetDeleted(state *typeState, content identity) bool {
 	reason := state.deletionReason(content)
 	if reason == status.ReasonNone {

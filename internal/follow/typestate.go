@@ -79,9 +79,9 @@ func (s *typeState) versionToFollow(
 	return version, waitReason, nil
 }
 
-// deletionReason returns the reason if the objects of a type that was reported earlier are known to be deleted:
-// its CRD is gone, or has another UID or scope. Nothing else proves that: objects can exist without an API
-// server that serves them.
+// deletionReason returns the reason if the objects of a type that was reported earlier are known to be
+// deleted: its CRD is gone, or has another UID or scope. Nothing else proves that: objects can exist without
+// an API server that serves them.
 func (s *typeState) deletionReason(earlier identity) status.Reason {
 	current := identityOf(&s.Type)
 	isCustom := earlier.uid != "" || current.uid != ""
@@ -95,8 +95,8 @@ func (s *typeState) deletionReason(earlier identity) status.Reason {
 	return status.ReasonNone
 }
 
-// isServed reports whether the server serves a version of an earlier type as before: for list and watch, or only
-// for list. A type that is no longer established is still served.
+// isServed reports whether the server serves a version of an earlier type as before: for list and watch, or
+// only for list. A type that is no longer established is still served.
 func (s *typeState) isServed(earlier identity, version string, polls bool) bool {
 	return s.exists && identityOf(&s.Type).matches(earlier) && s.polls(version) == polls &&
 		(polls || slices.Contains(s.Versions, version))

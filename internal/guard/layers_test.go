@@ -18,6 +18,9 @@ type layer struct {
 var enginePackages = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
 	"internal/codec", "internal/requests", "internal/persist"}
 
+// listReader prints lists of the server as they are, so it reads them with the engine's decoder.
+const listReader = "cmd/crdcache/internal/session"
+
 var layers = []layer{
 	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},
 	{"github.com/spf13/pflag", []string{"cmd"}, "flags live in the command line"},
@@ -31,9 +34,9 @@ var layers = []layer{
 	{"k8s.io/client-go/tools/leaderelection", []string{"shard"}, "it brings every API group"},
 	{modulePath + "/internal/store", enginePackages,
 		"dynamicinformer.Snapshot is the public form of a cache's content"},
-	{modulePath + "/internal/packed", append([]string{"storage/s2"}, enginePackages...),
+	{modulePath + "/internal/packed", append([]string{"storage/s2", "discovery", listReader}, enginePackages...),
 		"dynamicinformer.PackedObject is the public form of an object"},
-	{modulePath + "/internal/codec", enginePackages, "the wire format is the engine's business"},
+	{modulePath + "/internal/codec", append([]string{listReader}, enginePackages...), "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
 

@@ -160,8 +160,8 @@ func (h *Health) SetGone(reason status.Reason) {
 	})
 }
 
-// Pending records why a started informer waits; cause can be nil. If an incarnation has ended, its objects may
-// still exist.
+// Pending records why a started informer waits; cause can be nil. If an incarnation has ended, its objects
+// may still exist.
 func (h *Health) Pending(reason status.Reason, cause error) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, reason: reason, err: cause,

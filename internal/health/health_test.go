@@ -311,8 +311,8 @@ func TestHealthRequests(t *testing.T) {
 
 // TestHealthForbidden checks that a successful list does not resolve a problem of watches, and that a watch
 // resolves all problems.
-// TestFailuresNeverImprove verifies for all sequences of three observations that a failure, whatever its reason
-// is, ends neither Degraded nor Stale. Only a success or an answer of the protocol does.
+// TestFailuresNeverImprove verifies for all sequences of three observations that a failure, whatever its
+// reason is, ends neither Degraded nor Stale. Only a success or an answer of the protocol does.
 func TestFailuresNeverImprove(t *testing.T) {
 	type observation struct {
 		name    string

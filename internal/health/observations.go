@@ -176,7 +176,8 @@ func (f observations) stale(now time.Time) bool {
 // servesRestored reports whether a running incarnation serves restored objects.
 func (f observations) servesRestored() bool { return f.running && !f.synced && f.resuming }
 
-// typeProblem returns the problem of lists, or else that of watches, because without a list there is no watch.
+// typeProblem returns the problem of lists, or else that of watches, because without a list there is no
+// watch.
 func (p *partitionRecord) typeProblem(now time.Time) problem {
 	list, watch := p.problems(now)
 	if list.reason != status.ReasonNone {

@@ -242,7 +242,8 @@ func (r Reporter) RecordContact(initial bool) {
 	if p.isHealthy() && !initial {
 		return
 	}
-	p.waitingSince, p.listProblem, p.unreachable, p.unauthorized = time.Time{}, problem{}, problem{}, problem{}
+	p.waitingSince = time.Time{}
+	p.listProblem, p.unreachable, p.unauthorized = problem{}, problem{}, problem{}
 	// initial events come with every list
 	if (!requests.EndsWatches(p.watchProblem.reason) || !p.watchOpenedAt.IsZero()) &&
 		!(initial && requests.NeedsEvent(p.watchProblem.reason)) {

@@ -42,7 +42,8 @@ func countRelist(r *status.Relists, reason status.RelistReason) {
 // statusDiffers reports whether two statuses differ in more than the time of contact.
 func statusDiffers(s, other *Status) bool {
 	return s.State != other.State || s.Reason != other.Reason || s.Incarnation != other.Incarnation ||
-		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Suspended != other.Suspended || s.Terminating != other.Terminating ||
+		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Suspended != other.Suspended ||
+		s.Terminating != other.Terminating ||
 		s.Shard != other.Shard
 }
 

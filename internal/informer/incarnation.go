@@ -129,8 +129,8 @@ func (p *partition) recordUntransformed(obj any) {
 	p.untransformed[key] = true
 }
 
-// requestListLocked requests a list after an event of an object whose key is that of another one: an event was
-// lost, or the server has several objects with one key.
+// requestListLocked requests a list after an event of an object whose key is that of another one: an event
+// was lost, or the server has several objects with one key.
 func (p *partition) requestListLocked() {
 	for _, w := range p.informer.mu.streams {
 		if w.partition == p && len(w.lists.next) == 0 {
@@ -234,8 +234,8 @@ func uidOf(item Item) types.UID {
 	return ""
 }
 
-// unchanged reports whether two items are the same version of an object, as in a relist or resync. The content
-// of objects without a resource version, which some aggregated API servers send, is compared.
+// unchanged reports whether two items are the same version of an object, as in a relist or resync. The
+// content of objects without a resource version, which some aggregated API servers send, is compared.
 func unchanged(a, b Item) bool {
 	if !sameVersion(a, b) || versionOf(a) != "" {
 		return sameVersion(a, b)

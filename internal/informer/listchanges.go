@@ -13,8 +13,8 @@ import (
 type listChanges struct {
 	changes changeList
 	// initial is true until the informer has synced. firstOfIncarnation is true for the first list of a
-	// partition in each later incarnation. Handlers are then also notified of objects with an unchanged resource version,
-	// because the type's version may have changed.
+	// partition in each later incarnation. Handlers are then also notified of objects with an unchanged
+	// resource version, because the type's version may have changed.
 	initial, firstOfIncarnation bool
 	handlersLackOld             bool // handlers have not received the old objects of the changes
 	// partition is the partition of the objects; nil if they belong to several. complete is true for a

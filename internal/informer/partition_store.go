@@ -139,8 +139,8 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 	return true, nil
 }
 
-// commitList stores the prepared list of one of several partitions; listed has its keys. If it returns false, the handlers have
-// been notified of the objects stored so far.
+// commitList stores the prepared list of one of several partitions; listed has its keys. If it returns false,
+// the handlers have been notified of the objects stored so far.
 func (p *partition) commitList(prepared []store.Prepared, listed map[string]bool,
 	resourceVersion string) (bool, error) {
 	i := p.informer

@@ -29,9 +29,9 @@ func endRequests(requests []*listRequest, stored bool) {
 // errNoRelist is returned if a reflector watches a partition, because it cannot be interrupted.
 var errNoRelist = errors.New("the informer cannot list again: its ListerWatcher is no InlineWatcher")
 
-// Relist lists all partitions again, and waits until the lists are stored. It waits for partitions that do not
-// run yet, as between two incarnations. Failed lists are repeated. It returns ErrStopped if the informer stops
-// before, or the context's cause.
+// Relist lists all partitions again, and waits until the lists are stored. It waits for partitions that do
+// not run yet, as between two incarnations. Failed lists are repeated. It returns ErrStopped if the informer
+// stops before, or the context's cause.
 func (i *Informer) Relist(ctx context.Context) error {
 	for {
 		requests, started, err := i.requestLists()

@@ -146,8 +146,8 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 }
 
 // recordListLocked notifies the handlers of the changes of a list, and reports whether there are any. first
-// is true for the first list of a partition in this incarnation. The informer has synced when the last of them
-// is handled.
+// is true for the first list of a partition in this incarnation. The informer has synced when the last of
+// them is handled.
 func (g *incarnation) recordListLocked(l listChanges, first bool) (changed bool) {
 	i := g.informer
 	synced := i.synced.Load()

@@ -67,8 +67,8 @@ const (
 )
 
 // compare compares the keys, UIDs and resource versions of the objects of each watched partition with the
-// server's, at the partition's resource version. It returns the sum of the differences that two comparisons in
-// a row find. The error reports partitions that could not be compared.
+// server's, at the partition's resource version. It returns the sum of the differences that two comparisons
+// in a row find. The error reports partitions that could not be compared.
 func (i *Informer) compare(ctx context.Context) (difference digest, err error) {
 	i.mu.Lock()
 	streams := slices.Clone(i.mu.streams)

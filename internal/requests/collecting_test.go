@@ -116,7 +116,8 @@ func TestWatchListCutAnywhere(t *testing.T) {
 	for n := range len(wholeBody) + 1 {
 		for _, failure := range []error{io.EOF, io.ErrUnexpectedEOF, errors.New("reset")} {
 			w := listWatchFor(t, func(*http.Request) io.ReadCloser {
-				return io.NopCloser(io.MultiReader(strings.NewReader(wholeBody[:n]), failingReader{err: failure}))
+				return io.NopCloser(io.MultiReader(strings.NewReader(wholeBody[:n]),
+					failingReader{err: failure}))
 			})
 			var kinds []string
 			initial := true
@@ -139,8 +140,8 @@ func TestWatchListCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestResetStreams verifies that a watch whose HTTP/2 stream a proxy has reset continues without a list, and that
-// the failure of a watch-list says what happened.
+// TestResetStreams verifies that a watch whose HTTP/2 stream a proxy has reset continues without a list, and
+// that the failure of a watch-list says what happened.
 func TestResetStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listWatchFor(t, func(*http.Request) io.ReadCloser {
@@ -149,7 +150,8 @@ func TestResetStreams(t *testing.T) {
 		})
 		for _, initial := range []bool{false, true} {
 			var failures []string
-			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "1", SendInitialEvents: &initial},
+			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "1",
+				SendInitialEvents: &initial},
 				func(e watch.Event) bool {
 					if e.Type == watch.Error {
 						failures = append(failures, apierrors.FromObject(e.Object).Error())

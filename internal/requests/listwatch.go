@@ -38,8 +38,8 @@ type listWatch struct {
 	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
 	// ends the requests.
 	forbidden func(error)
-	// stalled is true after a watch-list has stalled, until a list succeeds, which shows that the server works.
-	// remarkedStall is true while the status states that lists replace watch-lists.
+	// stalled is true after a watch-list has stalled, until a list succeeds, which shows that the server
+	// works. remarkedStall is true while the status states that lists replace watch-lists.
 	stalled, remarkedStall bool
 	// polls is true while lists replace watches.
 	polls atomic.Bool

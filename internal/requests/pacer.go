@@ -75,8 +75,8 @@ func (p *Pacer) watchEnded(silent, prompt bool) {
 	p.mu.state.proxyBuffers = !prompt && (silent || p.mu.state.proxyBuffers)
 }
 
-// lacksBookmarks records the end of a watch, and reports whether it is at least the second in a row without the
-// bookmark that was due.
+// lacksBookmarks records the end of a watch, and reports whether it is at least the second in a row without
+// the bookmark that was due.
 func (p *Pacer) lacksBookmarks(sawEvent, bookmarkDue bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -93,7 +93,8 @@ func (l *listWatch) openDecoded(ctx context.Context,
 	headerTimeout := cmp.Or(maxWatchSilence(options.TimeoutSeconds), InitialEventsTimeout)
 	o := &openWatch{verb: VerbWatch, began: time.Now()}
 	if sendsInitialEvents(&options) {
-		o.verb, o.initial, headerTimeout = VerbWatchList, &initialList{release: func() {}}, InitialEventsTimeout
+		o.verb, headerTimeout = VerbWatchList, InitialEventsTimeout
+		o.initial = &initialList{release: func() {}}
 		l.continuity.BeforeList(&options)
 	}
 	o.ctx, o.attempt = newAttempt(ctx, headerTimeout, func() {})

@@ -15,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// TestReader verifies that lists and events lack exactly the removed fields. With the client of client-go, the
-// objects are whole.
+// TestReader verifies that lists and events lack exactly the removed fields. With the client of client-go,
+// the objects are whole.
 func TestReader(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -116,8 +116,8 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	return l
 }
 
-// AwaitPermission waits until target can be listed, and watched unless it is ListOnly. It sends periodic requests, because earlier
-// ones failed with refusal. It returns false if ctx ends first.
+// AwaitPermission waits until target can be listed, and watched unless it is ListOnly. It sends periodic
+// requests, because earlier ones failed with refusal. It returns false if ctx ends first.
 func (s *Server) AwaitPermission(ctx context.Context, target Target, p *Pacer, refusal error) bool {
 	resource := newResource(s.Client, target.GVR, target.Namespace, target.Objects, nil)
 	p.outage = &s.outage

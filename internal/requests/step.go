@@ -95,7 +95,8 @@ type targetState struct {
 	// proxyBuffers is set after a watch over HTTP/1 without any event was ended. A proxy may buffer its
 	// events.
 	proxyBuffers bool
-	// watchesWithoutBookmark is the number of consecutive watches without an event in which a bookmark was due.
+	// watchesWithoutBookmark is the number of consecutive watches without an event in which a bookmark was
+	// due.
 	watchesWithoutBookmark int
 	// wakeFailures is how often this type failed again after the server had responded to another type.
 	wakeFailures int
@@ -109,8 +110,8 @@ type targetState struct {
 	// watchOpenSince is the time when the open watch began; zero if none is open.
 	watchOpenSince time.Time
 
-	// listIsFallback is set while the reflector lists because a watch-list failed, or the list of a polled type
-	// is due, as part of the same round.
+	// listIsFallback is set while the reflector lists because a watch-list failed, or the list of a polled
+	// type is due, as part of the same round.
 	listIsFallback bool
 	// pollsUntil is the time until which no watch is requested, because the server does not support one.
 	// unchangedLists is the number of consecutive lists without a change in this time.

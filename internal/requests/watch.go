@@ -448,8 +448,8 @@ func endsWatches(err error) bool {
 	return err == io.EOF || err == io.ErrUnexpectedEOF || isConnectionError(err) || isStreamReset(err)
 }
 
-// isStreamReset reports whether a server or proxy has reset the HTTP/2 stream of a response, as proxies do after
-// an idle time. The types of these errors are internal to net/http.
+// isStreamReset reports whether a server or proxy has reset the HTTP/2 stream of a response, as proxies do
+// after an idle time. The types of these errors are internal to net/http.
 func isStreamReset(err error) bool { return strings.Contains(err.Error(), "stream error: stream ID ") }
 
 // isConnectionError reports whether err is a connection failure or a timeout, rather than a response.

@@ -67,7 +67,8 @@ func (r *watchListRecord) ended(a *attempt, completed bool) {
 	}
 }
 
-// stalled records that a watch-list has stalled, and aborts the others that are silent, or become silent soon.
+// stalled records that a watch-list has stalled, and aborts the others that are silent, or become silent
+// soon.
 func (r *watchListRecord) stalled() {
 	r.mu.Lock()
 	now := time.Now()

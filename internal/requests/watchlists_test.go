@@ -72,7 +72,8 @@ func TestProgressOfWatchLists(t *testing.T) {
 					Tweak: func(*metav1.ListOptions) {}},
 					&reportCounter{}, NewPacer(false, false, NewRetrySignal()), nil)
 				initial, begun, stalled := true, time.Now(), time.Duration(0)
-				err = lw.(*listWatch).WatchInline(t.Context(), &metav1.ListOptions{SendInitialEvents: &initial},
+				err = lw.(*listWatch).WatchInline(t.Context(),
+					&metav1.ListOptions{SendInitialEvents: &initial},
 					func(event watch.Event) bool {
 						if event.Type == watch.Error {
 							stalled = time.Since(begun)

@@ -6,8 +6,8 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Stats describe the memory of a Store. Bytes are heap bytes as allocated. Counts and the sizes of packed objects are exact. The sizes of the table, the indexes and decoded objects
-// are extrapolated from samples.
+// Stats describe the memory of a Store. Bytes are heap bytes as allocated. Counts and the sizes of packed
+// objects are exact. The sizes of the table, the indexes and decoded objects are extrapolated from samples.
 type Stats struct {
 	// Objects is the number of objects, Compressed the number of compressed ones.
 	Objects, Compressed int

@@ -78,7 +78,8 @@ type ReconcilerOptions struct {
 }
 
 // Reconciler serves the selected types of a cluster from a Server. It follows types that are installed or
-// removed. Create it with NewReconciler and start it with Run, after the Server's factory. It is safe for concurrent use.
+// removed. Create it with NewReconciler and start it with Run, after the Server's factory. It is safe for
+// concurrent use.
 type Reconciler struct {
 	options  ReconcilerOptions
 	wakeup   chan struct{}

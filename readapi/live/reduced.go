@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/readapi"
 )
 
-// withoutDropped returns a type without the selectable fields that an informer does not store, and these fields.
-// Each object would look as if it had no value.
+// withoutDropped returns a type without the selectable fields that an informer does not store, and these
+// fields. Each object would look as if it had no value.
 func withoutDropped(t readapi.Type, informer *dynamicinformer.Informer) (*readapi.Type, []string) {
 	var dropped []string
 	t.Versions = slices.Clone(t.Versions)

@@ -21,8 +21,8 @@ func gadgetWith(columns, selectable []any) *unstructured.Unstructured {
 }
 
 // TestReducedObjects verifies that no answer from reduced objects is silently wrong: settings that drop a
-// selectable field are refused; requests by a field that becomes selectable later are forwarded; tables have a
-// warning about columns over dropped fields; and clients that hold objects with other fields list again.
+// selectable field are refused; requests by a field that becomes selectable later are forwarded; tables have
+// a warning about columns over dropped fields; and clients that hold objects with other fields list again.
 func TestReducedObjects(t *testing.T) {
 	u := newUpdateFixture(t)
 	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}

@@ -102,7 +102,8 @@ func (u *updateFixture) settings(index string, options dynamicinformer.ResourceO
 			index + "]\n")})
 	u.must(err)
 	return Settings{Selection: selection,
-		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index, error) {
+		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index,
+			error) {
 			return options, config.IndexesOf(r.GVR, r.GVK.Kind), nil
 		}}
 }
@@ -341,13 +342,15 @@ func TestUpdateIsAtomic(t *testing.T) {
 	}
 }
 
-// TestUpdateEnds verifies that the end of its context ends an update that computes indexes, and changes nothing.
+// TestUpdateEnds verifies that the end of its context ends an update that computes indexes, and changes
+// nothing.
 func TestUpdateEnds(t *testing.T) {
 	u := newUpdateFixture(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	settings := u.settings(byTier, noOptions, "workloads."+demoGroup)
 	options := settings.InformerOptions
-	settings.InformerOptions = func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index, error) {
+	settings.InformerOptions = func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index,
+		error) {
 		cancel(errors.New("enough")) // the update has begun
 		return options(r)
 	}

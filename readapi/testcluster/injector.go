@@ -11,8 +11,8 @@ import (
 
 // Match selects requests. The zero value selects all.
 type Match struct {
-	// Verbs are verbs of readapi.Request, in which a watch that begins with a list is a watch-list. See Reads.
-	// Default: any.
+	// Verbs are verbs of readapi.Request, in which a watch that begins with a list is a watch-list. See
+	// Reads. Default: any.
 	Verbs []string
 	// Resource is the plural of a type. Default: any.
 	Resource string

@@ -30,7 +30,8 @@ func NewInMemory(t testing.TB, types ...Type) *Server {
 }
 
 // cancelingTransport ends a response by the context of its request when its body is closed. From Go 1.27 on,
-// closing the body while it is read makes net/http wait for a mutex, and synctest stops the clock of its timeout.
+// closing the body while it is read makes net/http wait for a mutex, and synctest stops the clock of its
+// timeout.
 type cancelingTransport struct{ *http.Transport }
 
 func (t cancelingTransport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -17,11 +17,12 @@ import (
 const (
 	ExitOK     = 0
 	ExitFailed = 1 // for a comparison: differences were found
-	// the command line, an expression or an index config is invalid; for a comparison: it failed
+	// ExitUsage: the command line, an expression or an index config is invalid; for a comparison: it failed.
 	ExitUsage     = 2
 	ExitNotSynced = 3 // a type did not sync in time
 	ExitForbidden = 4 // the server denied the request: no permission or no valid identity
-	// some clusters could not be read, or some API groups could not be discovered; the rest was printed
+	// ExitIncomplete: some clusters could not be read, or some API groups could not be discovered; the rest
+	// was printed.
 	ExitIncomplete  = 5
 	ExitInterrupted = 130 // the shell's code for SIGINT
 )

@@ -281,8 +281,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestWebPageOfProxy verifies that of a proxy's web page only the status and the title are printed, and that a
-// 429 of a proxy is retried until --timeout and not attributed to the API server.
+// TestWebPageOfProxy verifies that of a proxy's web page only the status and the title are printed, and that
+// a 429 of a proxy is retried until --timeout and not attributed to the API server.
 func TestWebPageOfProxy(t *testing.T) {
 	s := newOddServer(t)
 	for _, verb := range []string{"dump", "query", "stats"} {

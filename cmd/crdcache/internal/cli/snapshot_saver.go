@@ -60,7 +60,8 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 		origin.Namespace, origin.Redacted = s.namespace, s.redactor.redactions
 		for _, failure := range s.unknownGroups {
 			origin.UnknownGroups = append(origin.UnknownGroups, snapshot.UnknownGroup{
-				Group: failure.GroupVersion.Group, Version: failure.GroupVersion.Version, Reason: failure.Err.Error()})
+				Group:   failure.GroupVersion.Group,
+				Version: failure.GroupVersion.Version, Reason: failure.Err.Error()})
 		}
 	})
 	types, requested := s.selectTypes()
@@ -148,7 +149,8 @@ var errWriting = errors.New("write the snapshot")
 
 // recordMissing records why a type is not in the file.
 func (s *snapshotSaver) recordMissing(resource discovery.Resource, reason metav1.Status, notRequested bool) {
-	if err := s.writer.AddMissing(savedType(resource), reason, notRequested); err != nil && s.writer.Err() == nil {
+	if err := s.writer.AddMissing(savedType(resource), reason, notRequested); err != nil &&
+		s.writer.Err() == nil {
 		s.target.Warnf("%s: %v", resource, err)
 	}
 }

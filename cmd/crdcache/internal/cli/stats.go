@@ -309,7 +309,8 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	}
 	bytesPerObject := float64(r.Bytes) / float64(r.Objects)
 	fmt.Fprintf(out, "  %.0f bytes per object; in total: objects %s, key table %s, indexes %s\n",
-		bytesPerObject, sizeText(r.ObjectBytes), sizeText(r.TableBytes), sizeText(r.Bytes-r.ObjectBytes-r.TableBytes))
+		bytesPerObject,
+		sizeText(r.ObjectBytes), sizeText(r.TableBytes), sizeText(r.Bytes-r.ObjectBytes-r.TableBytes))
 	if k := r.Keep; k != nil {
 		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n",
 			k.KeptObjectBytes,

@@ -210,7 +210,10 @@ func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition 
 }
 
 func (t targetTypes) has(group, kind string) bool {
-	return slices.ContainsFunc(t, func(d *crd.Definition) bool { return d.Group == group && d.Names.Kind == kind })
+	return slices.ContainsFunc(t, func(d *crd.Definition) bool {
+		return d.Group == group &&
+			d.Names.Kind == kind
+	})
 }
 
 // defaultValueOf returns the value for a missing field: the schema's default, or fallback unless it is empty.

@@ -50,7 +50,8 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 	defer cancel()
 	resources, unresolved := o.Resolve(syncCtx, o.TypeNames(), "list")
 	noMatches, otherErr := o.splitUnresolved(unresolved)
-	if len(resources) == 0 && (otherErr != nil || !o.Wait && !slices.ContainsFunc(o.TypeNames(), isWildcard)) {
+	if len(resources) == 0 && (otherErr != nil || !o.Wait &&
+		!slices.ContainsFunc(o.TypeNames(), isWildcard)) {
 		return o.proposeWait(unresolved, noMatches, otherErr)
 	}
 	for _, r := range resources {

@@ -86,7 +86,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestSortedValues verifies the order of values of different types, which kubectl does not sort, and of texts.
+// TestSortedValues verifies the order of values of different types, which kubectl does not sort, and of
+// texts.
 func TestSortedValues(t *testing.T) {
 	values := []any{
 		nil, false, true, int64(-1), 0.5, int64(1), int64(1<<53) + 1, int64(1<<53) + 2, 1e300,

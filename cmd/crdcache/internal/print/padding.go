@@ -12,7 +12,8 @@ import (
 )
 
 // NewTablePrinter returns a printer of metav1.Table values. With every supported version of cli-runtime, it
-// pads columns like kubectl 1.37: the length in bytes counts, also of the lines of a cell that are not printed.
+// pads columns like kubectl 1.37: the length in bytes counts, also of the lines of a cell that are not
+// printed.
 func NewTablePrinter(options printers.PrintOptions) printers.ResourcePrinter {
 	return &paddedTable{options: options, printer: printers.NewTablePrinter(options)}
 }

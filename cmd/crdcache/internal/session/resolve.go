@@ -127,7 +127,8 @@ func MissingVerbs(r discovery.Resource, verbs ...string) string {
 
 // explainNoMatch adds a remedy if there are no suggestions. With followsType, the user may have meant the
 // name of an object, as in kubectl.
-func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchError, followsType bool) error {
+func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchError,
+	followsType bool) error {
 	canBeName := followsType && !t.commaList
 	if !canBeName {
 		if err := t.explainUnserved(ctx, noMatch); err != error(noMatch) {

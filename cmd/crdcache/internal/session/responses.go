@@ -18,8 +18,8 @@ import (
 // responses adapts the traffic between the clients of a command and a server. It is safe for concurrent use.
 //
 // A command that reads once lists like kubectl: watches are not sent, and a watch-list is answered as by a
-// server without watch-lists, so that informers list. Behind a proxy that buffers, a watch-list would wait for
-// its timeout.
+// server without watch-lists, so that informers list. Behind a proxy that buffers, a watch-list would wait
+// for its timeout.
 type responses struct {
 	target *Target
 	// lastAnswerWas429 and hasPriorityHeaders describe the last answer. client-go retries requests with

@@ -166,8 +166,8 @@ func (t *Target) SelectVersions(typeNames ...string) {
 	}
 }
 
-// RequireVersions is SelectVersions for a command that must read all objects: those of files in other versions
-// are errors.
+// RequireVersions is SelectVersions for a command that must read all objects: those of files in other
+// versions are errors.
 func (t *Target) RequireVersions(types ...schema.GroupVersionResource) {
 	if t.source != nil {
 		t.source.RequireVersions(types...)

@@ -29,11 +29,13 @@ type suggestedTarget struct {
 
 // builtinTargets are built-in kinds by the end of a field's name, without its suffix Ref or Name.
 var builtinTargets = []struct{ suffix, group, kind string }{
-	{"secretkey", "", "Secret"}, {"secret", "", "Secret"}, {"configmapkey", "", "ConfigMap"}, {"configmap", "", "ConfigMap"},
+	{"secretkey", "", "Secret"}, {"secret", "", "Secret"},
+	{"configmapkey", "", "ConfigMap"}, {"configmap", "", "ConfigMap"},
 	{"serviceaccount", "", "ServiceAccount"}, {"service", "", "Service"}, {"ingress", "networking.k8s.io", "Ingress"},
 	{"persistentvolumeclaim", "", "PersistentVolumeClaim"}, {"persistentvolume", "", "PersistentVolume"},
 	{"ingressclass", "networking.k8s.io", "IngressClass"}, {"storageclass", "storage.k8s.io", "StorageClass"},
 	{"priorityclass", "scheduling.k8s.io", "PriorityClass"}, {"runtimeclass", "node.k8s.io", "RuntimeClass"},
+	{"volumeattributesclass", "storage.k8s.io", "VolumeAttributesClass"},
 }
 
 // referenceFinder finds the references of one type.
@@ -77,7 +79,7 @@ func (r referenceFinder) find(f schemaField) (to suggestedTarget, each string, o
 	name := object.Properties["name"]
 	switch {
 	case object.Type == "string" && len(object.Enum) == 0 && object.Format == "":
-		to, ok = r.ofText(f.name, path, each)
+		to, ok = r.ofText(f.name, path, strings.HasPrefix(f.path, ".spec."))
 	case name != nil && name.Type == "string":
 		to, ok = r.ofObject(object, f.name, path)
 	}
@@ -87,8 +89,16 @@ func (r referenceFinder) find(f schemaField) (to suggestedTarget, each string, o
 // namedByKind are the kinds whose name alone ends the name of a text, without Name.
 var namedByKind = []string{"Service", "Ingress", "StorageClass", "Node"}
 
+// isSecretName reports whether a text such as caSecret names a Secret. Others such as clientSecret can be
+// secret themselves.
+func isSecretName(text string) bool {
+	lowerText := strings.TrimSuffix(strings.ToLower(text), "s")
+	return slices.ContainsFunc([]string{"pull", "ca", "crl", "cert", "certificate", "tls"},
+		func(use string) bool { return strings.HasSuffix(lowerText, use+"secret") })
+}
+
 // ofText returns the target of a field such as secretName.
-func (r referenceFinder) ofText(name, path, each string) (suggestedTarget, bool) {
+func (r referenceFinder) ofText(name, path string, inSpec bool) (suggestedTarget, bool) {
 	base, isName := strings.CutSuffix(name, "Name")
 	if !isName {
 		base, isName = strings.CutSuffix(name, "Names")
@@ -98,15 +108,16 @@ func (r referenceFinder) ofText(name, path, each string) (suggestedTarget, bool)
 	case isName && found == (target{}):
 		if found = builtinTarget(base); base == "claim" {
 			found = target{"", "PersistentVolumeClaim"}
-		} else if found.kind == "Service" && base != "service" || found.kind == "Pod" {
-			found = target{} // these names are also those of hosts and products
+		} else if found.kind == "Service" && (base != "service" || inSpec) || found.kind == "Pod" {
+			found = target{} // these names are also those of hosts, products and traced programs
 		}
 	case isName:
 	case wordsOf(name) < 2 && name != "node": // such as provider
 		found = target{}
 	case found == (target{}):
 		if found = r.onlyKind(base); found == (target{}) {
-			if found = builtinTarget(base); !slices.Contains(namedByKind, found.kind) {
+			found = builtinTarget(base)
+			if !slices.Contains(namedByKind, found.kind) && !isSecretName(name) {
 				return suggestedTarget{}, false
 			}
 		}
@@ -160,6 +171,14 @@ func (r referenceFinder) ownKind(base string) target {
 		}
 	}
 	return target{}
+}
+
+// namedKind returns the type after which a field is named: an own one before a built-in one.
+func (r referenceFinder) namedKind(base string) target {
+	if found := r.ownKind(base); found != (target{}) {
+		return found
+	}
+	return builtinTarget(base)
 }
 
 // onlyKind returns the type of the own group whose kind ends in a word, if there is only one.
@@ -218,24 +237,21 @@ func (r referenceFinder) ofObject(object *crd.Schema, name, path string) (sugges
 	found := target{}
 	switch isKeySelector := isText("key"); {
 	case isReference:
-		if found = r.ownKind(base); found == (target{}) {
-			found = builtinTarget(base)
-		}
-		if found == (target{}) {
+		if found = r.namedKind(base); found == (target{}) {
 			found = r.onlyKind(base)
 		}
 		if found == (target{}) && (isKeySelector || strings.HasSuffix(strings.ToLower(base), "credentials")) {
 			found = target{"", "Secret"}
 		}
 	case hasOnly(object, "name", "key", "namespace", "optional"):
-		if found = builtinTarget(strings.TrimSuffix(name, "s")); found == (target{}) && isKeySelector {
+		if found = r.namedKind(strings.TrimSuffix(name, "s")); found == (target{}) && isKeySelector {
 			found = target{"", "Secret"} // a key of a Secret
 		}
 		if len(object.Properties) == 1 && found.kind != "Secret" && found.kind != "ConfigMap" {
 			found = target{} // the name of an object to create
 		}
 	case isText("namespace") || strings.EqualFold(name, "secret") || strings.EqualFold(name, "configMap"):
-		found = builtinTarget(name)
+		found = r.namedKind(name)
 	}
 	to.Group, to.Kind = &found.group, &found.kind
 	return to, found != (target{})

@@ -70,8 +70,11 @@ func TestInvalidConfigs(t *testing.T) {
 		configHeader + "types: [a]\npage: {hosts: ['a:1']}":              "page.hosts: have no effect",
 		configHeader + "types: [a]\nmemorybudget: 1Gi":                   `unknown field "memorybudget"`,
 		configHeader + "types: [a]\nlimits: {Watches: 1, watch: 2}":      `unknown field "limits.Watches"`,
-		configHeader + "types: [a]\nmemoryBudget: lots":                  "memoryBudget: quantities must match",
-		configHeader + "types: [a]\nlimits: {burstBytes: 1 GB}":          "limits.burstBytes: quantities must match",
+		configHeader + "types: [a]\nmemoryBudget: lots":                  `memoryBudget: "lots" has no number; write one`,
+		configHeader + "types: [a]\nmemoryBudget: '1e-40000000'":         "memoryBudget: \"1e-40000000\"... has too many digits",
+		configHeader + "types: [a]\nlimits: {burstBytes: 1 GB}":          `limits.burstBytes: "1 GB" is no quantity`,
+		configHeader + "types: [a]\nlimits: {bytesPerSecond: Mi}":        `limits.bytesPerSecond: "Mi" has no number`,
+		configHeader + "types: [a]\nlimits: {indexBytes: }":              `limits.indexBytes: "null" has no number`,
 		configHeader + "types: [a]\nlimits: {watches: many}":             "limits.watches: cannot decode a JSON string into a field of type int",
 		configHeader + "types: [a]\nlimits: 5":                           "limits: cannot decode a JSON number into a field of type server.Limits",
 		configHeader + "types: a":                                        "types: cannot decode a JSON string into a field of type []string",
@@ -116,6 +119,12 @@ func TestFlagsOverFile(t *testing.T) {
 	if c.Storage != dynamicinformer.StoragePacked || !c.Secrets || c.PersistenceDirectory != "/b" ||
 		c.MemoryBudget.Value() != 1<<20 || !c.Page.Enabled {
 		t.Errorf("the config is %+v, want the flags' values", c)
+	}
+	if err := flags.Set("memory-budget", "Mi"); err != nil {
+		t.Fatal(err)
+	}
+	if err := options.Complete(flags); err == nil || !strings.Contains(err.Error(), "--memory-budget: \"Mi\" has no") {
+		t.Errorf("--memory-budget=Mi gives %v, want an error", err)
 	}
 }
 

@@ -9,8 +9,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // decode decodes YAML into config. Fields that the YAML lacks keep their values. Field names are
@@ -37,6 +40,14 @@ func decode(text []byte, config *Config) error {
 func typeErrors(document []byte, typ reflect.Type, path string) []error {
 	if typ.Kind() == reflect.Pointer {
 		typ = typ.Elem()
+	}
+	if typ == reflect.TypeFor[resource.Quantity]() {
+		text := string(document)            // of a number, or null
+		_ = json.Unmarshal(document, &text) // others are no quantities
+		if _, err := naming.ParseQuantity(text); err != nil {
+			return []error{fmt.Errorf("%s: %w", path, err)}
+		}
+		return nil
 	}
 	fields := map[string]json.RawMessage{}
 	if !isConfigStruct(typ) || json.Unmarshal(document, &fields) != nil {

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli/flag"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Options are the options of a server. Create them with NewOptions.
@@ -116,7 +116,7 @@ func (o *Options) Complete(flags *pflag.FlagSet) error {
 		"index-config": func() error { o.Config.IndexConfigs = o.flags.indexConfigs; return nil },
 		"storage":      func() error { return o.Config.Storage.UnmarshalText([]byte(o.flags.storage)) },
 		"memory-budget": func() (err error) {
-			o.Config.MemoryBudget, err = resource.ParseQuantity(o.flags.memoryBudget)
+			o.Config.MemoryBudget, err = naming.ParseQuantity(o.flags.memoryBudget)
 			return err
 		},
 		"persistence-dir": func() error { o.Config.PersistenceDirectory = o.flags.persistenceDirectory; return nil },

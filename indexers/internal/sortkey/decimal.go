@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // decimal is ±0.digits × 10^exponent. digits has no leading or trailing zeros and is empty for zero.
@@ -131,11 +131,8 @@ func encodeNumber(text string) (string, bool) {
 
 // encodeQuantity parses units with apimachinery, which rounds up fractions of a nano.
 func encodeQuantity(text string) (string, bool) {
-	if !isTractable(text) {
-		return "", false
-	}
-	q, err := resource.ParseQuantity(text)
-	if err != nil || !strings.ContainsAny(text, "0123456789") { // apimachinery accepts a unit without number
+	q, err := naming.ParseQuantity(text)
+	if err != nil {
 		return "", false
 	}
 	dec := q.AsDec()
@@ -144,20 +141,6 @@ func encodeQuantity(text string) (string, bool) {
 	digits = strings.TrimPrefix(digits, "-")
 	d, ok := newDecimal(negative, digits, len(digits)-int(dec.Scale()))
 	return d.key(), ok
-}
-
-// isTractable rejects quantities that take apimachinery minutes: it writes out all digits, and 1e-40000000
-// has forty million.
-func isTractable(text string) bool {
-	if len(text) > 2*maxExponent {
-		return false
-	}
-	i := strings.LastIndexAny(text, "eE")
-	if i < 0 || strings.Trim(text[i+1:], "+-0123456789") != "" || text[i+1:] == "" { // or a unit: E, Ei
-		return true
-	}
-	exponent, err := strconv.Atoi(text[i+1:])
-	return err == nil && max(exponent, -exponent) <= 2*maxExponent
 }
 
 func decodeDecimal(key string) (string, bool) {

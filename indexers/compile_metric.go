@@ -133,11 +133,7 @@ func (p pathCompiler) compileLabels(forms []labelForm, metric *Metric, used map[
 		}
 		label.object = p.objectField(part)
 		metric.perObject = metric.perObject || label.object == objectName
-		switch {
-		case form.Missing.value == "Skip":
-			p.failAt(codeUnknownValue, form.Missing.node, `"missing" cannot be "Skip" here`,
-				"remove it, because a label never removes a series, or write when: with a condition")
-		case form.Missing.node == nil && !form.Default.isSet:
+		if form.Missing.node == nil && !form.Default.isSet {
 			part.missing.kind = missingNull // the label is empty
 		}
 		metric.labels, parts = append(metric.labels, label), append(parts, part)
@@ -257,7 +253,7 @@ func (p pathCompiler) compileValue(form *partForm, metric *Metric) {
 		metric.function = "Sum"
 	}
 	metric.Index.combine = metric.function
-	p.addLastPart(part, form, metric)
+	metric.addLastPart(part)
 }
 
 // compileStates compiles a state set as the last part of an index.
@@ -271,13 +267,10 @@ func (p pathCompiler) compileStates(f *statesForm, m *Metric, used map[string]st
 	for _, state := range f.Values.items {
 		p.checkUnique(states, "state", state)
 	}
-	p.addLastPart(p.compileSingleValue(&f.partForm), &f.partForm, m)
+	m.addLastPart(p.compileSingleValue(&f.partForm))
 }
 
-func (p pathCompiler) addLastPart(part indexPart, f *partForm, m *Metric) {
-	if part.missing.kind == missingNull {
-		p.failAt(codeUnknownValue, f.Missing.node, `"missing" cannot be "AsNull" here`, "write Skip or Report, or default: with a value")
-	}
+func (m *Metric) addLastPart(part indexPart) {
 	m.hasValue = true
 	m.Index.addPart(part)
 }

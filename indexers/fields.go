@@ -237,13 +237,18 @@ func layoutOf(t reflect.Type) *layout {
 		return l.(*layout)
 	}
 	l := &layout{}
-	l.add(t, nil)
+	narrowed := map[string]reflect.StructTag{}
+	l.add(t, nil, narrowed)
+	for name, tag := range narrowed {
+		l.fields[slices.Index(l.names, name)].Tag = tag
+	}
 	layouts.Store(t, l)
 	return l
 }
 
-// add adds the fields of a form, which is at an index of the outer form.
-func (l *layout) add(t reflect.Type, outerIndex []int) {
+// add adds the fields of a form, which is at an index of the outer form. The tag of a blank field replaces that
+// of the embedded field that it narrows.
+func (l *layout) add(t reflect.Type, outerIndex []int, narrowed map[string]reflect.StructTag) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		f.Index = append(slices.Clone(outerIndex), i)
@@ -251,10 +256,12 @@ func (l *layout) add(t reflect.Type, outerIndex []int) {
 		switch name := f.Tag.Get("json"); {
 		case name != "":
 			l.names, l.fields = append(l.names, name), append(l.fields, f)
+		case f.Tag.Get("narrows") != "":
+			narrowed[f.Tag.Get("narrows")] = f.Tag
 		case f.Name == "_":
 			l.rules = append(l.rules, f.Tag)
 		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			l.add(f.Type, f.Index)
+			l.add(f.Type, f.Index, narrowed)
 		}
 	}
 }

@@ -134,6 +134,7 @@ type metricForm struct {
 
 type labelForm struct {
 	_    struct{}  `oneOf:"path|paths|label|annotation|cel|value|elementKey" none:"the label has no value" hint:"add one of path, paths, label, annotation, cel, value, elementKey" both:"keep one of them"`
+	_    struct{}  `narrows:"missing" doc:"How to treat an object without a value, whose label is empty. Report: statistics name it." enum:"Report,AsNull" hint:"write Report or AsNull, or default: with a value, because a label never removes a series" default:"AsNull"`
 	Name textField `json:"name" doc:"The name of the label. It ends in * for a map: each entry is a label, whose name begins with the text before the *." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
 	partForm
 	Format     textField `json:"format" doc:"Go: the text that Go prints, also for lists and maps, such as [a b]; kube-state-metrics writes it." enum:"Go" hint:"write Go, or remove it" without:"cel,type,value,elementKey" conflict:"keep one of them"`
@@ -141,15 +142,21 @@ type labelForm struct {
 	ElementKey boolField `json:"elementKey" doc:"true: the key of the element in its map; each must end in .*" without:"type,regex,transform,missing,default" conflict:"remove it"`
 }
 
+// amountForm has the fields that the value and the states of a metric share.
+type amountForm struct {
+	_ struct{} `narrows:"missing" doc:"How to treat an object without a value. Skip: it is in no series; Report: so, and statistics name it." enum:"Skip,Report" hint:"write Skip or Report, or default: with a value" default:"Skip"`
+	partForm
+}
+
 type valueForm struct {
 	_ struct{} `oneOf:"path|paths|label|annotation|cel" none:"the value has no source" hint:"add one of path, paths, label, annotation, cel" both:"keep one of them"`
-	partForm
+	amountForm
 }
 
 type statesForm struct {
 	_    struct{}  `oneOf:"path|paths|label|annotation|cel" none:"the states have no source" hint:"add one of path, paths, label, annotation, cel" both:"keep one of them"`
 	Name textField `json:"name" doc:"The name of the label with the state." required:"true" hint:"add name: ..." pattern:"labelName" label:"the name of a label"`
-	partForm
+	amountForm
 	Values listField[textField] `json:"values" doc:"The states." required:"true" hint:"write values: [\"True\", \"False\", Unknown]" each:"a state"`
 }
 

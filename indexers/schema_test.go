@@ -171,7 +171,8 @@ func checkSchema(t testing.TB, data []byte) string {
 	return validator{t}.findProblem(schema, value, "")
 }
 
-// TestSchemaIsAsStrictAsTheDecoder verifies that the schema rejects the configs that the decoder rejects.
+// TestSchemaIsAsStrictAsTheDecoder verifies that the schema rejects the configs that the decoder rejects, and
+// no others.
 func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 	for _, resource := range []string{
 		`references: [{name: r, to: {namePath: .spec.x}}]`,
@@ -195,6 +196,11 @@ func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 		`indexes: [{name: i, path: .a, each: ".b[*]"}]`,
 		`indexes: [{name: name, path: .a}]`,
 		`references: [{name: owners, to: {group: "", kind: Secret, namePath: .spec.x}}]`,
+		`metrics: [{name: m, help: M., labels: [{name: a, path: .a, missing: Skip}]}]`,
+		`metrics: [{name: m, help: M., labels: [{name: a, path: .a, missing: AsNull}]}]`,
+		`metrics: [{name: m, help: M., value: {path: .a, type: Int, missing: AsNull}}]`,
+		`metrics: [{name: m, help: M., value: {path: .a, type: Int, missing: Report}}]`,
+		`metrics: [{name: m, help: M., states: {name: s, path: .a, values: [a], missing: AsNull}}]`,
 		`namespaces: {}`, `selectors: {}`, `prune: {}`, `storage: {}`,
 		`indexes: [{name: i, path: .a, missing: {}}]`,
 		`indexes: [{name: i, path: .a, regex: {match: a, group: -1}}]`,

@@ -24,6 +24,7 @@ type Functions struct {
 type indexFunction struct {
 	index *Index
 	counters
+	refusal atomic.Pointer[error] // why the index is incomplete; see LimitBuild
 }
 
 // Compile compiles the index functions of a resource.
@@ -113,6 +114,9 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 			fn.failed.Add(1)
 			continue
 		}
+		if fn.refusal.Load() != nil {
+			continue
+		}
 		var start time.Time
 		if build != nil {
 			start = time.Now()
@@ -122,6 +126,9 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 		if keys[i] = state.keysFound; build != nil {
 			build.count(i, keys[i], time.Since(start))
 		}
+	}
+	if build != nil {
+		f.refuseCostly(build)
 	}
 	return keys
 }

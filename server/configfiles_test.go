@@ -162,11 +162,12 @@ spec:
 	c.Limits.IndexBytes, c.Limits.TypeIndexBytes = resource.MustParse("5Ki"), resource.MustParse("12Ki")
 	d := startDaemon(t, newAPIServer(t), c)
 	d.awaitReady()
-	for indexes, want := range map[string]string{
+	costly := map[string]string{
 		"{name: image, path: .spec.image}, {name: all, path: $..*}": `the index "all" needs more than 5120 bytes`,
 		"{name: a, path: .spec.image}, {name: b, path: .spec.image}, {name: c, path: .spec.image}, {name: d, path: .spec.image}, {name: e, path: .spec.image}, {name: f, path: .spec.image}, {name: g, path: .spec.image}, {name: h, path: .spec.image}, {name: i, path: .spec.image}": "the indexes of the type need more than 12288 bytes",
 		`{name: slow, cel: '[0,1,2,3,4,5,6,7,8,9].map(a, [0,1,2,3,4,5,6,7,8,9].map(b, [0,1,2,3,4,5,6,7,8,9].map(c, [0,1,2,3,4,5,6,7,8,9].map(d, [0,1,2,3,4,5,6,7,8,9].map(e, a + b + c + d + e))))).size()'}`:                                                                          `the index "slow" takes`,
-	} {
+	}
+	for indexes, want := range costly {
 		if err := os.WriteFile(file, []byte(fmt.Sprintf(text, indexes)), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -177,6 +178,35 @@ spec:
 		status := string(d.request("ann", http.MethodGet, typeChecksPath, "").body)
 		if !regexp.MustCompile("; indexes: tier [0-9]+ bytes\n").MatchString(status) {
 			t.Errorf("%s: the status is %s, want the index tier with its size", indexes, status)
+		}
+	}
+	c.IndexConfigs = nil
+	for indexes, want := range costly {
+		t.Run("first list", func(t *testing.T) { testFirstListLimits(t, c, fmt.Sprintf(text, indexes), want) })
+	}
+}
+
+// testFirstListLimits verifies that a type is cached without its costly indexes, with the reason, and that requests by
+// them are refused.
+func testFirstListLimits(t *testing.T, c Config, indexes, want string) {
+	c.IndexConfigs = []string{writeConfigFile(t, indexes)}
+	d := startDaemon(t, newAPIServer(t), c)
+	d.awaitReady()
+	missing := regexp.MustCompile(`cached without the index \\?"(\w+)\\?": ` + regexp.QuoteMeta(want))
+	var found []string
+	for found == nil {
+		status := string(d.request("ann", http.MethodGet, typeChecksPath, "").body)
+		if found = missing.FindStringSubmatch(status); found == nil && t.Context().Err() != nil {
+			t.Fatalf("the status is %s, want %s", status, missing)
+		}
+	}
+	for path, code := range map[string]int{
+		"/query/apis/demo.crdcache.dev/v1/workloads?q=" + found[1] + "%3Dx":         http.StatusBadRequest,
+		"/apis/demo.crdcache.dev/v1/workloads?fieldSelector=" + found[1] + "%3Dx":   http.StatusBadRequest,
+		"/apis/demo.crdcache.dev/v1/workloads?fieldSelector=metadata.name%3Dledger": http.StatusOK,
+	} {
+		if answer := d.request("ann", http.MethodGet, path, ""); answer.code != code {
+			t.Errorf("%s = %d %s, want %d", path, answer.code, answer.body, code)
 		}
 	}
 }

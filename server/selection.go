@@ -198,7 +198,7 @@ func (c *typeCache) problemOf(gr schema.GroupResource) error {
 }
 
 // describeIndexes returns the sizes of the indexes of a type. A config that exceeds a limit is rejected, but
-// indexes also grow, and the limits do not apply to the first list after the start.
+// indexes also grow.
 func (s *selection) describeIndexes(cached live.CachedType) (text string, withinLimits bool) {
 	var sizes []string
 	total := int64(0)

@@ -92,7 +92,7 @@ func (c *typeCache) initReconciler(settings live.Settings) (err error) {
 		OnServed:  func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
 		OnDropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
 		OnRejected: func(name string, reason error) {
-			klog.InfoS("Cannot cache a type", "name", name, "reason", reason.Error())
+			klog.InfoS("Cannot cache a type, or an index of it", "name", name, "reason", reason.Error())
 		},
 	})
 	c.cachedVersion = func(gr schema.GroupResource) (discovery.Resource, bool) {

@@ -36,7 +36,8 @@ type informerIndex struct {
 
 // NewView adds indexes to the informer of a handle, which the view then owns. Queries can use the declared
 // indexes; the others are for metrics. Names in the informer begin with prefix. After an error the handle is
-// unchanged. The end of ctx, and limits, end the computation of indexes.
+// unchanged. The end of ctx, and limits, end the computation of indexes. The limits also apply to the first
+// list of the informer; then call EndBuild.
 func NewView(ctx context.Context, limits indexers.BuildLimits, handle *dynamicinformer.Handle, prefix string,
 	indexes, queryIndexes []*indexers.Index) (*View, error) {
 	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, queryIndexes: queryIndexes}
@@ -59,6 +60,44 @@ func (v *View) Informer() *dynamicinformer.Informer { return v.informer }
 
 // Declared returns the indexes for queries.
 func (v *View) Declared() []*indexers.Index { return v.queryIndexes }
+
+// EndBuild ends the limits on the computation of the indexes in the first list.
+func (v *View) EndBuild() {
+	for _, x := range v.indexes {
+		x.functions.EndBuild()
+	}
+}
+
+// Refuse ends the computation of the indexes for a reason. Queries do not use them.
+func (v *View) Refuse(reason error) {
+	for _, x := range v.indexes {
+		x.functions.Refuse(reason)
+	}
+}
+
+// Refusals returns why indexes exceeded a limit in the first list, by name. Queries do not use these indexes.
+func (v *View) Refusals() map[string]error {
+	refusals := map[string]error{}
+	for name, x := range v.indexes {
+		if reason := x.functions.Refusal(x.name); reason != nil {
+			refusals[name] = reason
+		}
+	}
+	return refusals
+}
+
+// WithoutRefused returns a view without the indexes of Refusals. Call drop when it is in use.
+func (v *View) WithoutRefused() (next *View, drop func()) {
+	view, refused := *v, map[string]informerIndex{}
+	view.indexes, view.queryIndexes = maps.Clone(v.indexes), slices.Clone(v.queryIndexes)
+	for name := range v.Refusals() {
+		refused[name] = v.indexes[name]
+		delete(view.indexes, name)
+		view.queryIndexes = slices.DeleteFunc(view.queryIndexes,
+			func(index *indexers.Index) bool { return index.Name == name })
+	}
+	return &view, func() { v.removeIndexes(refused) }
+}
 
 // Release removes the indexes and releases the handle.
 func (v *View) Release() { v.handle.Release() }
@@ -111,9 +150,11 @@ func (v *View) addIndexes(ctx context.Context, limits indexers.BuildLimits,
 		for _, existing := range v.informer.Stats().Indexes {
 			used += existing.Bytes
 		}
-		end := functions.LimitBuild(ctx, limits, used)
+		functions.LimitBuild(ctx, limits, used)
 		err := v.handle.AddIndexes(functions)
-		end()
+		if limits == (indexers.BuildLimits{}) || v.informer.HasSynced() {
+			functions.EndBuild() // otherwise the first list follows
+		}
 		if err != nil && v.hasIndexNamed(names) { // a concurrent caller took a name
 			continue
 		}
@@ -156,7 +197,8 @@ func (v *View) nameIn(name string, find func(name string) (any, bool)) string {
 	computed, ok := found.(interface {
 		IndexSet() dynamicinformer.IndexSet
 	})
-	if !exists || index.functions != nil && (!ok || computed.IndexSet() != index.functions) {
+	if !exists || index.functions != nil && (!ok || computed.IndexSet() != index.functions ||
+		index.functions.Refusal(index.name) != nil) {
 		return ""
 	}
 	return index.name

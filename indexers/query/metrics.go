@@ -17,7 +17,8 @@ func MetricSource(gvr runtimeschema.GroupVersionResource, metrics []*indexers.Me
 		Index: func(name string) (indexers.MetricIndex, bool) { return snapshot.Index(name) },
 	}
 	for _, m := range metrics {
-		if slices.ContainsFunc(m.Index.Fields(), snapshot.Drops) {
+		_, exists := snapshot.Index(m.Index.Name)
+		if !exists || slices.ContainsFunc(m.Index.Fields(), snapshot.Drops) {
 			source.Stale = true
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -224,7 +225,13 @@ func testWriting(t *testing.T, s *harness.CrdcachedServer) {
 // TestSecretsAreNotServed checks that patterns, names and references do not expose Secrets unless the config
 // selects them.
 func TestSecretsAreNotServed(t *testing.T) {
-	s := harness.StartCrdcached(t, "types: ['*', secrets]\n")
+	refused := exec.CommandContext(t.Context(), harness.Crdcached(t), "--kubeconfig", harness.CrdcachedKubeconfig(t),
+		"--type=*", "--type=secrets", "--bind-address=127.0.0.1", "--secure-port=0")
+	if out, err := refused.CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "secrets: secrets are cached only if the config sets secrets: true") {
+		t.Errorf("with the type secrets, crdcached ends with %v and %s, want an error about Secrets", err, out)
+	}
+	s := harness.StartCrdcached(t, "types: ['*']\n")
 	admin := harness.Config(t)
 	for _, path := range []string{"/api/v1/secrets", "/api/v1/namespaces/default/secrets",
 		"/api/v1/namespaces/default/secrets/a", "/api/v1/secrets?watch=true", "/query/api/v1/secrets"} {
@@ -234,9 +241,8 @@ func TestSecretsAreNotServed(t *testing.T) {
 		}
 	}
 	got := send(t, s.As(admin), http.MethodGet, "/readyz/types")
-	if !strings.Contains(got.Body, "[-]secrets secrets are cached only if the config sets secrets: true") ||
-		!strings.Contains(got.Body, "[+]configmaps.v1. ") {
-		t.Errorf("the types = %d, %s, want a note about Secrets", got.Code, got.Body)
+	if strings.Contains(got.Body, "secrets") || !strings.Contains(got.Body, "[+]configmaps.v1. ") {
+		t.Errorf("the types = %d, %s, want no Secrets", got.Code, got.Body)
 	}
 	allowed := harness.StartCrdcached(t, "types: [secrets]\nsecrets: true\n")
 	compare(t, allowed, admin, http.MethodGet, "/api/v1/secrets", "application/json")

@@ -43,6 +43,14 @@ func StartCrdcached(t testing.TB, config string, flags ...string) *CrdcachedServ
 
 func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) *CrdcachedServer {
 	t.Helper()
+	s := LaunchCrdcached(t, kubeconfig, config, flags...)
+	s.AwaitReady(t)
+	return s
+}
+
+// LaunchCrdcached is StartCrdcachedIn, but returns when the server listens.
+func LaunchCrdcached(t testing.TB, kubeconfig, config string, flags ...string) *CrdcachedServer {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n" + config
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -74,7 +82,6 @@ func StartCrdcachedIn(t testing.TB, kubeconfig, config string, flags ...string) 
 		t.Fatal("crdcached ends without serving")
 	}
 	s.URL, s.CA = "https://"+at, certificateOf(t, at)
-	s.AwaitReady(t)
 	return s
 }
 

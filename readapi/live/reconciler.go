@@ -27,7 +27,8 @@ type Settings struct {
 	// InformerOptions returns the informer options of a type and its indexes, or why the type cannot be
 	// cached. Indexes of the options are ignored. Default: all objects, no indexes.
 	InformerOptions func(discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index, error)
-	// BuildLimits limit the computation of new indexes over cached objects. Default: none.
+	// BuildLimits limit the computation of new indexes over cached objects, and in the first list of a type,
+	// which is then cached without the costly ones; see Problems. Default: none.
 	BuildLimits indexers.BuildLimits
 	// Metrics returns the metrics of a type, for MetricSources. Optional.
 	Metrics func(discovery.Resource) []*indexers.Metric
@@ -111,8 +112,10 @@ type CachedType struct {
 	Replacement *dynamicinformer.Informer
 
 	metrics []*indexers.Metric
-	view    *bind.View
-	cache   *typeCache
+	// refusals are the reasons why indexes of the settings are missing.
+	refusals []error
+	view     *bind.View
+	cache    *typeCache
 }
 
 // Source returns the cache of the type, for queries with the current indexes. An index can have another name
@@ -148,6 +151,7 @@ func NewReconciler(options ReconcilerOptions) (*Reconciler, error) {
 // Run reconciles until ctx ends. The types are served until the factory ends. Call it once.
 func (r *Reconciler) Run(ctx context.Context) {
 	defer close(r.runEnded)
+	defer r.refuseUnsynced()
 	subscription := r.options.Tracker.Subscribe(func(discovery.Event) { r.wake() })
 	defer subscription.Stop()
 	if r.options.Tracker.WaitForSync(ctx) != nil {
@@ -232,7 +236,7 @@ func (r *Reconciler) MetricSources() []indexers.MetricSource {
 }
 
 // Problems returns an error for each name of the selection that cannot be resolved to a cacheable type, and
-// for each type that cannot be served.
+// for each type that cannot be served or lacks indexes because of BuildLimits.
 func (r *Reconciler) Problems() map[string]error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -94,7 +94,7 @@ func (r *Reconciler) reconcile(ctx context.Context) (discoveryFailed bool) {
 	for gr, resource := range desired {
 		current, exists := r.served()[gr]
 		if exists && current.isFor(resource) {
-			p.types[gr] = current.withSyncedReplacement()
+			p.types[gr] = p.withoutRefusedIndexes(current.withSyncedReplacement())
 		} else if err := r.prepare(ctx, p, r.settings, resource); err != nil {
 			problems[resource.String()] = err
 		}
@@ -107,6 +107,24 @@ func (r *Reconciler) reconcile(ctx context.Context) (discoveryFailed bool) {
 func (t servedType) withSyncedReplacement() servedType {
 	if t.replacement != nil && t.replacement.Informer.HasSynced() {
 		return servedType{serving: *t.replacement}
+	}
+	return t
+}
+
+// withoutRefusedIndexes returns the type without the indexes that exceeded a limit in the first list, and
+// reports why.
+func (p *plan) withoutRefusedIndexes(t servedType) servedType {
+	for name, reason := range t.serving.view.Refusals() {
+		t.serving.refusals = append(slices.Clip(t.serving.refusals),
+			fmt.Errorf("cached without the index %q: %w", name, reason))
+	}
+	if len(t.serving.view.Refusals()) > 0 {
+		view, drop := t.serving.view.WithoutRefused()
+		t.serving.view, t.serving.Indexes = view, view.Declared()
+		p.onCommit = append(p.onCommit, drop)
+	}
+	if len(t.serving.refusals) > 0 {
+		p.problems[t.serving.Resource.String()] = errors.Join(t.serving.refusals...)
 	}
 	return t
 }
@@ -207,18 +225,17 @@ func (r *Reconciler) commit(p *plan) {
 	oldTypes, server := r.served(), r.options.Server
 	usedInformers := map[*dynamicinformer.Informer]bool{}
 	for gr, t := range p.types {
-		for _, view := range t.views() {
+		for i, view := range t.views() {
 			usedInformers[view.Informer()] = true
+			if !slices.Contains(oldTypes[gr].views(), view) {
+				go r.endFirstList(view, i > 0) // ends with the sync or the end of the informer
+			}
 		}
 		if t.serving.cache == nil {
 			t.serving.cache = server.addView(t.serving.view)
 			p.types[gr] = t
 		}
 		t.serving.cache.setView(t.serving.view)
-		// New indexes change a replacement, but not its informer.
-		if next := t.export().Replacement; next != nil && next != oldTypes[gr].export().Replacement {
-			go r.wakeAfterSync(next) // ends with the sync or the end of the informer
-		}
 	}
 	r.mu.Lock()
 	oldProblems := r.mu.problems
@@ -257,12 +274,27 @@ func sortedTypes[T any](types map[schema.GroupResource]T) []schema.GroupResource
 		func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) })
 }
 
-// wakeAfterSync requests a reconciliation when an informer has synced.
-func (r *Reconciler) wakeAfterSync(informer *dynamicinformer.Informer) {
+// endFirstList ends the limits on the indexes of a view when its informer has synced, and requests a
+// reconciliation if that changes the type.
+func (r *Reconciler) endFirstList(view *bind.View, isReplacement bool) {
 	select {
-	case <-informer.Synced():
-		r.wake()
-	case <-informer.Stopped():
+	case <-view.Informer().Synced():
+		view.EndBuild()
+		if isReplacement || len(view.Refusals()) > 0 {
+			r.wake()
+		}
+	case <-view.Informer().Stopped():
+	}
+}
+
+// refuseUnsynced ends the computation of indexes in first lists.
+func (r *Reconciler) refuseUnsynced() {
+	for _, t := range r.served() {
+		for _, view := range t.views() {
+			if !view.Informer().HasSynced() {
+				view.Refuse(errReconcilerEnded)
+			}
+		}
 	}
 }
 

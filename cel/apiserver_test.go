@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +83,8 @@ func evaluate(t testing.TB, rule string, root *crd.Schema, object map[string]any
 	_, problems := e.(*celExpression).Check(root)
 	for _, p := range problems {
 		switch {
-		case strings.HasPrefix(p.Message, "the field is a number"), strings.HasPrefix(p.Message, "the list is a set"):
+		case strings.HasPrefix(p.Message, "the field is a number"),
+			strings.HasPrefix(p.Message, "the list is a set"):
 			return "differs"
 		case !strings.HasPrefix(p.Message, "the estimated cost"):
 			return "refused"
@@ -129,25 +131,33 @@ func (g generator) number(depth int) string {
 func (g generator) fraction(depth int) string {
 	if depth > 0 && g.IntN(2) == 0 {
 		a, b := g.fraction(depth-1), g.fraction(depth-1)
-		return choose(g, "("+a+choose(g, " + ", " - ", " * ", " / ")+b+")", "("+g.condition(depth-1)+" ? "+a+" : "+b+")",
+		return choose(g, "("+a+choose(g, " + ", " - ", " * ", " / ")+b+")",
+			"("+g.condition(depth-1)+" ? "+a+" : "+b+")",
 			"[double("+a+"), double("+b+")].sum()", "["+a+", "+b+"][0]", "double("+a+")", "-"+a)
 	}
-	return choose(g, "self.spec.ratio", "self.spec['ratio']", "self.spec.?ratio.orValue(0.5)", "self.spec.ratios[0]",
-		"self.spec.ratios.sum()", "self.spec.ratios.map(r, r).sum()", "self.spec.ratios.map(r, double(r)).sum()", "1.5", "2.0",
-		"self.spec.shares.a", "self.spec.shares['a']", "self.spec.slots.map(s, s.load)[0]", "self.spec.slots[0].load",
-		"self.spec.ratios.filter(r, r > 1.0)[0]", "optional.of(self.spec.ratio).value()", "self.spec.?ratio.or(optional.of(2.0)).value()",
+	return choose(g, "self.spec.ratio", "self.spec['ratio']", "self.spec.?ratio.orValue(0.5)",
+		"self.spec.ratios[0]",
+		"self.spec.ratios.sum()", "self.spec.ratios.map(r, r).sum()", "self.spec.ratios.map(r, double(r)).sum()",
+		"1.5", "2.0",
+		"self.spec.shares.a", "self.spec.shares['a']", "self.spec.slots.map(s, s.load)[0]",
+		"self.spec.slots[0].load",
+		"self.spec.ratios.filter(r, r > 1.0)[0]", "optional.of(self.spec.ratio).value()",
+		"self.spec.?ratio.or(optional.of(2.0)).value()",
 		"self.spec.?ratio.optMap(r, r * 2.0).orValue(1.0)")
 }
 
 // typed returns a condition whose result can depend on the schema.
 func (g generator) typed(depth int) string {
 	number := g.fraction(depth)
-	return choose(g, number+choose(g, " == ", " > ", " <= ", " != ")+g.fraction(depth), "type("+number+") == double",
+	return choose(g, number+choose(g, " == ", " > ", " <= ", " != ")+g.fraction(depth),
+		"type("+number+") == double",
 		"string("+number+") == '1'", "'%s'.format(["+number+"]) == '1'", "'%d'.format(["+number+"]) == '1'",
-		"dyn("+number+") == 1", number+" in self.spec.ratios", "self.spec.ratios.isSorted()", "self.spec.ratios == [1.0, 2.5]",
+		"dyn("+number+") == 1", number+" in self.spec.ratios", "self.spec.ratios.isSorted()",
+		"self.spec.ratios == [1.0, 2.5]",
 		"self.spec.ratios.indexOf("+number+") == 0", "int("+number+") > 1", "self.spec.groups == ['b', 'a']",
 		"(self.spec.groups + ['a']).size() == 2", "self.spec.groups.filter(x, x != 'c') == ['a', 'b']",
-		"self.spec.groups.exists(x, x == 'a')", "'a' in self.spec.groups", "sets.equivalent(self.spec.groups, ['b', 'a'])",
+		"self.spec.groups.exists(x, x == 'a')", "'a' in self.spec.groups",
+		"sets.equivalent(self.spec.groups, ['b', 'a'])",
 		"self.spec.slots == [{'name': 'a', 'load': 1.0}]", "self.spec.slots + self.spec.slots == self.spec.slots",
 		"(self.spec.paused ? self.spec.groups : ['a']) == ['b', 'a']", "[self.spec.groups] == [['b', 'a']]",
 		"self.spec.slots.map(s, s.load) == [1.0]", "self.spec.ratios.exists(r, type(r) == int)")
@@ -200,28 +210,63 @@ func (g generator) object() map[string]any {
 		"metadata": map[string]any{"name": "lamp", "namespace": "hall"}, "spec": spec}
 }
 
-// FuzzAPIServer compares conditions on random objects with validation rules of an API server. Both refuse the
-// same conditions, except for their estimated cost: this module does not count values without bounds.
-func FuzzAPIServer(f *testing.F) {
-	for seed := range uint64(80) {
-		f.Add(seed)
-	}
-	server := newAPIServer(f, "testdata/lamps.yaml")
+// readLamps returns the API server for lamps.yaml, and the schema with the fields of metadata that rules can
+// read.
+func readLamps(t testing.TB) (apiServer, *crd.Schema) {
+	t.Helper()
 	definitions, err := crd.ReadFile("testdata/lamps.yaml")
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
 	version, _ := definitions[0].Version("v1")
 	root := *version.Schema
 	root.Properties = maps.Clone(root.Properties)
 	root.Properties["metadata"] = &crd.Schema{Type: "object",
 		Properties: map[string]*crd.Schema{"name": {Type: "string"}}}
+	return newAPIServer(t, "testdata/lamps.yaml"), &root
+}
+
+// TestSchemaFreeForms verifies that the conditions that docs/cel.md recommends have the results that an API
+// server gives to the refused ones.
+func TestSchemaFreeForms(t *testing.T) {
+	server, root := readLamps(t)
+	text, err := os.ReadFile("../docs/cel.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(.+)` \\| `(.+)` \\|$").FindAllStringSubmatch(string(text), -1)
+	if len(rows) < 6 {
+		t.Fatalf("docs/cel.md has %d rows with two conditions, want 6", len(rows))
+	}
+	for _, row := range rows {
+		outcomes := map[outcome]int{}
+		for seed := range uint64(60) {
+			object := generator{rand.New(rand.NewPCG(seed, 2))}.object()
+			want, got := server.evaluate(row[1], object), evaluate(t, row[2], root, object)
+			outcomes[want]++
+			if refused := evaluate(t, row[1], root, object); refused != "differs" || got != want {
+				t.Errorf("%s is %s, and %s is %s, want %s for\n%v", row[1], refused, row[2], got, want, object["spec"])
+			}
+		}
+		if outcomes["true"] == 0 || outcomes["refused"] > 0 {
+			t.Errorf("%s: the outcomes are %v, want true among them", row[1], outcomes)
+		}
+	}
+}
+
+// FuzzAPIServer compares conditions on random objects with validation rules of an API server. Both refuse the
+// same conditions, except for their estimated cost: this module does not count values without bounds.
+func FuzzAPIServer(f *testing.F) {
+	for seed := range uint64(80) {
+		f.Add(seed)
+	}
+	server, root := readLamps(f)
 	f.Fuzz(func(t *testing.T, seed uint64) {
 		g := generator{rand.New(rand.NewPCG(seed, 1))}
 		rule := g.condition(3)
 		for range 5 {
 			object := g.object()
-			want, got := server.evaluate(rule, object), evaluate(t, rule, &root, object)
+			want, got := server.evaluate(rule, object), evaluate(t, rule, root, object)
 			if got == "differs" && want != "refused" {
 				continue
 			}

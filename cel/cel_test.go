@@ -105,8 +105,8 @@ func TestIndexes(t *testing.T) {
 				if failed := stats.Failed > 0; failed != (functions.Dropped("i") > 0) ||
 					failed && functions.Skipped("i") != 1 ||
 					failed && !slices.Equal(stats.Reported, []string{"hall/lamp"}) {
-					t.Errorf("%s: Stats = %s, Dropped = %d, Reported = %q, want the object if it failed", form, stats, functions.Dropped("i"),
-						stats.Reported)
+					t.Errorf("%s: Stats = %s, Dropped = %d, Reported = %q, want the object if it failed",
+						form, stats, functions.Dropped("i"), stats.Reported)
 				}
 			}
 		})

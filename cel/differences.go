@@ -119,7 +119,8 @@ var (
 	safeFunctions = []string{operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals,
 		operators.Greater, operators.GreaterEquals, operators.In, operators.LogicalAnd, operators.LogicalOr,
 		operators.LogicalNot, operators.NotStrictlyFalse, "double", "int", "size", "hasValue"}
-	choosingFunctions  = []string{operators.Conditional, "or", "orValue", "value", "optional.of", "optional.ofNonZeroValue"}
+	choosingFunctions = []string{operators.Conditional, "or", "orValue", "value", "optional.of",
+		"optional.ofNonZeroValue"}
 	selectingFunctions = []string{operators.Index, operators.OptIndex, operators.OptSelect}
 	mergingFunctions   = []string{operators.Add, operators.Equals, operators.NotEquals}
 )
@@ -146,13 +147,15 @@ func (f *differenceFinder) sourcesOfCall(call ast.CallExpr, variables schemaScop
 		isList := slices.ContainsFunc(found, func(s *crd.Schema) bool { return !isNumber(s) })
 		switch {
 		case slices.Contains(mergingFunctions, name) && slices.ContainsFunc(found, hasSetOrMap):
-			f.report(operand, "the list is a set or a map in the schema, whose order does not count in a validation rule",
+			f.report(operand,
+				"the list is a set or a map in the schema, whose order does not count in a validation rule",
 				"compare or join its elements, as with sets.equivalent(…)")
 		case chooses || name == operators.Add && isList:
 			out = append(out, found...)
 		case !isSafe && slices.ContainsFunc(found, hasNumbers):
 			f.report(operand, "the field is a number, which is an integer in objects without a fraction",
-				map[bool]string{false: "write double(…) around it", true: "convert the elements, as in .map(x, double(x))"}[isList])
+				map[bool]string{false: "write double(…) around it",
+					true: "convert the elements, as in .map(x, double(x))"}[isList])
 		}
 	}
 	return out

@@ -35,14 +35,16 @@ func TestKeepWhole(t *testing.T) {
 		spec  string
 		whole bool
 	}{
-		"true":                  {`"paused": false, "rooms": [{"size": 1}]`, true},
-		"false":                 {`"paused": true, "rooms": [{"size": 1}]`, false},
-		"a missing field":       {`"rooms": []`, true},
-		"above the cost limit":  {`"paused": true, "rooms": [{"size": 1}` + strings.Repeat(`, {"size": 1}`, 3000) + `]`, true},
+		"true":            {`"paused": false, "rooms": [{"size": 1}]`, true},
+		"false":           {`"paused": true, "rooms": [{"size": 1}]`, false},
+		"a missing field": {`"rooms": []`, true},
+		"above the cost limit": {
+			`"paused": true, "rooms": [` + strings.Repeat(`{"size": 1}, `, 3000) + `{"size": 1}]`, true},
 		"another missing field": {`"paused": true, "rooms": [{}]`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": {"name": "x"}, "spec": {%s, "dropped": 1}}`, test.spec)
+			text := fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": {"name": "x"},
+				"spec": {%s, "dropped": 1}}`, test.spec)
 			object, err := packed.NewPacker(keep).Pack([]byte(text))
 			if err != nil {
 				t.Fatal(err)

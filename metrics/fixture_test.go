@@ -72,7 +72,8 @@ func (s *server) apply(t testing.TB, from, to, version int) {
 	t.Helper()
 	for n := from; n < to; n++ {
 		text := fmt.Appendf(nil,
-			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"tenant-%d","name":"w-%d"},"spec":{"version":%d}}`, n%10, n, version)
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"tenant-%d","name":"w-%d"},`+
+				`"spec":{"version":%d}}`, n%10, n, version)
 		if _, err := s.storage.ApplyJSON(text); err != nil {
 			t.Fatal(err)
 		}

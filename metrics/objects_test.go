@@ -88,7 +88,8 @@ func (w *widgetMetrics) apply(widgets ...string) {
 }
 
 func widget(name, color string, watts int, lit bool) string {
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"home","name":%q},"spec":{"color":"%s","watts":%d,"lit":%t},"dropped":"x"}`,
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget",`+
+		`"metadata":{"namespace":"home","name":%q},"spec":{"color":"%s","watts":%d,"lit":%t},"dropped":"x"}`,
 		name, color, watts, lit)
 }
 
@@ -115,8 +116,13 @@ func (w *widgetMetrics) eventually(want string) {
 }
 
 const widgetConfig = `
-    - {name: widgets, help: Number of widgets., labels: [{name: namespace, path: .metadata.namespace}, {name: color, path: .spec.color}]}
-    - {name: widget_watts, help: Power of a widget., labels: [{name: name, path: .metadata.name}], value: {path: .spec.watts}}
+    - name: widgets
+      help: Number of widgets.
+      labels: [{name: namespace, path: .metadata.namespace}, {name: color, path: .spec.color}]
+    - name: widget_watts
+      help: Power of a widget.
+      labels: [{name: name, path: .metadata.name}]
+      value: {path: .spec.watts}
     - {name: lit_widgets, help: Number of widgets that are lit., index: lit_color}
 `
 
@@ -125,7 +131,8 @@ func TestObjectMetrics(t *testing.T) {
 	w := newWidgetMetrics(t, widgetConfig, widget("a", "red", 40, true), widget("b", `\u0000\"\\\n/`, 60, false))
 	w.apply(widget("c", "red", 5, false))
 	const help = "# HELP widgets Number of widgets.\n# TYPE widgets gauge\n"
-	const staleHelp = "# HELP crdcache_stale 1 if the metrics of a type can be behind the API server or are missing, otherwise 0.\n" +
+	const staleHelp = "# HELP crdcache_stale 1 if the metrics of a type can be behind the API server " +
+		"or are missing, otherwise 0.\n" +
 		"# TYPE crdcache_stale gauge\n" + `crdcache_stale{group="example.com",resource="widgets",version="v1"} `
 	w.eventually(staleHelp + "0\n" + help + `widgets{color="` + "\x00" + `\"\\\n/",namespace="home"} 1
 widgets{color="red",namespace="home"} 2

@@ -47,8 +47,8 @@ func TestPersistence(t *testing.T) {
 		want    map[string]float64 // by state
 	}{
 		"kept": {failingBackend{}, map[string]float64{"Saved": 1, "Waiting": 0, "Failing": 0}},
-		"failing": {failingBackend{err: errors.New("the disk is full")}, map[string]float64{"Saved": 0, "Waiting": 0,
-			"Failing": 1}},
+		"failing": {failingBackend{err: errors.New("the disk is full")},
+			map[string]float64{"Saved": 0, "Waiting": 0, "Failing": 1}},
 		"not kept": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

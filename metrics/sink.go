@@ -115,7 +115,8 @@ func (w metricWriter) writeCounters(c status.Counters) {
 	for kind, n := range c.Failures {
 		w.add("request_failures_total", float64(n), kind.Verb, string(kind.Reason))
 	}
-	w.metrics <- prometheus.MustNewConstSummary(w.collector.descriptions["list_duration_seconds"].desc, uint64(c.Lists),
+	w.metrics <- prometheus.MustNewConstSummary(
+		w.collector.descriptions["list_duration_seconds"].desc, uint64(c.Lists),
 		c.ListTime.Seconds(), nil, w.labels...)
 	w.add("reads_total", float64(c.Hits), "hit")
 	w.add("reads_total", float64(c.Misses), "miss")

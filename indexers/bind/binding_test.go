@@ -7,11 +7,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // TestPatternBindsLaterType verifies that a type that is installed later is bound when it appears.
@@ -131,6 +134,48 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 	binding.Close()
 	if err := binding.Apply(parse(t, widgetsByColor)); !errors.Is(err, bind.ErrClosed) {
 		t.Errorf("Apply after Close: got the error %v, want ErrClosed", err)
+	}
+}
+
+// TestListOnlyTypes verifies that types that can be listed but not watched are bound, because informers poll
+// them: those of a catalog and those of a tracker.
+func TestListOnlyTypes(t *testing.T) {
+	s := newFixtureWithMiddleware(t, apitest.WithoutCoreWatches)
+	client, err := discovery.NewClient(s.server, discovery.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := client.Catalog(s.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := catalog.Lookup(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}); !ok ||
+		r.Watchable() {
+		t.Fatalf("the catalog has %+v, want namespaces without the verb watch", r)
+	}
+	const namespaces = `  - name: namespaces
+    match: {group: "", resource: namespaces}
+    indexes: [{name: team, path: .metadata.labels.team}]
+`
+	listed, err := bind.New(s.factory, parse(t, namespaces), bind.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(listed.Close)
+	if err := listed.Resolve(catalog); err != nil {
+		t.Errorf("Resolve: got the error %v, want a binding of namespaces", err)
+	}
+	err = s.cluster.Load(s.ctx, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
+		"kind": "Namespace", "metadata": map[string]any{"name": "shop",
+			"labels": map[string]any{"team": "blue"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracked := s.follow(parse(t, namespaces))
+	for name, binding := range map[string]*bind.Binding{"catalog": listed, "tracker": tracked} {
+		s.eventually("namespaces of the "+name+" are bound", func() bool {
+			return queryReturns(binding, "namespaces", "team=blue", "shop")
+		})
 	}
 }
 

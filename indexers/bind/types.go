@@ -22,7 +22,7 @@ type resourceType struct {
 	schema.GroupResource
 	kind       string
 	namespaced bool
-	// versions can be listed and watched, the most preferred first.
+	// versions are those of listable, the most preferred first.
 	versions []string
 }
 
@@ -33,11 +33,10 @@ func resourceTypesOf(catalog *discovery.Catalog) (types []resourceType) {
 		}
 		typ := resourceType{GroupResource: r.GVR.GroupResource(), kind: r.GVK.Kind,
 			namespaced: r.Scope == discovery.Namespaced}
-		for _, version := range r.ServedVersions {
-			if served, ok := catalog.Lookup(typ.WithVersion(version)); ok && served.Watchable() {
-				typ.versions = append(typ.versions, version)
-			}
-		}
+		typ.versions = listable(r.ServedVersions, func(version string) []string {
+			served, _ := catalog.Lookup(typ.WithVersion(version))
+			return served.Verbs
+		})
 		types = append(types, typ)
 	}
 	return types
@@ -48,12 +47,31 @@ func resourceTypeOf(t discovery.Type) resourceType {
 	typ := resourceType{
 		GroupResource: t.GroupResource, kind: t.Kind, namespaced: t.Scope == discovery.Namespaced,
 	}
+	verbs := map[string][]string{}
+	var served []string
 	for _, v := range t.Versions {
-		if v.Served && slices.Contains(v.Verbs, "list") && slices.Contains(v.Verbs, "watch") {
-			typ.versions = append(typ.versions, v.Name)
+		if v.Served {
+			served, verbs[v.Name] = append(served, v.Name), v.Verbs
 		}
 	}
+	typ.versions = listable(served, func(version string) []string { return verbs[version] })
 	return typ
+}
+
+// listable returns the versions that can be listed. Those that can be watched too are first, because informers
+// poll the others.
+func listable(versions []string, verbsOf func(version string) []string) []string {
+	var watched, polled []string
+	for _, version := range versions {
+		switch verbs := verbsOf(version); {
+		case !slices.Contains(verbs, "list"):
+		case slices.Contains(verbs, "watch"):
+			watched = append(watched, version)
+		default:
+			polled = append(polled, version)
+		}
+	}
+	return append(watched, polled...)
 }
 
 // gvr returns the version that a match selects; false if the type does not serve it.

@@ -112,7 +112,12 @@ type listItem struct {
 }
 
 const (
-	maxComparedObjects = 500
+	// maxListedObjects is the number of objects up to which the request for the server's version also lists
+	// the versions of the objects.
+	maxListedObjects = 500
+	// maxComparedObjects is the number of objects up to which a cache that lags is compared with a list. This
+	// takes some hundredths of a second, and a bookmark takes more than one second.
+	maxComparedObjects = 5000
 	acceptPartials     = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 	acceptPartial      = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
 )
@@ -123,31 +128,35 @@ const (
 // after its informer has listed the type again, which begins another epoch.
 //
 // Resource versions count the changes of all types, and an idle watch receives the versions of other types
-// only once a minute, in bookmarks. A cache that lags can therefore be complete. For a small number of
-// objects, it checks this by comparing their versions. Otherwise it watches from the version of the
-// cache until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
+// only once a minute, in bookmarks. A cache that lags can therefore be complete. Up to maxComparedObjects, it
+// checks this by comparing the versions of the objects. Otherwise it watches from the version of the cache until
+// a bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) checkFreshness(ctx context.Context) error {
+	if c.isPolled() {
+		return c.informer.Relist(ctx)
+	}
 	historyBeforeList := c.informer.History()
-	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{"limit": {strconv.Itoa(maxComparedObjects)}},
-		acceptPartials)
+	limit := maxListedObjects
+	if historyBeforeList.Snapshot.Len() > maxListedObjects {
+		limit = 1 // most types of this size have changed recently, so that the version is enough
+	}
+	list, serverVersion, err := c.listVersions(ctx, limit)
 	if err != nil {
 		return err
-	}
-	defer body.Close()
-	var list listPage
-	if err := json.NewDecoder(body).Decode(&list); err != nil {
-		return unreachableError(err)
-	}
-	serverVersion, err := strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64)
-	if err != nil {
-		return apierrors.NewInternalError(err)
 	}
 	if historyBeforeList.ResourceVersion > serverVersion {
 		return c.awaitEpoch(ctx, historyBeforeList)
 	}
-	historyAfterList := c.informer.History()
-	if list.Metadata.Continue != "" && historyAfterList.ResourceVersion < serverVersion {
-		return c.probeWatch(ctx, historyAfterList, serverVersion)
+	history := c.informer.History()
+	if list.Metadata.Continue != "" && history.ResourceVersion < serverVersion &&
+		history.Snapshot.Len() <= maxComparedObjects {
+		if list, serverVersion, err = c.listVersions(ctx, maxComparedObjects); err != nil {
+			return err
+		}
+		history = c.informer.History()
+	}
+	if list.Metadata.Continue != "" && history.ResourceVersion < serverVersion {
+		return c.probeWatch(ctx, history, serverVersion)
 	}
 	for {
 		current := c.informer.History()
@@ -164,6 +173,24 @@ func (c *collection) checkFreshness(ctx context.Context) error {
 			return readapi.NewResourceVersionTooLargeError(serverVersion, c.completeUntil(current))
 		}
 	}
+}
+
+// listVersions lists at most limit objects with their versions, and returns the version of the API server. Such a
+// list also makes a kube-apiserver ask etcd for progress, without which an idle watch receives no bookmark.
+func (c *collection) listVersions(ctx context.Context, limit int) (list listPage, version uint64, err error) {
+	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{"limit": {strconv.Itoa(limit)}},
+		acceptPartials)
+	if err != nil {
+		return list, 0, err
+	}
+	defer body.Close()
+	if err := json.NewDecoder(body).Decode(&list); err != nil {
+		return list, 0, unreachableError(err)
+	}
+	if version, err = strconv.ParseUint(list.Metadata.ResourceVersion, 10, 64); err != nil {
+		return list, 0, apierrors.NewInternalError(err)
+	}
+	return list, version, nil
 }
 
 // awaitEpoch blocks until the informer has listed the type again.

@@ -3,6 +3,8 @@ package live
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -15,6 +17,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/readapi"
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
 
@@ -110,6 +114,52 @@ func TestReconciler(t *testing.T) {
 	}
 	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
 		t.Error("NewReconciler() without a tracker and a selection succeeded, want an error")
+	}
+}
+
+// TestListOnlyTypesAreServed verifies that a type that can be listed but not watched is cached by name and not by
+// pattern, that queries have all changes, and that the API server answers its other requests.
+func TestListOnlyTypesAreServed(t *testing.T) {
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, tracker := newTrackedFixture(t, cluster, readapi.Config(apitest.WithoutCoreWatches(cluster)), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	selection, err := discovery.NewSelection("*", "namespaces")
+	s.must(err)
+	decided := make(chan struct{})
+	reconciler, err := NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
+		Settings: Settings{Selection: selection}, OnServed: func(r discovery.Resource) {
+			if r.GVR == namespaces {
+				close(decided)
+			}
+		}, OnRejected: func(name string, why error) {
+			t.Errorf("%s is rejected: %v", name, why)
+			close(decided)
+		}})
+	s.must(err)
+	s.runReconciler(ctx, cancel, tracker, reconciler)
+	<-decided
+	if err := s.server.WaitForSync(t.Context(), namespaces.GroupResource()); err != nil {
+		t.Fatal(err)
+	}
+	for _, served := range reconciler.Types() {
+		if served.GVR.Group == "" && served.GVR != namespaces {
+			t.Errorf("%s is cached, want only namespaces of the core group", served)
+		}
+	}
+	for i := range 3 {
+		name := fmt.Sprint("later-", i)
+		s.changeOtherType(name)
+		w := get(t, s.server, QueryPath("", "v1", "", "namespaces")+"?keys=true")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), name) {
+			t.Errorf("query = %d %s, want %s", w.Code, w.Body, name)
+		}
+		if w = get(t, s.server, "/api/v1/namespaces"); w.Header().Get(ServedHeader) != "cluster" ||
+			!strings.Contains(w.Body.String(), name) {
+			t.Errorf("list = %d by %q: %s, want %s", w.Code, w.Header().Get(ServedHeader), w.Body, name)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (c *collection) serves(r *http.Request, request readapi.Request) bool {
 		return false
 	case cachedNamespace != "" && request.Namespace != cachedNamespace:
 		return false
-	case mayHaveLostAccess(c.informer.Status()):
+	case mayHaveLostAccess(c.informer.Status()), c.isPolled():
 		return false
 	case accept != "" && !isSupportedMediaType(accept):
 		return false
@@ -124,6 +124,10 @@ func (c *collection) serves(r *http.Request, request readapi.Request) bool {
 func mayHaveLostAccess(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
+
+// isPolled reports whether the API server only lists the type. Its versions, if it has any, say nothing about the
+// state between two lists.
+func (t *typeCache) isPolled() bool { return t.informer.Status().Reason == status.ReasonPolled }
 
 func isSupportedMediaType(accept string) bool {
 	return strings.Contains(accept, "json") || strings.Contains(accept, "yaml") ||

@@ -307,7 +307,8 @@ func (r *Reconciler) desiredTypes(settings Settings) (types map[schema.GroupReso
 	for _, s := range selected {
 		gr := s.GVR.GroupResource()
 		err := settings.Exclude(s.Resource)
-		if err == nil && !s.Watchable() {
+		// A pattern selects only types that cost no polls.
+		if err == nil && !s.Watchable() && (s.FromPattern || !s.HasVerbs("list")) {
 			err = fmt.Errorf("%s cannot be listed and watched", s.Resource)
 		}
 		_, served := r.Type(gr)

@@ -2,7 +2,11 @@ package apitest
 
 import (
 	"cmp"
+	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 
 	"github.com/crdcache/crdcache/readapi/testcluster"
 )
@@ -73,4 +77,24 @@ func (s *Server) RepairPath(path string) {
 		repair()
 	}
 	delete(s.mu.repairs, path)
+}
+
+// WithoutCoreWatches is a server whose types of the core group can be listed but not watched, also by its
+// discovery.
+func WithoutCoreWatches(server http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/api" && !strings.HasPrefix(r.URL.Path, "/api/"):
+			server.ServeHTTP(w, r)
+		case r.URL.Query().Get("watch") != "":
+			http.Error(w, "watches are not supported", http.StatusMethodNotAllowed)
+		default:
+			recorder := httptest.NewRecorder()
+			r.Header.Del("Accept-Encoding")
+			server.ServeHTTP(recorder, r)
+			maps.Copy(w.Header(), recorder.Header())
+			w.WriteHeader(recorder.Code)
+			_, _ = io.WriteString(w, strings.ReplaceAll(recorder.Body.String(), `,"watch"`, ""))
+		}
+	})
 }

@@ -22,12 +22,16 @@ import (
 // once a type is used that can be removed or that the RESTMapper has not found.
 type typeSource struct {
 	tracker *discovery.Tracker
-	// trackerNeeded is closed by needTracker.
-	trackerNeeded chan struct{}
-	needTracker   func()
+	// firstNeeded receives the first type that needs the tracker.
+	firstNeeded chan schema.GroupResource
+	// allNeeded is closed by needAll.
+	allNeeded chan struct{}
+	needAll   func()
 
 	mu struct {
 		sync.Mutex
+		// tracked is the first type that needs the tracker.
+		tracked   schema.GroupResource
 		listeners map[*listener]struct{}
 		// mapped has the types that the RESTMapper has found and the tracker has not reported.
 		mapped map[schema.GroupResource]typesource.Type
@@ -43,8 +47,8 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 	if err != nil {
 		return nil, err
 	}
-	s := &typeSource{trackerNeeded: make(chan struct{})}
-	s.needTracker = sync.OnceFunc(func() { close(s.trackerNeeded) })
+	s := &typeSource{firstNeeded: make(chan schema.GroupResource, 1), allNeeded: make(chan struct{})}
+	s.needAll = sync.OnceFunc(func() { close(s.allNeeded) })
 	s.mu.listeners, s.mu.mapped = map[*listener]struct{}{}, map[schema.GroupResource]typesource.Type{}
 	s.tracker, err = discovery.NewTracker(nil, discovery.TrackerOptions{Client: documents, Dynamic: client})
 	return s, err
@@ -52,10 +56,24 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 
 // run tracks the types of the server until ctx ends.
 func (s *typeSource) run(ctx context.Context) {
-	select {
-	case <-s.trackerNeeded:
-		_ = s.tracker.Run(ctx) // it fails only if called twice
+	select { // the tracker fails only if it is run twice
+	case gr := <-s.firstNeeded:
+		_ = s.tracker.RunFor(ctx, gr, s.allNeeded)
+	case <-s.allNeeded:
+		_ = s.tracker.Run(ctx)
 	case <-ctx.Done():
+	}
+}
+
+// needLocked runs the tracker for a type, and for all types if it is not the first.
+func (s *typeSource) needLocked(gr schema.GroupResource) {
+	switch s.mu.tracked {
+	case schema.GroupResource{}:
+		s.mu.tracked = gr
+		s.firstNeeded <- gr // it has space for one
+	case gr:
+	default:
+		s.needAll()
 	}
 }
 
@@ -63,21 +81,21 @@ func (s *typeSource) run(ctx context.Context) {
 // that the server no longer has.
 func (s *typeSource) stateChanged(_, after status.Status) {
 	s.mu.Lock()
-	_, mapped := s.mu.mapped[after.GVR.GroupResource()]
-	s.mu.Unlock()
-	if !mapped || after.Reason == status.ReasonNotFound {
-		s.needTracker()
+	defer s.mu.Unlock()
+	gr := after.GVR.GroupResource()
+	if _, mapped := s.mu.mapped[gr]; !mapped || after.Reason == status.ReasonNotFound {
+		s.needLocked(gr)
 	}
 }
 
 // add adds a type that the RESTMapper has found.
 func (s *typeSource) add(mapping *meta.RESTMapping) {
 	gr := mapping.Resource.GroupResource()
-	if _, builtin := naming.FindBuiltin(gr.Group, "", gr.Resource); !builtin {
-		s.needTracker()
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, builtin := naming.FindBuiltin(gr.Group, "", gr.Resource); !builtin {
+		s.needLocked(gr)
+	}
 	t, ok := s.mu.mapped[gr]
 	if !ok {
 		t = typesource.Type{
@@ -95,10 +113,15 @@ func (s *typeSource) add(mapping *meta.RESTMapping) {
 	}
 }
 
+// Subscribe implements typesource.Source. The first listener is the factory's. Each other one is a
+// subscription, which may select types that nobody has used.
 func (s *typeSource) Subscribe(target typesource.Listener) (stop func()) {
 	l := &listener{target: target}
 	l.mu.reported = map[schema.GroupResource]bool{}
 	s.mu.Lock()
+	if len(s.mu.listeners) > 0 {
+		s.needAll()
+	}
 	for _, t := range s.mu.mapped {
 		l.setMapped(t)
 	}

@@ -3,6 +3,7 @@ package controllerruntime
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/readapi"
@@ -197,41 +200,75 @@ func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	return c
 }
 
-// TestTrackerRunsWhenNeeded verifies that CRDs are not watched while only built-in types are used: the watch
-// costs more than a small cache.
+// TestTrackerRunsWhenNeeded verifies that no CRD is watched while only built-in types are used, and only one while
+// a single type needs it: the watch of all costs more than a small cache.
 func TestTrackerRunsWhenNeeded(t *testing.T) {
-	server := newServer(t)
-	for name, use := range map[string]func(c *Cache) error{
-		"a custom type": func(c *Cache) error {
+	informer := func(c *Cache, names ...string) error {
+		for _, name := range names {
+			if _, err := c.Factory().ForResource(widgetKind.GroupVersion().WithResource(name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for name, tt := range map[string]struct {
+		use func(c *Cache, server *apitest.Server) error
+		all bool // reads all CRDs
+	}{
+		"a custom type": {use: func(c *Cache, _ *apitest.Server) error {
 			_, err := c.GetInformer(t.Context(), object(widgetKind, "", ""), cache.BlockUntilSynced(false))
 			return err
-		},
-		"a type that is gone": func(c *Cache) error {
+		}},
+		"a type that is gone": {use: func(c *Cache, server *apitest.Server) error {
 			server.AddFaults(apitest.Fault{Path: "/api/v1/namespaces", Status: 404})
 			_, err := c.GetInformer(t.Context(), &corev1.Namespace{}, cache.BlockUntilSynced(false))
 			return err
-		},
-		"an informer of another user": func(c *Cache) error {
-			_, err := c.Factory().ForResource(widgets)
+		}},
+		"an informer of another user": {use: func(c *Cache, _ *apitest.Server) error {
+			return informer(c, "widgets")
+		}},
+		"two types": {all: true, use: func(c *Cache, _ *apitest.Server) error {
+			return informer(c, "widgets", "gadgets")
+		}},
+		"a subscription": {all: true, use: func(c *Cache, _ *apitest.Server) error {
+			_, err := c.Factory().Subscribe(dynamicinformer.Selection{Group: "*", Resource: "*",
+				Match: func(typesource.Type) bool { return false }}, dynamicinformer.Subscriber{})
 			return err
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			server := newServer(t)
 			c := newCache(t, server, cache.Options{}, Options{})
 			start(t, c)
 			if err := c.List(t.Context(), lists()["typed"]); err != nil {
 				t.Fatal(err)
 			}
-			select {
-			case <-c.types.trackerNeeded:
-				t.Error("the tracker runs for a built-in type")
-			default:
+			requests := func() (one, all int) {
+				for _, r := range server.Requests() {
+					switch {
+					case !strings.Contains(r, "/customresourcedefinitions"):
+					case strings.Contains(r, "fieldSelector=metadata.name"):
+						one++
+					default:
+						all++
+					}
+				}
+				return one, all
 			}
-			if err := use(c); err != nil {
+			if one, all := requests(); one+all != 0 {
+				t.Errorf("%d requests for CRDs while a built-in type is used, want none", one+all)
+			}
+			if err := tt.use(c, server); err != nil {
 				t.Fatal(err)
 			}
 			if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
 				t.Error(err)
+			}
+			if one, all := requests(); !tt.all && (one == 0 || all != 0) {
+				t.Errorf("%d requests for one CRD and %d for all, want only the first", one, all)
+			}
+			if tt.all {
+				eventually(t, "a request for all CRDs", func() bool { _, all := requests(); return all > 0 })
 			}
 		})
 	}

@@ -99,17 +99,27 @@ func (s *typeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		s.watch(w, r)
 	default:
-		s.list(w, path)
+		s.list(w, r)
 	}
 }
 
-func (s *typeServer) list(w http.ResponseWriter, path string) {
+// selects reports whether the field selector of a request, which can only name one object, selects an object.
+func selects(r *http.Request, object map[string]any) bool {
+	name := object["metadata"].(map[string]any)["name"].(string)
+	selector := r.URL.Query().Get("fieldSelector")
+	return selector == "" || selector == "metadata.name="+name
+}
+
+func (s *typeServer) list(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	path := r.URL.Path
 	s.mu.listCounts[path]++
 	items := []any{}
 	for _, o := range s.mu.objects[path] {
-		items = append(items, o)
+		if selects(r, o) {
+			items = append(items, o)
+		}
 	}
 	if path == crdPath && s.mu.emptyCRDLists > 0 {
 		s.mu.emptyCRDLists--
@@ -144,8 +154,10 @@ func (s *typeServer) watch(w http.ResponseWriter, r *http.Request) {
 			if !ok {
 				return
 			}
-			_ = json.NewEncoder(w).Encode(e)
-			w.(http.Flusher).Flush()
+			if selects(r, e.Object) {
+				_ = json.NewEncoder(w).Encode(e)
+				w.(http.Flusher).Flush()
+			}
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -118,23 +120,34 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 
 // Run follows the server until ctx ends. It returns when all goroutines of the tracker and of its
 // subscriptions have ended, and therefore waits for handlers. Queued events are dropped, because the end of a
-// tracker does not change types. It returns an error only if Run was called before.
-func (t *Tracker) Run(ctx context.Context) error {
+// tracker does not change types. It returns an error only if the tracker was run before.
+func (t *Tracker) Run(ctx context.Context) error { return t.run(ctx, fields.Everything(), nil) }
+
+// RunFor is Run for users of one type, because a server can have megabytes of CustomResourceDefinitions. Until
+// more is closed, the tracker reads only the definition of gr. It then knows other custom resources from
+// discovery only, and observes their changes late.
+func (t *Tracker) RunFor(ctx context.Context, gr schema.GroupResource, more <-chan struct{}) error {
+	return t.run(ctx, fields.OneTermEqualSelector("metadata.name", gr.String()), more)
+}
+
+func (t *Tracker) run(ctx context.Context, crds fields.Selector, more <-chan struct{}) error {
 	t.mu.Lock()
 	if t.mu.runCalled {
 		t.mu.Unlock()
-		return errors.New("tracker: Run was called before")
+		return errors.New("tracker: it was run before")
 	}
 	t.mu.runCalled = true
 	t.mu.Unlock()
 
 	var wg sync.WaitGroup
 	client, restores := t.options.Dynamic, requests.NewRestoreDetector()
-	crds := requests.NewReader(client, restores, crd.GVR, crdPruner())
+	definitions := requests.NewReader(client, restores, crd.GVR, crdPruner())
 	apiServices := requests.NewReader(client, restores, apiServiceGVR, prunerOf())
 	// All three end with ctx.
-	wg.Go(func() { runReflector(ctx, crds, crd.GVR, crdWatch{t}) })
-	wg.Go(func() { runReflector(ctx, apiServices, apiServiceGVR, &apiServiceWatch{tracker: t}) })
+	wg.Go(func() { crdWatch{t}.run(ctx, definitions, crds, more) })
+	wg.Go(func() {
+		runReflector(ctx, apiServices, apiServiceGVR, fields.Everything(), &apiServiceWatch{tracker: t})
+	})
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()
 

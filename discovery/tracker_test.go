@@ -85,6 +85,56 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
+// TestTrackerRunFor verifies that a tracker for one type reads no other definition until more is closed, that it
+// notices every change of this type, and that it then finds what happened to the others.
+func TestTrackerRunFor(t *testing.T) {
+	groups := append(sampleGroups(), oneGroup("example.com", "ws", "created", "deleted"))
+	server := newTypeServer(t, groups...)
+	definitions := map[string]map[string]any{}
+	put := func(name, uid string) {
+		definitions[name] = crdObjectOf(definition(name, uid))
+		server.put(crdPath, definitions[name])
+	}
+	put("ws", "1")
+	put("deleted", "2")
+	tracker, more := server.tracker(t, TrackerOptions{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	ws := schema.GroupResource{Group: "example.com", Resource: "ws"}
+	go func() { done <- tracker.RunFor(ctx, ws, more) }() // ends with ctx
+	listener := listen(t, tracker)
+	first := listener.awaitEvent(syncedText)
+	for want, has := range map[string]bool{"Added deleted.example.com": true, "Added deleted.example.com 2": false} {
+		if slices.Contains(first, want) != has {
+			t.Errorf("events before the sync: %v; has %q, want %t", first, want, has)
+		}
+	}
+	put("created", "3")
+	server.remove(crdPath, "deleted.example.com")
+	put("ws", "4") // follows the other changes in the watch
+	if got := listener.awaitEvent("Added ws.example.com 4"); slices.ContainsFunc(got, func(e string) bool {
+		return strings.Contains(e, "created.example.com 3")
+	}) {
+		t.Errorf("events: %v, want none of another definition", got)
+	}
+	server.remove(crdPath, "ws.example.com")
+	listener.awaitEvent("Removed ws.example.com 4")
+	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
+		(*groups)[len(*groups)-1] = oneGroup("example.com", "created")
+	})
+	close(more)
+	got := listener.awaitEvent("Removed deleted.example.com")
+	if !slices.Contains(got, "Changed created.example.com 3") {
+		listener.awaitEvent("Changed created.example.com 3")
+	}
+	put("created", "5")
+	listener.awaitEvent("Added created.example.com 5")
+	cancel()
+	if err := <-done; err != nil {
+		t.Errorf("RunFor() = %v, want nil", err)
+	}
+}
+
 // TestTrackerOfARestoredServer verifies that after a restore from a backup, CRDs created after the backup are
 // removed, deleted CRDs exist again, and the tracker follows later changes.
 func TestTrackerOfARestoredServer(t *testing.T) {

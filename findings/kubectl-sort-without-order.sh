@@ -20,7 +20,8 @@ import (
 )
 
 func main() {
-	lists := [][]string{{"10", "9"}, {"10", "1x"}, {"1x", "9"}, {"9", "10", "1x"}, {"10", "1x", "9"}, {"1x", "9", "10"}}
+	lists := [][]string{{"10", "9"}, {"10", "1x"}, {"1x", "9"},
+		{"9", "10", "1x"}, {"10", "1x", "9"}, {"1x", "9", "10"}}
 	for _, versions := range lists {
 		var objects []runtime.Object
 		for _, v := range versions {

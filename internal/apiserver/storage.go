@@ -36,13 +36,24 @@ type StorageOptions struct {
 	// namespaces that are not terminating, and deleting a namespace deletes its objects. The Namespace type
 	// must be registered with SetType or SetBuiltIn. Default: a namespace is an object like any other.
 	Namespaces bool
-	// AllVersions keeps each object in the versions in which it was stored, instead of converting it to the
-	// requested one. Requests for a version for which it returns true are for all objects, each in its own
-	// version; other requests for the objects stored in their version. Default: as on a kube-apiserver.
-	AllVersions func(t *readapi.Type, version string) bool
+	// ReadVersion keeps each object in the versions in which it was stored, and returns what requests for a
+	// version read. Default: Convert.
+	ReadVersion func(t *readapi.Type, version string) VersionRead
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
+
+// VersionRead is what requests for a version of a type read.
+type VersionRead int
+
+const (
+	// Convert reads all objects in the requested version, as on a kube-apiserver.
+	Convert VersionRead = iota
+	// ReadAll reads all objects, each in its own version.
+	ReadAll
+	// ReadStored reads the objects that are stored in the version.
+	ReadStored
+)
 
 // Storage holds types and their objects. It is a readapi.Backend and safe for concurrent use. Create it with
 // NewStorage.

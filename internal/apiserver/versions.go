@@ -34,16 +34,20 @@ func (c *collection) separateVersions(version uint64) {
 // InVersion implements readapi.Versioned. If no object is stored in the version, and the versions differ only
 // in their names, it converts all objects like a kube-apiserver.
 func (c *servedCollection) InVersion(version string) readapi.Collection {
-	allVersions := c.storage.options.AllVersions
+	readVersion := c.storage.options.ReadVersion
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()
 	own := c.collection.inVersion[version]
-	if allVersions == nil || own == nil || len(own.objects) == 0 && !c.typ.Converted {
+	if readVersion == nil || own == nil || len(own.objects) == 0 && !c.typ.Converted {
+		return c
+	}
+	read := readVersion(&c.typ, version)
+	if read == Convert {
 		return c
 	}
 	inVersion := *c
 	inVersion.typ.Converted, inVersion.typ.Unconverted = false, true
-	if !allVersions(&c.typ, version) {
+	if read == ReadStored {
 		inVersion.collection = own
 	}
 	return &inVersion

@@ -66,7 +66,7 @@ func TestOfflineProblems(t *testing.T) {
 }
 
 // TestOfflineVersions verifies that objects in two versions without a definition are read as they are
-// written, and that a snapshot, which has one version of a type, names the others.
+// written. A snapshot has one version of a type: it converts the others like a server, or else names them.
 func TestOfflineVersions(t *testing.T) {
 	const object = "apiVersion: example.com/v1beta1\nkind: Gear\nmetadata: {name: b, namespace: web}\nspec: {teeth: 7}\n"
 	file := writeTempFile(t, "a.yaml", object+"---\n"+strings.NewReplacer("v1beta1", "v1", "name: b", "name: a").Replace(object))
@@ -93,6 +93,13 @@ func TestOfflineVersions(t *testing.T) {
 		t.Errorf("saving a snapshot = %d, %q; want an error about v1beta1", r.code, r.errOut)
 	}
 	crdcache(t, "dump", "gears", "-o", "name", "--from", saved).expect(t, cli.ExitOK, "gear.example.com/a\n")
+	saved += "converted"
+	r = crdcache(t, "snapshot", "save", saved, "--all", "--from", demoCRDs, "--from", demoCRDs+"/../objects")
+	if r.code != cli.ExitOK {
+		t.Errorf("saving objects whose definition has the conversion None = %d, %s", r.code, r.errOut)
+	}
+	crdcache(t, "dump", "routes", "-A", "-o", "jsonpath={.items[*].apiVersion}", "--from", saved).expect(t, cli.ExitOK,
+		strings.TrimSpace(strings.Repeat("demo.crdcache.dev/v1 ", 10)))
 }
 
 // TestOfflineWatch verifies that changes of files are reported as changes of objects.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/readapi"
 )
@@ -27,8 +28,9 @@ func (s *Source) SelectVersions(typeNames ...string) {
 	s.mu.names = names
 }
 
-// RequireVersions is SelectVersions for types in one version. Objects in other versions are Problems that are
-// not warnings.
+// RequireVersions is SelectVersions for types in one version. Objects in other versions are converted if a
+// definition says that the versions differ only in their names. Otherwise they are Problems that are not
+// warnings.
 func (s *Source) RequireVersions(types ...schema.GroupVersionResource) {
 	var names []string
 	for _, gvr := range types {
@@ -40,9 +42,22 @@ func (s *Source) RequireVersions(types ...schema.GroupVersionResource) {
 	s.mu.requiresVersions = true
 }
 
-// readsAllVersions reports whether requests for a version of a type are for its objects in all versions.
-func (s *Source) readsAllVersions(t *readapi.Type, version string) bool {
-	return t.Versions[0].Name == version && !s.isVersionNamed(t, version)
+// readVersion returns what requests for a version of a type read.
+func (s *Source) readVersion(t *readapi.Type, version string) apiserver.VersionRead {
+	switch {
+	case s.requiresVersions() && !t.Converted:
+		return apiserver.Convert
+	case t.Versions[0].Name == version && !s.isVersionNamed(t, version):
+		return apiserver.ReadAll
+	default:
+		return apiserver.ReadStored
+	}
+}
+
+func (s *Source) requiresVersions() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.requiresVersions
 }
 
 // isVersionNamed reports whether a version of a type is named, and the type is not named without one.
@@ -65,7 +80,8 @@ func (s *Source) isVersionNamed(t *readapi.Type, version string) (isNamed bool) 
 // reportMixedVersions warns about a type whose objects are written in several versions.
 func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
 	k, ok := l.kindForResource(gr)
-	if !ok || len(k.typ.Versions) < 2 || l.mixedTypes[gr] {
+	isRequired := s.requiresVersions()
+	if !ok || len(k.typ.Versions) < 2 || l.mixedTypes[gr] || isRequired && !k.typ.Converted {
 		return
 	}
 	var named, written []string
@@ -91,10 +107,7 @@ func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
 		return
 	}
 	l.mixedTypes[gr] = true
-	s.mu.Lock()
-	isWarning := !s.mu.requiresVersions
-	s.mu.Unlock()
-	l.report(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Warning: isWarning, Err: err})
+	l.report(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Warning: !isRequired, Err: err})
 }
 
 // summarize reports what was counted since the last call.

@@ -160,17 +160,22 @@ func builtinTarget(base string) target {
 	return target{}
 }
 
-// ownKind returns the type of the own group, or of a group that it extends, after which a field is named.
-func (r referenceFinder) ownKind(base string) target {
+// ownKind returns the type of the own group, or of a group that it extends, after which a field is named. The
+// name can have further words before a kind of two words or more.
+func (r referenceFinder) ownKind(base string) (found target) {
 	for group := r.group; strings.Contains(group, "."); _, group, _ = strings.Cut(group, ".") {
 		for _, d := range r.types {
-			isNamed := strings.EqualFold(d.Names.Kind, base) || strings.EqualFold(d.Names.Plural, base)
-			if d.Group == group && isNamed {
-				return target{group, d.Names.Kind}
+			kind := d.Names.Kind
+			switch {
+			case d.Group != group:
+			case strings.EqualFold(kind, base) || strings.EqualFold(d.Names.Plural, base):
+				return target{group, kind}
+			case wordsOf(kind) > 2 && strings.HasSuffix(base, kind) && len(kind) > len(found.kind):
+				found = target{group, kind}
 			}
 		}
 	}
-	return target{}
+	return found
 }
 
 // namedKind returns the type after which a field is named: an own one before a built-in one.

@@ -39,6 +39,83 @@ func widgetDefinition() *unstructured.Unstructured {
 	}}
 }
 
+// widgetVersions returns the definition with the versions v1, which may be served, and v2, which is stored.
+func widgetVersions(v1Served bool) *unstructured.Unstructured {
+	definition := widgetDefinition()
+	v1 := definition.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	v2 := maps.Clone(v1)
+	v2["name"], v1["served"], v1["storage"] = "v2", v1Served, false
+	definition.Object["spec"].(map[string]any)["versions"] = []any{v1, v2}
+	return definition
+}
+
+// TestPreferredVersion verifies that with another version policy than the default, a version that is no longer
+// served is replaced: handlers get updates, no deletions, and reads find all objects all the time.
+func TestPreferredVersion(t *testing.T) {
+	for _, policy := range []dynamicinformer.VersionPolicy{dynamicinformer.PreferredVersion(),
+		dynamicinformer.VersionOrder("v1", "v2")} {
+		t.Run(policy.String(), func(t *testing.T) {
+			storage := apiserver.NewStorage(apiserver.StorageOptions{})
+			apply := func(objects ...*unstructured.Unstructured) {
+				t.Helper()
+				for _, o := range objects {
+					if _, err := storage.Apply(o); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			apply(widgetDefinition(), object(widgetKind, "web", "a"), object(widgetKind, "web", "b"))
+			c, err := New(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})),
+				cache.Options{Mapper: newMapper()}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start(t, c)
+			widget := object(widgetKind, "", "")
+			if err := c.SetTypeSettings(t.Context(), widget, TypeSettings{Versions: policy}); err != nil {
+				t.Fatal(err)
+			}
+			i, err := c.GetInformer(t.Context(), widget)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls := make(recorder, 10)
+			if _, err := i.AddEventHandler(calls); err != nil {
+				t.Fatal(err)
+			}
+			expect := func(event, version string, n int) {
+				t.Helper()
+				for range n {
+					got := <-calls
+					u, _ := got.object.(*unstructured.Unstructured)
+					if got.event != event || u == nil || u.GroupVersionKind().Version != version {
+						t.Fatalf("received %+v, want %q of %s", got, event, version)
+					}
+				}
+			}
+			read := func() {
+				t.Helper()
+				list := &unstructured.UnstructuredList{}
+				list.SetGroupVersionKind(widgetKind)
+				if err := c.List(t.Context(), list); err != nil || len(list.Items) != 2 || !i.HasSynced() {
+					t.Errorf("List() = %d objects, %v, synced: %t, want 2", len(list.Items), err, i.HasSynced())
+				}
+				if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, widget); err != nil {
+					t.Errorf("Get() = %v, want the object", err)
+				}
+			}
+			expect("add", "v1", 2)
+			apply(widgetVersions(true))
+			read()
+			apply(widgetVersions(false))
+			expect("update", "v2", 2)
+			read()
+			storage.Delete(widgets.GroupResource(), "web", "a")
+			expect("delete", "v2", 1)
+		})
+	}
+}
+
 // TestUnservedVersion verifies that objects of a version that is no longer served are not deleted: reads fail
 // until the version is served again, and handlers receive the difference. If the CRD is deleted instead, its
 // objects are deleted.
@@ -52,14 +129,7 @@ func TestUnservedVersion(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			serve := func(served bool) {
-				definition := widgetDefinition()
-				v1 := definition.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
-				v2 := maps.Clone(v1)
-				v2["name"], v1["served"], v1["storage"] = "v2", served, false
-				definition.Object["spec"].(map[string]any)["versions"] = []any{v1, v2}
-				apply(definition)
-			}
+			serve := func(served bool) { apply(widgetVersions(served)) }
 			serve(true)
 			for _, name := range []string{"a", "b"} {
 				apply(object(widgetKind, "web", name))
@@ -200,8 +270,8 @@ func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	return c
 }
 
-// TestTrackerRunsWhenNeeded verifies that no CRD is watched while only built-in types are used, and only one while
-// a single type needs it: the watch of all costs more than a small cache.
+// TestTrackerRunsWhenNeeded verifies that no CRD is watched while only built-in types are used, and only one
+// while a single type needs it: the watch of all costs more than a small cache.
 func TestTrackerRunsWhenNeeded(t *testing.T) {
 	informer := func(c *Cache, names ...string) error {
 		for _, name := range names {

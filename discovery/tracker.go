@@ -123,8 +123,8 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 // tracker does not change types. It returns an error only if the tracker was run before.
 func (t *Tracker) Run(ctx context.Context) error { return t.run(ctx, fields.Everything(), nil) }
 
-// RunFor is Run for users of one type, because a server can have megabytes of CustomResourceDefinitions. Until
-// more is closed, the tracker reads only the definition of gr. It then knows other custom resources from
+// RunFor is Run for users of one type, because a server can have megabytes of CustomResourceDefinitions. The
+// tracker reads only the definition of gr until more is closed. Meanwhile it knows other custom resources from
 // discovery only, and observes their changes late.
 func (t *Tracker) RunFor(ctx context.Context, gr schema.GroupResource, more <-chan struct{}) error {
 	return t.run(ctx, fields.OneTermEqualSelector("metadata.name", gr.String()), more)

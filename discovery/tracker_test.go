@@ -85,8 +85,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
-// TestTrackerRunFor verifies that a tracker for one type reads no other definition until more is closed, that it
-// notices every change of this type, and that it then finds what happened to the others.
+// TestTrackerRunFor verifies that a tracker for one type reads no other definition until more is closed, notices
+// every change of this type, and then finds what happened to the others.
 func TestTrackerRunFor(t *testing.T) {
 	groups := append(sampleGroups(), oneGroup("example.com", "ws", "created", "deleted"))
 	server := newTypeServer(t, groups...)
@@ -104,7 +104,8 @@ func TestTrackerRunFor(t *testing.T) {
 	go func() { done <- tracker.RunFor(ctx, ws, more) }() // ends with ctx
 	listener := listen(t, tracker)
 	first := listener.awaitEvent(syncedText)
-	for want, has := range map[string]bool{"Added deleted.example.com": true, "Added deleted.example.com 2": false} {
+	for want, has := range map[string]bool{
+		"Added deleted.example.com": true, "Added deleted.example.com 2": false} {
 		if slices.Contains(first, want) != has {
 			t.Errorf("events before the sync: %v; has %q, want %t", first, want, has)
 		}

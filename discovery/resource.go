@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,6 +56,16 @@ func (r Resource) HasVerbs(verbs ...string) bool {
 		}
 	}
 	return true
+}
+
+// MissingVerbs says which of the verbs the type lacks, and which it supports.
+func (r Resource) MissingVerbs(verbs ...string) string {
+	missing := slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return r.HasVerbs(verb) })
+	text := "does not support the verb " + strings.Join(missing, " and ")
+	if len(r.Verbs) == 0 {
+		return text + ": the server lists no verbs for it"
+	}
+	return text + ", only " + strings.Join(r.Verbs, ", ")
 }
 
 // Watchable reports whether the type can be listed and watched, as informers require.

@@ -209,7 +209,7 @@ func (c *checker) findDefinitions(definitions []*crd.Definition) []*crd.Definiti
 			c.fail(codeBuiltIn, pos, name+" is built into Kubernetes", "its paths are not checked")
 			return nil
 		}
-		message, hint = name+" is not a Kubernetes type that can be listed and watched", suggestion
+		message, hint = name+" is not a Kubernetes type with the verbs list and watch", suggestion
 	default:
 		if suggestion := nearestSpelling(match.Group, groups); suggestion != "" {
 			pos, hint = c.resource.positions.group, fmt.Sprintf("did you mean the group %q?", suggestion)

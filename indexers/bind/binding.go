@@ -189,9 +189,9 @@ func (b *Binding) unresolvedError() error {
 		hint := "install its CRD, correct the name, or write optional: true"
 		for _, typ := range b.types {
 			if r.Match.Matches(typ.Group, typ.Resource, typ.kind) {
-				message = fmt.Sprintf("%s cannot be listed and watched in version %q", typ.GroupResource,
+				message = fmt.Sprintf("%s has no version %q with the verbs list and watch", typ.GroupResource,
 					r.Match.Version)
-				hint = "the versions that can are " + strings.Join(typ.versions, ", ")
+				hint = "the versions with these verbs are " + strings.Join(typ.versions, ", ")
 			}
 		}
 		diagnostics = append(diagnostics, r.Finding("E304", message, hint))

@@ -210,7 +210,7 @@ func TestResolve(t *testing.T) {
 	}
 	for i, want := range []string{
 		"c.yaml:14:39: E304: the server has no type that fits Gadget.example.com; install its CRD",
-		`c.yaml:16:52: E304: widgets.example.com cannot be listed and watched in version "v0"; the versions that can are v1`,
+		`c.yaml:16:52: E304: widgets.example.com has no version "v0" with the verbs list and watch; the versions with these verbs are v1`,
 	} {
 		if got := ce.Diagnostics[i].String(); !strings.HasPrefix(got, want) {
 			t.Errorf("diagnostic %d = %s, want %s", i, got, want)

@@ -40,9 +40,11 @@ type InlineWatcher interface {
 	// Polls reports whether lists replace watches, because the type cannot be watched. WatchInline then waits
 	// until the next list is due, and returns an error.
 	Polls() bool
-	// ListStored is called when a list has been stored. changed reports whether it changed the cache;
-	// incomplete is not nil if the cache lacks listed objects.
-	ListStored(changed bool, incomplete error)
+	// ListReceived is called before a list is stored, and thus before the informer has synced. incomplete is
+	// not nil if the cache will lack listed objects.
+	ListReceived(incomplete error)
+	// ListStored is called when a list has been stored. changed reports whether it changed the cache.
+	ListStored(changed bool)
 	// Interrupt ends the open watch, or the next one if none is open: WatchInline returns nil. It does not
 	// wait, and can be called while WatchInline runs.
 	Interrupt()
@@ -194,7 +196,7 @@ func (s inlineStore) Replace(list []any, resourceVersion string) error {
 	}
 	s.version = resourceVersion
 	s.recordList()
-	s.lw.ListStored(s.lastList.changed, s.lastList.incomplete)
+	s.lw.ListStored(s.lastList.changed)
 	s.canWatch = true
 	s.endList()
 	return nil

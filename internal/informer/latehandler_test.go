@@ -68,7 +68,9 @@ func (*interruptibleWatcher) ListMetadata(context.Context, metav1.ListOptions) (
 
 func (*interruptibleWatcher) Polls() bool { return false }
 
-func (*interruptibleWatcher) ListStored(bool, error) {}
+func (*interruptibleWatcher) ListReceived(error) {}
+
+func (*interruptibleWatcher) ListStored(bool) {}
 
 func (q *interruptibleWatcher) RelistRequested() {
 	q.relists++

@@ -39,6 +39,8 @@ type partition struct {
 	listNumber int
 	// lastList is the outcome of the last complete list. Only the reflector uses it.
 	lastList listOutcome
+	// onReceived is InlineWatcher.ListReceived, or nil.
+	onReceived func(incomplete error)
 	// polled is true if lists replace watches. Only the reflector uses it.
 	polled bool
 	// listsMissing is true if the next list only serves late handlers and a Selection that has grown.

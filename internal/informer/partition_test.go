@@ -210,3 +210,30 @@ func TestListCapacity(t *testing.T) {
 		t.Errorf("sizeHint() of the only partition = %d, want 3", got)
 	}
 }
+
+// TestReceivedBeforeSync verifies that a list which the cache cannot store whole is reported before the
+// informer has synced, so that nobody takes the content for complete.
+func TestReceivedBeforeSync(t *testing.T) {
+	for name, partitionOf := range map[string]func(*feed) *partition{
+		"whole": func(f *feed) *partition { return f.partition },
+		"namespaces": func(f *feed) *partition {
+			parts, _ := f.addPartitions("ns", "other")
+			return parts[0]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, Options{})
+			p := partitionOf(f)
+			var reports []error
+			p.onReceived = func(incomplete error) {
+				if reports = append(reports, incomplete); len(f.keys()) > 0 || f.HasSynced() {
+					t.Error("a list is stored before it is reported")
+				}
+			}
+			f.listPartition(p, 1, object("x", 1), object("x", 2))
+			if len(reports) != 1 || reports[0] == nil {
+				t.Errorf("reports = %v, want one of an incomplete list", reports)
+			}
+		})
+	}
+}

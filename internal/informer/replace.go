@@ -68,16 +68,18 @@ type listOutcome struct {
 	repeatedKeys map[string]bool
 }
 
-// recordRepeatedKeys records whether several objects of a stored list have the same key. Some servers list
+// recordRepeatedKeys records whether several objects of a list have the same key. Some servers list
 // the objects of several workspaces, clusters or catalogs together.
 func (p *partition) recordRepeatedKeys(listed *items, keys int) {
 	before := p.lastList.incomplete
 	p.lastList = listOutcome{}
-	if keys == len(listed.items) {
-		return
+	if keys != len(listed.items) {
+		p.lastList.repeatedKeys, p.lastList.incomplete = repeatedKeys(listed, keys)
 	}
-	p.lastList.repeatedKeys, p.lastList.incomplete = repeatedKeys(listed, keys)
-	if before == nil {
+	if p.onReceived != nil {
+		p.onReceived(p.lastList.incomplete)
+	}
+	if before == nil && p.lastList.incomplete != nil {
 		p.logger.Info("Warning: the cache is incomplete", "type", p.informer.options.ObjectDescription,
 			"reason", p.lastList.incomplete.Error())
 	}

@@ -201,7 +201,9 @@ func (*fixedServer) Interrupt() {}
 
 func (*fixedServer) Polls() bool { return false }
 
-func (*fixedServer) ListStored(bool, error) {}
+func (*fixedServer) ListReceived(error) {}
+
+func (*fixedServer) ListStored(bool) {}
 
 func (*fixedServer) RelistRequested() {}
 

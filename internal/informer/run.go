@@ -108,6 +108,7 @@ func (i *Informer) reflect(ctx context.Context, p *partition) {
 		return
 	}
 	w := &inlineWatch{partition: p, lw: inline}
+	p.onReceived = inline.ListReceived
 	i.mu.Lock()
 	restored := p.resumeVersion
 	i.mu.Unlock()

@@ -41,8 +41,10 @@ func (l *listWatch) setPolls(polls bool) {
 }
 
 // ListStored implements informer.InlineWatcher.
-func (l *listWatch) ListStored(changed bool, incomplete error) {
-	l.pacer.listStored(changed)
+func (l *listWatch) ListStored(changed bool) { l.pacer.listStored(changed) }
+
+// ListReceived implements informer.InlineWatcher.
+func (l *listWatch) ListReceived(incomplete error) {
 	message := ""
 	if incomplete != nil {
 		message = incomplete.Error()

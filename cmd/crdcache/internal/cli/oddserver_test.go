@@ -27,6 +27,8 @@ type oddServer struct {
 	// exampleDown makes the group example.com stale. metricsStatus, if set, is the answer for NodeMetrics.
 	exampleDown   atomic.Bool
 	metricsStatus atomic.Int32
+	// metricsAnswer, if set, is the JSON in place of a list of NodeMetrics, or of one of them.
+	metricsAnswer atomic.Pointer[string]
 
 	mu      sync.Mutex
 	watches []string // requests with watch
@@ -96,6 +98,11 @@ func (s *oddServer) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		<-r.Context().Done() // as behind a proxy that buffers
+		return
+	}
+	if answer := s.metricsAnswer.Load(); answer != nil && strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/v1/nodes") {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, *answer)
 		return
 	}
 	switch r.URL.Path {
@@ -263,8 +270,8 @@ func TestHints(t *testing.T) {
 	}{
 		{[]string{"stats", "gizmos", "nope"}, "--field-selector metadata.name=nope", ""},
 		{[]string{"stats", "gizmos,nope"}, `no resource type "nope"`, "--field-selector"},
-		{[]string{"stats", "gizmos", "-n", "web"}, ": 1 objects in namespace web, ", ""},
-		{[]string{"stats", "gizmos", "-A"}, ": 1 objects, ", "in namespace"},
+		{[]string{"stats", "gizmos", "-n", "web"}, ": 1 object in namespace web, ", ""},
+		{[]string{"stats", "gizmos", "-A"}, ": 1 object, ", "in namespace"},
 		{[]string{"query", "gizmos", "-A", "--where", `spec.x == "y"`}, "write .spec.x\n", ""},
 		{[]string{"query", "gizmos", "-A", "--where", `.spec.x = "y"`}, "--where: ", "write ."},
 		{[]string{"snapshot", "save", file, "zones"}, "saved ", ""},
@@ -281,11 +288,34 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// TestAnswersWithoutList verifies that no verb takes an answer with status 200 and without a list for an empty
+// list, nor another object for the named one.
+func TestAnswersWithoutList(t *testing.T) {
+	s := newOddServer(t)
+	file := filepath.Join(t.TempDir(), "saved")
+	for _, answer := range []string{
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"out of order","reason":"NotFound","code":404}`,
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`,
+		`{"kind":"NodeMetrics","apiVersion":"metrics.k8s.io/v1","metadata":{"name":"node-2"}}`,
+		`{}`, `[]`, `"text"`, ``, `{"kind":"NodeMetricsList","apiVersion":"metrics.k8s.io/v1","items":[{"meta`,
+	} {
+		s.metricsAnswer.Store(&answer)
+		for _, command := range []string{"dump nodes.metrics.k8s.io", "dump nodes.metrics.k8s.io -o json",
+			"dump nodes.metrics.k8s.io/node-1", "query nodes.metrics.k8s.io", "stats nodes.metrics.k8s.io",
+			"snapshot save " + file + " nodes.metrics.k8s.io"} {
+			r := s.run(t, command)
+			if r.code == cli.ExitOK || strings.Contains(r.errOut, "No resources found") || strings.Contains(r.out, "node-") {
+				t.Errorf("%s of %q: exit code %d, stdout:\n%s\nstderr:\n%s", command, answer, r.code, r.out, r.errOut)
+			}
+		}
+	}
+}
+
 // TestWebPageOfProxy verifies that of a proxy's web page only the status and the title are printed, and that
 // a 429 of a proxy is retried until --timeout and not attributed to the API server.
 func TestWebPageOfProxy(t *testing.T) {
 	s := newOddServer(t)
-	for _, verb := range []string{"dump", "query", "stats"} {
+	for _, verb := range []string{"dump", "query", "stats", "snapshot save " + filepath.Join(t.TempDir(), "saved")} {
 		s.metricsStatus.Store(http.StatusBadGateway)
 		r := s.run(t, verb+" nodes.metrics.k8s.io")
 		if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "502 Bad Gateway: Out of order") ||

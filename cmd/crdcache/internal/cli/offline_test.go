@@ -89,7 +89,7 @@ func TestOfflineVersions(t *testing.T) {
 	}
 	saved := filepath.Join(t.TempDir(), "s")
 	r := crdcache(t, "snapshot", "save", saved, "--all", "--from", file)
-	if r.code == cli.ExitOK || !strings.Contains(r.errOut, "1 objects of gears.example.com are not read as v1 (1 in v1beta1)") {
+	if r.code == cli.ExitOK || !strings.Contains(r.errOut, "not all objects of gears.example.com are read as v1 (1 in v1beta1)") {
 		t.Errorf("saving a snapshot = %d, %q; want an error about v1beta1", r.code, r.errOut)
 	}
 	crdcache(t, "dump", "gears", "-o", "name", "--from", saved).expect(t, cli.ExitOK, "gear.example.com/a\n")

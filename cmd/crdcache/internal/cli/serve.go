@@ -89,7 +89,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	set.DurationVar(&o.idleTimeout, "idle", 0,
 		"Stop after this time without a request; 0 means never. An open browser page counts as a request.")
-	set.BoolVar(&o.all, "all", false, "Cache all types that can be listed and watched.")
+	set.BoolVar(&o.all, "all", false, "Cache all types with the verbs list and watch.")
 	set.BoolVar(&o.detached, "detach", false, "Run in the background.")
 	set.BoolVar(&o.web, "web", false,
 		"Serve a web page on this machine. Its link is printed to stderr.")

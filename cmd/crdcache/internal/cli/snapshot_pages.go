@@ -12,10 +12,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/codec"
 )
 
 // A page has minPageSize to maxPageSize objects and about pageBytes bytes. This bounds the memory of a save.
@@ -60,10 +62,12 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 		continueToken, limit, version := "", minPageSize, ""
 		for {
 			var body []byte
-			err := s.target.Retry(ctx, resource.GVR.GroupResource().String(), func() (err error) {
-				body, err = print.Body(s.pageRequest(resource, withRows, limit, continueToken).Do(ctx))
+			pageCtx, cancel := s.target.WithTimeout(ctx)
+			err := s.target.Retry(pageCtx, resource.GVR.GroupResource().String(), func() (err error) {
+				body, err = print.Body(s.pageRequest(resource, withRows, limit, continueToken).Do(pageCtx))
 				return err
 			})
+			cancel()
 			if err != nil {
 				yield(nil, err)
 				return
@@ -73,7 +77,7 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 				yield(nil, fmt.Errorf("decode the list of %s: %w", resource.GVR.GroupResource(), err))
 				return
 			}
-			page, err := list.page()
+			page, err := list.page(body)
 			if err == nil && version != "" && page.version != version {
 				err = apierrors.NewResourceExpired(
 					fmt.Sprintf("the list of %s continued at another resource version",
@@ -112,9 +116,18 @@ func (s *snapshotSaver) pageRequest(resource discovery.Resource, withRows bool, 
 	return request
 }
 
-func (l *listOrTable) page() (*listPage, error) {
+// page returns the page in body.
+func (l *listOrTable) page(body []byte) (*listPage, error) {
 	page := &listPage{version: l.Metadata.ResourceVersion}
 	if l.Kind != "Table" {
+		if empty := (unstructured.UnstructuredList{}); len(l.Items) == 0 {
+			if err := empty.UnmarshalJSON(body); err != nil {
+				return nil, fmt.Errorf("decode the list: %w", err)
+			}
+			if err := codec.CheckList(&empty); err != nil {
+				return nil, err
+			}
+		}
 		for _, item := range l.Items {
 			page.items = append(page.items, listItem{object: item})
 		}

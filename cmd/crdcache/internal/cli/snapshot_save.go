@@ -271,5 +271,5 @@ func (o *snapshotSaveVerb) printSummary(contents snapshot.Contents) {
 			o.Warnf("the file contains the data of %d Secrets; use --redact to omit it", t.Objects)
 		}
 	}
-	fmt.Fprintf(o.ErrOut, "saved %d objects of %d types in %s\n", objects, types, o.path)
+	fmt.Fprintf(o.ErrOut, "saved %s of %s in %s\n", formatCount(objects, "object"), formatCount(types, "type"), o.path)
 }

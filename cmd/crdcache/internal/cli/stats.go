@@ -299,7 +299,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	if r.Namespace != "" {
 		namespace = " in namespace " + r.Namespace
 	}
-	fmt.Fprintf(out, "%s: %d objects%s, %s in storage mode %s, synced in %s\n", r.Type, r.Objects, namespace,
+	fmt.Fprintf(out, "%s: %s%s, %s in storage mode %s, synced in %s\n", r.Type, formatCount(r.Objects, "object"), namespace,
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
 		if o.recommendsLimits {

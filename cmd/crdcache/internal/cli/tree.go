@@ -250,7 +250,7 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 			w.notRead = append(w.notRead, unreadType{name.String(), reasonNotRequested})
 		case !r.HasVerbs("list"):
 			if r.HasVerbs("get") {
-				w.notRead = append(w.notRead, unreadType{name.String(), session.MissingVerbs(r, "list")})
+				w.notRead = append(w.notRead, unreadType{name.String(), r.MissingVerbs("list")})
 			}
 		default:
 			add(r)

@@ -177,6 +177,9 @@ func (t copyTally) add(key objectKey, f *manifest.File, p manifest.Position, oth
 
 func folderOf(f *manifest.File, p manifest.Position, key objectKey) string {
 	p.Line = 0
+	if f.Name() != f.Path && p.Member == "" {
+		return f.Name() // standard input is in no folder
+	}
 	elements := strings.Split(path.Dir(filepath.ToSlash(f.Location(p))), "/")
 	for i, element := range elements {
 		if element != "" && (element == key.namespace || element == key.name) {

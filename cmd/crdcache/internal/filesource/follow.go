@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -37,7 +36,7 @@ func (s *Source) Follow(ctx context.Context) {
 	l := changeWatcher{source: s}
 	watcher, err := newWatcher()
 	if err != nil {
-		l.reportUnwatched(strings.Join(s.options.Paths, ", "), err)
+		l.reportUnwatched(s.pathNames(), err)
 	} else {
 		defer watcher.Close()
 		l.watcher = watcher

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/crdcache/crdcache/internal/manifest"
 )
@@ -31,7 +30,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	}
 	if err != nil {
 		// Without a complete listing it is unknown which files were deleted.
-		s.setListing(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Err: err})
+		s.setListing(&manifest.Problem{File: s.pathNames(), Err: err})
 		return nil
 	}
 	s.setListing(nil)

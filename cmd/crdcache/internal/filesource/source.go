@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -180,4 +181,13 @@ func (s *Source) dirs() []string {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	return s.reading.dirs
+}
+
+// pathNames returns the paths for messages.
+func (s *Source) pathNames() string {
+	names := slices.Clone(s.options.Paths)
+	if i := slices.Index(names, manifest.Stdin); i >= 0 {
+		names[i] = (&manifest.File{Path: manifest.Stdin}).Name()
+	}
+	return strings.Join(names, ", ")
 }

@@ -101,13 +101,20 @@ func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
 		err = fmt.Errorf("the objects of %s are written in several versions (%s): each is read in its own, because no "+
 			"server converts files", gr, strings.Join(written, ", "))
 	case len(named) > 0 && rest > 0 && (namedCount > 0 || k.typ.Converted):
-		err = fmt.Errorf("%d objects of %s are not read as %s (%s), because no server converts files: name no version to "+
-			"read all", rest, gr, strings.Join(named, " or "), strings.Join(written, ", "))
+		err = fmt.Errorf("not all objects of %s are read as %s (%s), because no server converts files: name no version to "+
+			"read all", gr, strings.Join(named, " or "), strings.Join(written, ", "))
 	default:
 		return
 	}
 	l.mixedTypes[gr] = true
+<<<<<<< HEAD
 	l.report(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Warning: !isRequired, Err: err})
+=======
+	s.mu.Lock()
+	isWarning := !s.mu.requiresVersions
+	s.mu.Unlock()
+	l.report(&manifest.Problem{File: s.pathNames(), Warning: isWarning, Err: err})
+>>>>>>> 55dfe4f1 (codec, cmd: take no answer without a list for an empty list)
 }
 
 // summarize reports what was counted since the last call.

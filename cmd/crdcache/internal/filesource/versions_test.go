@@ -57,20 +57,20 @@ func TestVersions(t *testing.T) {
 	}{
 		"no CRD": {mixed, "wd", "v1", []string{"v1 a red", "v1beta1 b blue", "v1beta1 c green"}, []string{unnamed}},
 		"no CRD, one version": {mixed, "widgets.v1.example.com", "v1", []string{"v1 a red"}, []string{
-			"warning: DIR: 2 objects of widgets.example.com are not read as v1 (2 in v1beta1), because no server converts files: name no version to read all"}},
+			"warning: DIR: not all objects of widgets.example.com are read as v1 (2 in v1beta1), because no server converts files: name no version to read all"}},
 		"no CRD, other version": {mixed, "Widget.v1beta1.example.com", "v1beta1",
 			[]string{"v1beta1 b blue", "v1beta1 c green"}, []string{
-				"warning: DIR: 1 objects of widgets.example.com are not read as v1beta1 (1 in v1), because no server converts files: name no version to read all"}},
+				"warning: DIR: not all objects of widgets.example.com are read as v1beta1 (1 in v1), because no server converts files: name no version to read all"}},
 		"webhook": {widgetVersions("Webhook") + "---\n" + mixed, "wd", "v1",
 			[]string{"v1 a red", "v1beta1 b blue", "v1beta1 c green"}, []string{unnamed}},
 		"webhook, version without objects": {widgetVersions("Webhook") + "---\n" + beta("b", "blue"),
 			"widgets.v1.example.com", "v1", []string{}, []string{
-				"warning: DIR: 1 objects of widgets.example.com are not read as v1 (1 in v1beta1), because no server converts files: name no version to read all"}},
+				"warning: DIR: not all objects of widgets.example.com are read as v1 (1 in v1beta1), because no server converts files: name no version to read all"}},
 		"no conversion": {widgetVersions("None") + "---\n" + mixed, "widgets", "v1",
 			[]string{"v1 a red", "v1beta1 b blue", "v1beta1 c green"}, []string{unnamed}},
 		"no conversion, one version": {widgetVersions("None") + "---\n" + mixed, "widgets.v1beta1.example.com", "v1beta1",
 			[]string{"v1beta1 b blue", "v1beta1 c green"}, []string{
-				"warning: DIR: 1 objects of widgets.example.com are not read as v1beta1 (1 in v1), because no server converts files: name no version to read all"}},
+				"warning: DIR: not all objects of widgets.example.com are read as v1beta1 (1 in v1), because no server converts files: name no version to read all"}},
 		"no conversion, version without objects": {widgetVersions("None") + "---\n" + beta("b", "blue"), "widgets.v1.example.com", "v1",
 			[]string{"v1 b blue"}, nil},
 		"one object in two versions": {withMeta(beta("a", "blue"), "7") + "---\n" + withMeta(widget("a", "red"), "7") +

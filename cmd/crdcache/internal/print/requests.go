@@ -147,6 +147,7 @@ func listRequest(client rest.Interface, gvr schema.GroupVersionResource, namespa
 func NewPlainClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath = "/"
+	config.GroupVersion = &schema.GroupVersion{Version: "v1"} // errors do not name another group
 	scheme := runtime.NewScheme()
 	// to decode refusals
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/codec"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/snapshot"
 )
@@ -63,6 +64,9 @@ func DefinitionsFromCluster(ctx context.Context, client dynamic.Interface,
 	options := metav1.ListOptions{Limit: crdPageSize}
 	for {
 		page, err := client.Resource(crd.GVR).List(ctx, options)
+		if err == nil {
+			err = codec.CheckList(page)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read the CustomResourceDefinitions of the cluster: %w", err)
 		}

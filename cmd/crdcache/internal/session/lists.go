@@ -161,6 +161,9 @@ func (r *Reader) packer() *packed.Packer {
 func (t *Types) decodedPage(ctx context.Context, client dynamic.Interface, resource discovery.Resource,
 	options metav1.ListOptions) (Page, error) {
 	list, err := t.reader.inNamespace(client, resource).List(ctx, options)
+	if err == nil {
+		err = codec.CheckList(list)
+	}
 	if err != nil {
 		return Page{}, err
 	}

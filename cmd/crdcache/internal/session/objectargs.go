@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/codec"
 )
 
 // ObjectArg is a type and names of its objects on the command line.
@@ -147,6 +148,10 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 	case resource.Scope != discovery.Namespaced || r.Namespace != "":
 		return func(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
 			object, err := r.inNamespace(client, resource).Get(ctx, name, metav1.GetOptions{})
+			if err == nil && object.GetName() != name {
+				err = fmt.Errorf("get %s/%s: the server answered with another object, %s %q", resource.GVR.Resource,
+					name, object.GetKind(), object.GetName())
+			}
 			return []*unstructured.Unstructured{object}, err
 		}, nil
 	case !allNamespaces:
@@ -155,11 +160,16 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 	return func(ctx context.Context, name string) (objects []*unstructured.Unstructured, err error) {
 		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 		list, err := client.Resource(resource.GVR).List(ctx, metav1.ListOptions{FieldSelector: selector})
+		if err == nil {
+			err = codec.CheckList(list)
+		}
 		if err != nil {
 			return nil, err
 		}
 		for i := range list.Items {
-			objects = append(objects, &list.Items[i])
+			if list.Items[i].GetName() == name { // some servers ignore field selectors
+				objects = append(objects, &list.Items[i])
+			}
 		}
 		if len(objects) == 0 {
 			err = apierrors.NewNotFound(resource.GVR.GroupResource(), name)

@@ -109,20 +109,10 @@ func withVerbs(name string, resolution discovery.Resolution, verbs []string) ([]
 	case len(supported) > 0 || len(matched) == 0:
 		return supported, nil
 	case len(matched) == 1:
-		return nil, fmt.Errorf("%s %s", matched[0], MissingVerbs(matched[0], verbs...))
+		return nil, fmt.Errorf("%s %s", matched[0], matched[0].MissingVerbs(verbs...))
 	}
 	return nil, fmt.Errorf("%s matches %d types, and none of them supports the verb %s", name, len(matched),
 		strings.Join(verbs, " and "))
-}
-
-// MissingVerbs says which of the verbs a type lacks, and which it supports.
-func MissingVerbs(r discovery.Resource, verbs ...string) string {
-	missing := slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return r.HasVerbs(verb) })
-	text := "does not support the verb " + strings.Join(missing, " and ")
-	if len(r.Verbs) == 0 {
-		return text + ": the server lists no verbs for it"
-	}
-	return text + ", only " + strings.Join(r.Verbs, ", ")
 }
 
 // explainNoMatch adds a remedy if there are no suggestions. With followsType, the user may have meant the

@@ -307,14 +307,9 @@ func (r *Reconciler) desiredTypes(settings Settings) (types map[schema.GroupReso
 	for _, s := range selected {
 		gr := s.GVR.GroupResource()
 		err := settings.Exclude(s.Resource)
-<<<<<<< HEAD
 		// A pattern selects only types that cost no polls.
 		if err == nil && !s.Watchable() && (s.FromPattern || !s.HasVerbs("list")) {
-			err = fmt.Errorf("%s cannot be listed and watched", s.Resource)
-=======
-		if err == nil && !s.Watchable() {
 			err = fmt.Errorf("%s %s", s.Resource, s.MissingVerbs("list", "watch"))
->>>>>>> 55dfe4f1 (codec, cmd: take no answer without a list for an empty list)
 		}
 		_, served := r.Type(gr)
 		switch {

@@ -107,14 +107,7 @@ func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
 		return
 	}
 	l.mixedTypes[gr] = true
-<<<<<<< HEAD
-	l.report(&manifest.Problem{File: strings.Join(s.options.Paths, ", "), Warning: !isRequired, Err: err})
-=======
-	s.mu.Lock()
-	isWarning := !s.mu.requiresVersions
-	s.mu.Unlock()
-	l.report(&manifest.Problem{File: s.pathNames(), Warning: isWarning, Err: err})
->>>>>>> 55dfe4f1 (codec, cmd: take no answer without a list for an empty list)
+	l.report(&manifest.Problem{File: s.pathNames(), Warning: !isRequired, Err: err})
 }
 
 // summarize reports what was counted since the last call.

@@ -3,6 +3,8 @@ package controllerruntime
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,5 +58,37 @@ spec:
 				t.Errorf("storage mode %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestMetadataByConfiguredIndex verifies that a list of metadata by an index over spec fields returns the
+// matching objects, also before complete objects were read.
+func TestMetadataByConfiguredIndex(t *testing.T) {
+	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
+apiVersion: crdcache.dev/v1beta1
+kind: IndexConfig
+metadata: {name: test}
+spec:
+  resources:
+  - name: settings
+    match: {group: "", version: v1, resource: configmaps}
+    indexes:
+    - {name: color, path: .data.color}
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "color", "red"),
+		configMap("web", "b", "color", "blue"))
+	c := newCache(t, server, cache.Options{}, Options{Indexes: config})
+	start(t, c)
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
+	if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]bool{"web/a": true}, objectNames(t, list)); diff != "" {
+		t.Errorf("objects found by the index (-want +got):\n%s", diff)
 	}
 }

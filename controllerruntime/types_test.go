@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -341,5 +342,30 @@ func TestTrackerRunsWhenNeeded(t *testing.T) {
 				eventually(t, "a request for all CRDs", func() bool { _, all := requests(); return all > 0 })
 			}
 		})
+	}
+}
+
+// TestStartNeedsNoTypes verifies that informers of types that the RESTMapper has found start immediately,
+// even without permission for discovery.
+func TestStartNeedsNoTypes(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	for _, path := range []string{"/api", "/apis", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+		"/apis/apiregistration.k8s.io/v1/apiservices"} {
+		server.AddFaults(unansweredRequests(path))
+	}
+	c := newCache(t, server, cache.Options{}, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }() // ended by cancel
+	<-c.started
+	for name, list := range lists() {
+		if err := c.List(t.Context(), list); err != nil || len(objectNames(t, list)) != 1 {
+			t.Errorf("%s: List() = %v, want 1 object", name, err)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
@@ -108,4 +109,82 @@ func TestEndedCountersAreBounded(t *testing.T) {
 	if len(f.mu.endedCounters) != maxEndedCounters {
 		t.Errorf("the counters of %d stopped informers are stored, want the maximum", len(f.mu.endedCounters))
 	}
+}
+
+// TestMetricsCount causes each counted event once, and verifies the counters.
+func TestMetricsCount(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("web", "a"), widget("web", "b"))
+		server.AddFaults(fault(widgetsPath, "", 500))
+		f := newVirtualFactory(t, server, Options{})
+		i := mustInformer(t, f, widgets)
+		if _, err := i.AddEventHandler(Named("worker", cache.ResourceEventHandlerFuncs{})); err != nil {
+			t.Fatal(err)
+		}
+		start(t, f)
+		synctest.Wait()
+		failed := singleTypeMetrics(t, f)
+		if got := failed.Failures[status.RequestFailureKind{Verb: "list",
+			Reason: status.ReasonRequestFailed}]; got != 1 || failed.Requests["list"] != 1 {
+			t.Errorf("after a failed list: %+v, want one failure", failed.Counters)
+		}
+		server.Repair()
+		observe(t, i, "repaired", time.Minute, briefStatus{State: status.Synced})
+		changed := widget("web", "a")
+		changed.SetLabels(map[string]string{"changed": "true"})
+		server.Update(t, widgets, changed)
+		server.Delete(t, widgets, "web", "b")
+		server.Create(t, widgets, widget("db", "c"))
+		synctest.Wait()
+		if _, err := i.Lister().ByNamespace("db").Get("c"); err != nil {
+			t.Fatal(err)
+		}
+		server.AddFaults(fault(widgetsPath, "watch", 410))
+		server.CloseClientConnections()
+		synctest.Wait()
+		server.Repair()
+		observe(t, i, "relisted", time.Minute, briefStatus{State: status.Synced})
+
+		m := singleTypeMetrics(t, f)
+		got := m.Counters
+		if got.Adds != 3 || got.Updates != 1 || got.Deletes != 1 {
+			t.Errorf("events: %+v, want 3 adds, 1 update, 1 delete", got)
+		}
+		if got.Relists != (status.Relists{Expired: 1}) || got.Relists != i.Status().Relists {
+			t.Errorf("relists: %+v, in the status %+v; want one because of Expired", got.Relists,
+				i.Status().Relists)
+		}
+		if got.Lists != 2 || got.Hits+got.Misses == 0 {
+			t.Errorf("%d lists, %d hits, %d misses; want 2 lists and some reads", got.Lists, got.Hits,
+				got.Misses)
+		}
+		sent := map[string]int64{}
+		for verb, n := range got.Requests {
+			sent[verb] = n
+		}
+		want := map[string]int64{}
+		for _, r := range server.Requests() {
+			var verb, path string
+			if _, err := fmt.Sscan(r, &verb, &path); err != nil {
+				t.Fatal(err)
+			}
+			if verb == "list" || verb == "watch" || verb == "watch-list" {
+				want[verb]++
+			}
+		}
+		if diff := cmp.Diff(want, sent); diff != "" {
+			t.Errorf("requests (-sent +counted):\n%s", diff)
+		}
+		if m.Objects != 2 || m.ObjectBytes == 0 || m.TableBytes == 0 || m.IndexBytes == 0 {
+			t.Errorf("sizes: %+v, want all above 0", m)
+		}
+		if diff := cmp.Diff([]status.IndexMetrics{{Name: cache.NamespaceIndex, Values: 2, Entries: 2}},
+			m.Indexes); diff != "" {
+			t.Errorf("indexes (-want +got):\n%s", diff)
+		}
+		if len(m.Handlers) != 1 || m.Handlers[0].Name != "worker" || len(m.Status) != 1 ||
+			m.Status[0].State != status.Synced {
+			t.Errorf("handlers %+v, status %+v; want the handler worker and Synced", m.Handlers, m.Status)
+		}
+	})
 }

@@ -99,3 +99,59 @@ func response(r *http.Request, body string) *http.Response {
 		Body:   io.NopCloser(strings.NewReader(body)),
 	}
 }
+
+// TestPersistenceStatusAfterAList verifies that if a list instead of a watch confirms the restored content,
+// the content is delivered and not saved again.
+func TestPersistenceStatusAfterAList(t *testing.T) {
+	server, s := newServer(t), newMemoryBackend()
+	server.Create(t, widgets, widget("a", "one"))
+	persistWidgets(t, server, s, ResourceOptions{})
+	config := server.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			query := r.URL.Query()
+			switch {
+			case query.Get("limit") == "1": // other types have changed
+				return response(r,
+					`{"apiVersion":"crdcache.test/v1","kind":"WidgetList","metadata":{"resourceVersion":"1000000"},"items":[]}`), nil
+			case query.Get("timeoutSeconds") == "3":
+				return response(r, ""), nil
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	f, err := New(Options{Config: config, Persistence: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := startSynced(t, f)
+	if err := f.Shutdown(longContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	status, savedAt := i.Persistence(), s.onlyContent(t).checkpoint
+	if status.Resumed || status.Err != nil || status.Checkpoint != savedAt || savedAt.Objects != 1 {
+		t.Errorf("Persistence() = %+v, stored checkpoint %+v; want equal checkpoints, not resumed", status,
+			savedAt)
+	}
+}
+
+// TestPersistenceRecovers verifies that failed saves are retried.
+func TestPersistenceRecovers(t *testing.T) {
+	server, s := newServer(t), newMemoryBackend()
+	s.failure = errors.New("the disk is full")
+	server.Create(t, widgets, widget("a", "one"))
+	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
+	i := startSynced(t, f)
+	await(t, func() bool { return i.Persistence().Failures > 1 })
+	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || status.Saves > 0 ||
+		status.Checkpoint != (persistence.Checkpoint{}) {
+		t.Errorf("Persistence() = %+v, want the backend's error and no checkpoint", status)
+	}
+	s.mu.Lock()
+	s.failure = nil
+	s.mu.Unlock()
+	await(t, func() bool {
+		status := i.Persistence()
+		return status.Err == nil && status.Saves > 0 && status.Checkpoint.Objects == 1
+	})
+}

@@ -179,3 +179,58 @@ func restoredObjectsAreDropped(t *testing.T, server *apitest.Server) {
 		t.Errorf("the cache has the keys %v, want 1", got)
 	}
 }
+
+// TestWrittenNamespaces verifies that objects that a user wrote to the cache are not persisted until the
+// namespace is listed again.
+func TestWrittenNamespaces(t *testing.T) { onFakeClock(t, writtenNamespaces) }
+
+// TestNamespacesOfOneList verifies that the persisted state of a cluster-wide watch can be resumed by
+// namespaces if the cluster-wide watch is now forbidden. The opposite is not possible.
+func TestNamespacesOfOneList(t *testing.T) { onFakeClock(t, namespacesOfOneList) }
+
+func writtenNamespaces(t *testing.T, server *apitest.Server) {
+	s := newMemoryBackend()
+	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
+	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
+	i := startSynced(t, f)
+	if err := i.GetStore().Add(widget("a", "mine")); err != nil {
+		t.Fatal(err)
+	}
+	server.Create(t, widgets, widget("a", "three"))
+	await(t, func() bool { return len(i.GetStore().ListKeys()) == 4 })
+	if err := f.Shutdown(longContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if at := i.Persistence().Checkpoint; at.Objects != 0 {
+		t.Errorf("the checkpoint is %+v, want no objects", at)
+	}
+	r := resume(t, server, s, twoNamespaces)
+	r.check(t, "add one true", "add three true", "add two true")
+}
+
+func namespacesOfOneList(t *testing.T, server *apitest.Server) {
+	s := newMemoryBackend()
+	createNamespaces(t, server, "team-a", "team-b", "other")
+	server.Create(t, widgets, widget("team-a", "one"), widget("team-b", "two"), widget("other", "not"))
+	options := ResourceOptions{Namespaces: teamNamespaces}
+	persistWidgets(t, server, s, options)
+	forbid(server, widgetsPath)
+	r := resume(t, server, s, options)
+	if got := r.diary.all(); !slices.Contains(got, "add one true") || !slices.Contains(got, "add two true") ||
+		len(got) != 2 {
+		t.Errorf("the handler received %v, want one and two", got)
+	}
+	if !r.Persistence().Resumed {
+		t.Error("Persistence().Resumed = false, want true")
+	}
+	server.Create(t, widgets, widget("team-b", "four"))
+	await(t, func() bool { return len(r.diary.all()) == 3 })
+	if err := r.factory.Shutdown(longContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	server.Repair()
+	r = resume(t, server, s, options)
+	if got := r.diary.all(); len(got) != 3 || r.Persistence().Resumed {
+		t.Errorf("the handler received %v, resumed: %v; want 3 events, false", got, r.Persistence().Resumed)
+	}
+}

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -322,5 +323,30 @@ func TestStorageIsValidated(t *testing.T) {
 				t.Errorf("the error is %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestReadersCannotCorrupt changes objects that the cache has returned, which the contract forbids. The
+// stored JSON must not change.
+func TestReadersCannotCorrupt(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
+	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
+	read := func() *unstructured.Unstructured {
+		obj, err := i.Lister().ByNamespace("web").Get("a")
+		must(t, err)
+		return obj.(*unstructured.Unstructured)
+	}
+	want := read().DeepCopy()
+	spoilt := read()
+	spoilt.SetName("b")
+	spoilt.Object["spec"].(map[string]any)["layers"].([]any)[0] = nil
+	spoilt.Object["status"] = "bad"
+	spoilt = nil
+	for range 3 {
+		runtime.GC() // frees the decoded copy
+	}
+	if diff := cmp.Diff(want, read()); diff != "" {
+		t.Errorf("the cache shows (-before +after):\n%s", diff)
 	}
 }

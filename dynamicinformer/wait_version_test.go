@@ -416,3 +416,23 @@ func TestAwaitDeletion(t *testing.T) {
 		startWait(t, wait).expectEnd("an object that is not selected", 10*time.Second, nil)
 	})
 }
+
+// TestWaitForVersionInNamespaces verifies that if each namespace has its own watch, the wait ends when all
+// watches have reached the version.
+func TestWaitForVersionInNamespaces(t *testing.T) {
+	options := Options{Defaults: ResourceOptions{Namespaces: InNamespaces("one", "two")}}
+	withHeldWatches(t, options, func(t *testing.T, server *apitest.Server, f *Factory, held *heldWatches) {
+		i := mustInformer(t, f, widgets)
+		start(t, f)
+		release := held.hold()
+		versionOf(t, server, widget("two", "b"))
+		version := versionOf(t, server, widget("one", "a"))
+		w := waitForVersion(t, i, version)
+		w.expectRunning("both are held back", 5*time.Second)
+		release()
+		w.expectEnd("both go on", 10*time.Second, nil)
+		if keys := i.GetStore().ListKeys(); len(keys) != 2 {
+			t.Errorf("the cache has the keys %v, want 2", keys)
+		}
+	})
+}

@@ -216,3 +216,32 @@ func FuzzValue(f *testing.F) {
 		}
 	})
 }
+
+// TestMaxValueBytesMeasuresValues verifies that the limit maxValueBytes applies to the text of a value, not
+// to its key.
+func TestMaxValueBytesMeasuresValues(t *testing.T) {
+	for index, want := range map[string]int{
+		"{name: i, path: .spec.n, type: Int, order: Sorted, maxValueBytes: 2}":                                                  1,
+		"{name: i, path: .spec.n, type: Int, order: Sorted, maxValueBytes: 1}":                                                  0,
+		"{name: i, path: .spec.t, type: Time, order: Sorted, maxValueBytes: 19}":                                                0,
+		"{name: i, path: .spec.t, type: Time, order: Sorted, maxValueBytes: 20}":                                                1,
+		"{name: i, path: .spec.s, maxValueBytes: 3}":                                                                            1,
+		"{name: i, path: .spec.s, maxValueBytes: 2}":                                                                            0,
+		"{name: i, key: [{name: s, path: .spec.s}, {name: n, path: .spec.n}], maxValueBytes: 5}":                                1,
+		"{name: i, key: [{name: s, path: .spec.s}, {name: n, path: .spec.n}], maxValueBytes: 4}":                                0,
+		"{name: i, order: Sorted, key: [{name: s, path: .spec.s}, {name: n, path: '.spec.m[*]', type: Int}], maxValueBytes: 5}": 1,
+		"{name: i, order: Sorted, key: [{name: s, path: .spec.s}, {name: n, path: '.spec.m[*]', type: Int}], maxValueBytes: 4}": 0,
+		"{name: i, key: [{name: s, path: .spec.s}, {name: x, path: .spec.x, missing: AsNull}], maxValueBytes: 3}":               1,
+		"{name: i, path: .spec.s, maxValueBytes: 1, regex: {match: '^.'}}":                                                      1,
+		"{name: i, path: .spec.x, maxValueBytes: 3, default: long}":                                                             0,
+	} {
+		f := compile(t, index)
+		if got := keysOf(t, f, spec(m{"n": int64(42), "t": "2026-01-01T00:00:00Z", "s": "a/b",
+			"m": []any{int64(42)}})); len(got) != want {
+			t.Errorf("keys of %s = %q, want %d keys", index, got, want)
+		}
+		if s := f.Stats()[0]; s.SkippedLimit != uint64(1-want) {
+			t.Errorf("Stats of %s = %+v, want SkippedLimit %d", index, s, 1-want)
+		}
+	}
+}

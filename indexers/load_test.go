@@ -2,6 +2,7 @@ package indexers_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -222,5 +223,92 @@ func TestNamespacePatterns(t *testing.T) {
 		if n.All() != (test.include == nil && test.exclude == nil) {
 			t.Errorf("%s: All() = %v, want %v", test.reason, n.All(), !n.All())
 		}
+	}
+}
+
+// TestPositionsWithOtherLineEndings verifies that positions do not depend on line endings or a byte order
+// mark.
+func TestPositionsWithOtherLineEndings(t *testing.T) {
+	text := strings.Replace(
+		configWith(
+			"  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - {name: ä, path: '.a['}\n"), "NAME", "n", 1)
+	want := "w.yaml:9:14: E015 w.yaml:9:26: E102 "
+	for reason, data := range map[string]string{
+		"LF": text, "CRLF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text,
+			"\n", "\r"),
+		"byte order mark": "\ufeff" + text, "Unicode": strings.ReplaceAll(text, "\n", "\u2028"),
+	} {
+		s := indexers.Source{Name: "w.yaml", Data: []byte(data)}
+		_, err := indexers.Parse(s)
+		var ce *indexers.ConfigError
+		if !errors.As(err, &ce) {
+			t.Errorf("%s: Parse: got the error %v, want a *ConfigError", reason, err)
+			continue
+		}
+		got := ""
+		for _, d := range ce.Diagnostics {
+			checkDiagnostic(t, d, s)
+			got += strings.Join(strings.SplitAfterN(d.String(), ": ", 3)[:1], "") + string(d.Code) + " "
+		}
+		if got != want {
+			t.Errorf("%s: findings = %q, want %q", reason, got, want)
+		}
+	}
+}
+
+// TestNullIsUnset verifies that null is like a field that is not written.
+func TestNullIsUnset(t *testing.T) {
+	const resource = "  - name: w\n    match: {group: a.b, kind: W%s}\n    indexes: [{name: i, path: .spec.a%s}]\n%s"
+	read := func(more ...any) *indexers.Config {
+		t.Helper()
+		text := strings.Replace(configWith(fmt.Sprintf(resource, more...)), "NAME", "n", 1)
+		c, err := indexers.Parse(indexers.Source{Name: "n.yaml", Data: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	got := read(", version: null, resource: ~", ", each: null, paths: , missing: null, default: ~, when: null, type: null, transform: null, key: null",
+		"    storage: null\n    keep:\n    prune: {presets: null}\n    namespaces: null\n    references: null\n    metrics:\n")
+	if changes := indexers.Diff(read("", "", ""), got); len(changes) > 0 {
+		t.Errorf("Diff of a config with nulls = %+v, want no changes", changes)
+	}
+}
+
+func TestFilesAreMerged(t *testing.T) {
+	text := func(config, resource string) []byte {
+		return []byte(strings.Replace(configWith("  - name: "+resource+
+			"\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n"),
+			"NAME", config, 1))
+	}
+	c, err := indexers.Parse(
+		indexers.Source{Name: "a.yaml", Data: append(append(text("one", "x"), "---\n"...),
+			text("two", "y")...)},
+		indexers.Source{Name: "b.yaml", Data: append([]byte("\ufeff"), text("three", "z")...)},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, r := range c.Resources {
+		got += r.Config + "/" + r.Name + " "
+	}
+	if want := "one/x two/y three/z "; got != want {
+		t.Errorf("resources of the merged files = %q, want %q", got, want)
+	}
+	if _, ok := c.Resource("y"); !ok {
+		t.Error(`Resource("y") found nothing`)
+	}
+	if r, ok := c.Resource("n"); ok {
+		t.Errorf(`Resource("n") = %v, want nothing`, r)
+	}
+
+	_, err = indexers.Parse(
+		indexers.Source{Name: "a.yaml", Data: text("one", "x")},
+		indexers.Source{Name: "b.yaml", Data: text("two", "x")},
+	)
+	want := "b.yaml:6:11: E007: resource \"x\" is already defined at a.yaml:6:11; choose another name for one of them\n    - name: x\n            ^"
+	if err == nil || err.Error() != want {
+		t.Errorf("Parse of two resources x: got the error\n%v\nwant\n%s", err, want)
 	}
 }

@@ -104,3 +104,27 @@ func TestKeepWhole(t *testing.T) {
 		t.Errorf("EffectiveKeep (-want +got):\n%s", diff)
 	}
 }
+
+// TestKeepReplacesPrune verifies that a resource's keep replaces a default prune, and the reverse.
+func TestKeepReplacesPrune(t *testing.T) {
+	for _, keeps := range []bool{true, false} {
+		keep, prune := "keep: {paths: [.spec]}", "prune: {presets: [ManagedFields]}"
+		resource, defaults := keep, prune
+		if !keeps {
+			resource, defaults = prune, keep
+		}
+		text := strings.Replace(configWith("  - {name: w, match: {group: example.com, kind: Widget}, "+resource+"}\n"),
+			"NAME", "n", 1)
+		text = strings.Replace(text, "  resources:", "  defaults: {"+defaults+"}\n  resources:", 1)
+		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := c.Resources[0]
+		if (r.Keep.Paths != nil) != keeps || (r.Prune.Presets != nil) == keeps {
+			t.Errorf("%s with the default %s: Keep = %+v, Prune = %+v, want only the first", resource,
+				defaults,
+				r.Keep, r.Prune)
+		}
+	}
+}

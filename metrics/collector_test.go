@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -8,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
@@ -186,6 +189,88 @@ func TestScrapeDuringWrites(t *testing.T) {
 		case <-done:
 			return
 		default:
+		}
+	}
+}
+
+// TestSeriesAreDistinct verifies that no two series are equal, for any options, handlers and factories.
+func TestSeriesAreDistinct(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 20, 1)
+	options := dynamicinformer.Options{}
+	firstFactory, secondFactory := newFactory(t, s, options), newFactory(t, s, options)
+	transform := func(mark string) cache.TransformFunc {
+		return func(obj any) (any, error) {
+			u := obj.(*unstructured.Unstructured).DeepCopy()
+			u.SetAnnotations(labelValues{"mark": mark})
+			return u, nil
+		}
+	}
+	for _, view := range []dynamicinformer.ResourceOptions{
+		{},
+		{Namespaces: dynamicinformer.InNamespaces("tenant-1")},
+		{Namespaces: dynamicinformer.InNamespaces("tenant-1", "tenant-2")},
+		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}},
+		{Transform: transform("one")},
+		{Transform: transform("two")},
+	} {
+		for range 2 { // two handles with equal options, which share an informer
+			h := acquireSynced(t, firstFactory, widgets, view)
+			for range 3 { // three handlers of the same Go type
+				if _, err := h.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	acquireSynced(t, secondFactory, widgets)
+	got := scrape(t, exporter(t, NewCollector(firstFactory), NewCollector(secondFactory, Options{Name: "second"})))
+	for view, want := range map[string]float64{
+		"": 20, "namespaces: in tenant-1": 2, "namespaces: in tenant-1,tenant-2": 4, "storage: metadata": 20,
+		"storage: object": 20, "transformed": 40,
+	} {
+		labels := labelValues{"view": view, "factory": ""}
+		expectValue(t, func() (float64, bool) { return value(got, "objects", labels) }, "objects of "+view, want)
+	}
+	expectValue(t, func() (float64, bool) { return value(got, "informers", labelValues{"view": "transformed"}) },
+		"transformed informers", 2)
+	expectValue(t, func() (float64, bool) { return value(got, "objects", labelValues{"factory": "second"}) },
+		"objects of the second factory", 20)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector(firstFactory))
+	var already prometheus.AlreadyRegisteredError
+	if err := registry.Register(NewCollector(secondFactory)); !errors.As(err, &already) {
+		t.Errorf("Register() of a second factory without a name = %v, want AlreadyRegistered", err)
+	}
+	if !registry.Unregister(NewCollector(firstFactory)) {
+		t.Error("Unregister() = false, want true")
+	}
+}
+
+// TestCountersContinue releases a type and acquires it again. Its series must end, and then continue from
+// their values.
+func TestCountersContinue(t *testing.T) {
+	s := newServer(t)
+	s.apply(t, 0, 20, 1)
+	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
+	exporterServer := exporter(t, NewCollector(f))
+	added := func() (float64, bool) {
+		return value(scrape(t, exporterServer), "events_total", labelValues{"event": "add"})
+	}
+	for round := range 3 {
+		if _, found := added(); found {
+			t.Errorf("round %d: a released informer still has series", round)
+		}
+		h := acquireSynced(t, f, widgets)
+		expectValue(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
+		h.Release()
+		<-h.Informer().Stopped()
+		for { // wait until the factory has removed the informer
+			if _, found := added(); !found {
+				break
+			}
 		}
 	}
 }

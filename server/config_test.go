@@ -148,3 +148,38 @@ spec:
 		}
 	}
 }
+
+// TestInvalidCertificates verifies that the error names the file.
+func TestInvalidCertificates(t *testing.T) {
+	options := NewOptions()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	options.AddFlags(set)
+	file := writeConfigFile(t, "no certificate")
+	if err := set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file,
+		"--tls-private-key-file", file}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := options.genericConfig(newLimits(Limits{}, 0))
+	if err == nil || !strings.Contains(err.Error(), "--tls-cert-file "+file) {
+		t.Errorf("the error is %v, want one that names the flag and the file", err)
+	}
+}
+
+func TestInvalidFlags(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:",
+		"--config=/nowhere":          "no such file",
+		"--request-timeout=0s":       "--request-timeout:",
+		"--max-requests-inflight=-1": "--max-requests-inflight:", "--type=": "name the types to cache",
+	} {
+		options := NewOptions()
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		options.AddFlags(set)
+		if err := set.Parse([]string{flag}); err != nil {
+			t.Fatal(err)
+		}
+		if err := options.Complete(set); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %v, want %q", flag, err, want)
+		}
+	}
+}

@@ -322,3 +322,34 @@ func (m *model) injectFault() {
 		time.AfterFunc(m.between(time.Second, 100*time.Second), func() { r.setLatency(nil) })
 	}
 }
+
+// TestTokensOutOfRange verifies that an annotation that no replica wrote does not make fencing tokens
+// negative.
+func TestTokensOutOfRange(t *testing.T) {
+	for _, text := range []string{"9223372036854775807", "99999999999999999999", "-1", "text"} {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			ResourceVersion: "100", Annotations: map[string]string{annotationToken: text},
+		}}
+		if token := greatestToken(lease); token != 100 {
+			t.Errorf("annotation %s: the token is %d, want 100", text, token)
+		}
+	}
+}
+
+// TestLeasesOfKilledReplicasAreRemoved verifies that the member Leases of killed replicas are removed
+// eventually.
+func TestLeasesOfKilledReplicasAreRemoved(t *testing.T) {
+	runModel(t, 1, func(m *model) {
+		first := m.startReplica(1, 0)
+		m.kill(m.startReplica(1, 0))
+		m.kill(m.startReplica(1, 0))
+		time.Sleep(13 * DefaultLeaseDuration)
+		list, err := first.client.Leases("default").List(m.Context(), metav1.ListOptions{})
+		if err != nil {
+			m.Fatal(err)
+		}
+		if len(list.Items) != modelShards+1 {
+			m.Errorf("%d Leases are left, want %d", len(list.Items), modelShards+1)
+		}
+	})
+}

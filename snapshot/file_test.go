@@ -310,3 +310,98 @@ func TestCells(t *testing.T) {
 		}
 	}
 }
+
+// TestTruncatedFile verifies that reading a file truncated anywhere returns a FormatError.
+func TestTruncatedFile(t *testing.T) {
+	text := snapshotOf(t, 20)
+	for n := range text {
+		_, err := open(text[:n])
+		var format *snapshot.FormatError
+		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNotSnapshot) {
+			t.Fatalf("truncated to %d bytes: %v, want a FormatError", n, err)
+		}
+		if n >= 16 && errors.Is(err, snapshot.ErrNotSnapshot) {
+			t.Fatalf("truncated to %d bytes: ErrNotSnapshot, want a FormatError", n)
+		}
+	}
+}
+
+// TestInvalidIndex verifies that an invalid index is rejected.
+func TestInvalidIndex(t *testing.T) {
+	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
+	size := fmt.Sprint(len(frame))
+	block := `{"at":16,"stored":` + size + `,"raw":7,"objects":1,"first":"a","last":"a"}`
+	typ := `"version":"v1","resource":"gizmos","kind":"Gizmo"`
+	tests := map[string]struct{ index, want string }{
+		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
+		"more in it": {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` +
+			block + `]}]}`, ""},
+		"requires more": {`{"requires":["ropes"]}`, "the file requires ropes"},
+		"no JSON":       {`{`, "decode the index"},
+		"no name":       {`{"types":[{"version":"v1"}]}`, "lacks a name"},
+		"twice": {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`,
+			"invalid position"},
+		"outside": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size +
+			`,"objects":1}]}]}`, "invalid position"},
+		"negative": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size +
+			`,"objects":1}]}]}`, "invalid position"},
+		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`,
+			"has 5 objects in the index and 1"},
+		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size +
+			`,"objects":9999999}]}]}`, "invalid block of 9999999 objects"},
+		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`,
+			"is marked as missing, but has objects"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := open(snapshot.Assemble(frame, []byte(tt.index)))
+			if tt.want == "" {
+				if err == nil {
+					err = f.Verify(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var format *snapshot.FormatError
+			if !errors.As(err, &format) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want a FormatError", err)
+			}
+		})
+	}
+}
+
+// TestInvalidBlocks verifies that invalid blocks are rejected before they are decoded.
+func TestInvalidBlocks(t *testing.T) {
+	tests := map[string]struct {
+		frame []byte
+		want  string
+	}{
+		"bomb":       {snapshot.Bomb(60 << 20), "invalid block: 62914560 bytes"},
+		"other kind": {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block has kind 'X'"},
+		"other key": {snapshot.Frame('O', []byte("\x01\x01\x02\x00b{}")),
+			"does not have the objects that the index says"},
+		"two": {snapshot.Frame('O', []byte("\x02\x01\x02\x00\x00\x00\x00a{}")),
+			"does not have the objects that the index says"},
+		"too many": {snapshot.Frame('O', []byte("\xff\xff\xff\x7fa{}")), "objects in"},
+		"lengths":  {snapshot.Frame('O', []byte("\x01\x01\x09\x00a{}")), "lengths"},
+		"huge lengths": {snapshot.Frame('O', []byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x02\x00a{}")),
+			"lengths"},
+		"empty": {snapshot.Frame('O', nil), "objects in 0 bytes"},
+		"none":  {snapshot.Frame('O', []byte("\x00")), "does not have the objects"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
+			f, err := open(snapshot.Assemble(tt.frame, []byte(index)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 16: ") ||
+				!strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Verify() = %v, want an error with the position", err)
+			}
+		})
+	}
+}

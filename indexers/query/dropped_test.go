@@ -172,3 +172,23 @@ func FuzzDroppedFields(f *testing.F) {
 		}
 	})
 }
+
+// TestDroppedFieldPosition verifies that the error marks the path in the text of the query.
+func TestDroppedFieldPosition(t *testing.T) {
+	querier := query.New(query.CacheSource{Informer: newCacheOf(t, fieldDroppingOptions["keep"])})
+	for text, want := range map[string]string{
+		`where('@.spec.weight > 1 && @.spec.size')`:                ".spec.size",
+		`where("@.spec.class == \"x\" || @.status.x[\"a\"] == 1")`: `.status.x[\"a\"]`,
+		`where(.spec.size)`: ".spec.size",
+	} {
+		q, err := query.Parse(text)
+		if err != nil {
+			t.Fatalf("Parse(%s): %v", text, err)
+		}
+		_, err = querier.Count(t.Context(), q, query.Options{AllowScan: true})
+		var located *query.Error
+		if !errors.As(err, &located) || text[located.Offset:][:located.Length] != want {
+			t.Errorf("Count of %s: got the error %v, want one at the position of %s", text, err, want)
+		}
+	}
+}

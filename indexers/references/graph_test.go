@@ -251,3 +251,17 @@ func TestGraphErrors(t *testing.T) {
 		t.Errorf("Subscribe after Close: got the error %v, want ErrClosed", err)
 	}
 }
+
+// TestReferencesWithSlashes verifies that a name with a slash does not resolve to an object. "a/s" would be
+// the key of the object s in the namespace a.
+func TestReferencesWithSlashes(t *testing.T) {
+	graph := references.New()
+	defer graph.Close()
+	issuer, _ := addSource(t, graph, references.InformerSource{Type: clusterIssuers,
+		References: parseReferences(t)})
+	issuer.handler.OnAdd(newObject(clusterIssuers, "", "ci", "u", m{"secretName": "a/s"}), false)
+	from := references.Object{Group: clusterIssuers.Group, Kind: clusterIssuers.Kind, Name: "ci"}
+	if got := graph.ForType(secrets).KeysReferredBy(from, ""); len(got) != 0 {
+		t.Errorf("KeysReferredBy(%v) = %v, want none", from, got)
+	}
+}

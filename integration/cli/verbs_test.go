@@ -37,7 +37,7 @@ func TestVerbs(t *testing.T) {
 	}
 
 	suggested := run(t, crdcache, "suggest", certificates)
-	suggested.expect(t, 0, ".spec.issuerRef.name", "suggests more indexes than the 40 printed ones")
+	suggested.expect(t, 0, ".spec.issuerRef.name", "suggests more indexes than the 12 printed ones")
 	config := filepath.Join(t.TempDir(), "indexes.yaml")
 	if err := os.WriteFile(config, []byte(suggested.stdout), 0o600); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 	"weak"
@@ -227,5 +228,55 @@ func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptio
 				return nil
 			}
 		}
+	}
+}
+
+// TestListsAreNotOlder verifies that the first list of a reflector, which a server can answer from any state
+// of its cache, is not older than the stored objects.
+func TestListsAreNotOlder(t *testing.T) {
+	for _, c := range []struct {
+		seen, requested string
+		match           metav1.ResourceVersionMatch
+		want            string
+	}{
+		{"", "0", "", "0"}, // no objects are stored
+		{"1500", "0", "", "1500"},
+		{"1500", "1000", "", "1500"},
+		{"1500", "", "", ""}, // the newest
+		{"1500", "1000", metav1.ResourceVersionMatchExact, "1000"},
+	} {
+		options := metav1.ListOptions{ResourceVersion: c.requested, ResourceVersionMatch: c.match}
+		p := &partition{incarnation: &incarnation{informer: New(nil, Options{})}}
+		inlineLister{inlineWatch: &inlineWatch{partition: p, version: c.seen}}.setMinVersion(&options)
+		if options.ResourceVersion != c.want {
+			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.requested,
+				c.match, options.ResourceVersion, c.want)
+		}
+	}
+}
+
+// TestTakeoverDoesNotResume verifies that an informer that runs again restores no persisted objects, because
+// its handlers have received the objects of its previous run.
+func TestTakeoverDoesNotResume(t *testing.T) {
+	f := newIdleFeed(t, Options{})
+	log, _ := f.recordEvents()
+	first := newFixedServer("10", object("a", 5), object("b", 6))
+	listed, stop := f.resume(nil, first)
+	f.await(listed)
+	stop()
+	state := newPersistedObjects("8", func() []*unstructured.Unstructured {
+		return []*unstructured.Unstructured{object("a", 4), object("old", 7)}
+	})
+	next := newFixedServer("8", object("a", 5), object("c", 9))
+	close(next.release)
+	listed, stop = f.resume(state, next)
+	defer stop()
+	f.await(listed)
+	f.flush()
+	got := log.take()
+	slices.Sort(got)
+	expect(t, "events", got, []string{"add c9", "initial a5", "initial b6", "lost ns/b b6", "update a5 a5"})
+	if len(state.calls) > 0 {
+		t.Errorf("OnServingChange or OnConfirmed was called: %s, want no call", <-state.calls)
 	}
 }

@@ -80,3 +80,20 @@ func TestOverwrittenDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeatedUnions verifies that a chain of n unions of two keys, which has 2^n paths, is compiled and
+// evaluated without following each path.
+func TestRepeatedUnions(t *testing.T) {
+	p := jsonpath.MustCompile(strings.Repeat("['a','b']", 1000))
+	doc := []byte(`{"a":{"b":{"a":1}},"b":{"c":2}}`)
+	if got := evaluate(t, p, doc); len(got) != 0 {
+		t.Errorf("found %v, want no results", got)
+	}
+	if n := count(t, p, nested(`{"a":`, "1", "}", 1000)); n != 1 {
+		t.Errorf("found %d values, want 1", n)
+	}
+	q := jsonpath.MustCompile(strings.Repeat("['a','b']", 14))
+	if n := count(t, q, nested(`{"b":2,"a":`, "1", "}", 14)); n != 2 {
+		t.Errorf("found %d values, want 2", n)
+	}
+}

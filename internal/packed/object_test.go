@@ -285,3 +285,20 @@ func TestPrunePaths(t *testing.T) {
 		}
 	}
 }
+
+// TestOriginalIsNotChanged prunes an object that cannot be packed and belongs to the caller.
+func TestOriginalIsNotChanged(t *testing.T) {
+	u := &unstructured.Unstructured{Object: content(1)}
+	u.Object["spec"] = map[string]any{"a": 1, "b": []any{map[string]any{"a": 1}}}
+	want := u.Object["spec"].(map[string]any)["a"]
+	o, err := testPackers(t)["paths"].FromUnstructured(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there := o.Unstructured().Object["spec"].(map[string]any)["a"]; there {
+		t.Error("spec.a was not removed")
+	}
+	if got := u.Object["spec"].(map[string]any)["a"]; got != want {
+		t.Error("spec.a was removed from the caller's object")
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,4 +80,41 @@ func TestSilentWatchesEnd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOutageTurns checks that all types together send at most two requests a second while the server cannot
+// be reached. When one gets a response, all continue.
+func TestOutageTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const types = 100
+		shared := &sharedOutage{}
+		var requests atomic.Int64
+		var down atomic.Bool
+		down.Store(true)
+		var recovered sync.WaitGroup
+		for range types {
+			p := NewPacer(false, false, NewRetrySignal())
+			p.outage = shared
+			recovered.Go(func() { // ended by the end of the outage
+				for p.awaitRound(t.Context()) == nil {
+					requests.Add(1)
+					if !down.Load() {
+						p.record(requestOutcome{verb: VerbList})
+						return
+					}
+					p.recordFailure(errRefused, 0)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		if n := requests.Load(); n > types+2*60+1 || n < types+60 {
+			t.Errorf("%d requests of %d types in a minute, want at most two a second", n, types)
+		}
+		down.Store(false)
+		begun := time.Now()
+		recovered.Wait()
+		if elapsed := time.Since(begun); elapsed > backoffs[stageConnection].longest {
+			t.Errorf("all types recovered after %v, want the longest pause at most", elapsed)
+		}
+	})
 }

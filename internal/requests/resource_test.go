@@ -328,3 +328,21 @@ func TestOtherClientsDecode(t *testing.T) {
 		t.Errorf("List() = %v, %v, want 2 items", list, err)
 	}
 }
+
+// TestRateLimitIsShared checks that one rate limit applies to the requests of all types and of other clients.
+func TestRateLimitIsShared(t *testing.T) {
+	made, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := made.defaultREST.GetRateLimiter()
+	for range 4 {
+		if !limit.TryAccept() {
+			t.Fatal("TryAccept() = false within the configured burst")
+		}
+	}
+	if unlimited, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: -1}, nil); err != nil ||
+		unlimited.defaultREST.GetRateLimiter() != nil {
+		t.Errorf("NewClient() with QPS -1 has a rate limit, or failed: %v", err)
+	}
+}

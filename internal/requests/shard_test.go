@@ -137,3 +137,25 @@ func TestManyRanges(t *testing.T) {
 			s.unrequested.Load())
 	}
 }
+
+// TestSplitHashSpace verifies that the ranges are adjacent, of nearly the same size, and cover the space.
+func TestSplitHashSpace(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 7, 64, 1000} {
+		ranges := shards.Split(n)
+		if len(ranges) != n || ranges[0].Start != 0 || ranges[n-1].End != 0 {
+			t.Fatalf("Split(%d) = %v, want adjacent ranges of the full space", n, ranges)
+		}
+		for i := 1; i < n; i++ {
+			if ranges[i].Start != ranges[i-1].End {
+				t.Errorf("Split(%d): %v does not start at the end of %v", n, ranges[i], ranges[i-1])
+			}
+			if a, b := lastHash(ranges[i])-ranges[i].Start, lastHash(ranges[i-1])-ranges[i-1].Start; max(a,
+				b)-min(a, b) > 1 {
+				t.Errorf("Split(%d): the sizes of %v and %v differ by more than 1", n, ranges[i], ranges[i-1])
+			}
+		}
+	}
+	if shards.Split(0) != nil || shards.Split(-1) != nil {
+		t.Error("Split(0) or Split(-1) returned ranges, want nil")
+	}
+}

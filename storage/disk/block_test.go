@@ -150,3 +150,22 @@ func TestObjectsOfAnySize(t *testing.T) {
 		t.Errorf("loaded objects (-want +got):\n%s", diff)
 	}
 }
+
+// TestBlocksComeFirst verifies that blocks after objects and among changes are rejected.
+func TestBlocksComeFirst(t *testing.T) {
+	content := openContent(t, newStore(t, vfs.NewMem()), "widgets")
+	big := bytes.Repeat([]byte("x"), logRecordSize)
+	err := blocksOf(content).SaveBlocks(context.Background(), checkpointOf(1, nil), true,
+		func(w persistence.BlockWriter) error {
+			return errors.Join(w.Put("a", big), w.PutBlock([]byte("head"), nil))
+		})
+	if !errors.Is(err, errWriteOrder) {
+		t.Errorf("a block after an object: error %v, want errWriteOrder", err)
+	}
+	saveBlocks(t, content, map[string]string{"a head": "some bodies"})
+	err = blocksOf(content).SaveBlocks(context.Background(), checkpointOf(1, nil), false,
+		func(w persistence.BlockWriter) error { return w.PutBlock([]byte("head"), nil) })
+	if !errors.Is(err, errBlock) {
+		t.Errorf("a block among changes: error %v, want errBlock", err)
+	}
+}

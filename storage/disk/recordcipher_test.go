@@ -149,3 +149,14 @@ func TestSealed(t *testing.T) {
 		})
 	}
 }
+
+// TestNonces verifies that equal contents are encrypted differently.
+func TestNonces(t *testing.T) {
+	s, err := newRecordCipher([][]byte{key(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(s.seal([]byte("place"), []byte("record")), s.seal([]byte("place"), []byte("record"))) {
+		t.Error("seal() returned the same ciphertext twice")
+	}
+}

@@ -144,3 +144,51 @@ func TestOneProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestSaveFails verifies that if the writer of a content fails, the previous content remains.
+func TestSaveFails(t *testing.T) {
+	s := newStore(t, vfs.NewMem())
+	content := openContent(t, s, "widgets")
+	save(t, content, 1, numbered(10, 1))
+	failure := errors.New("no")
+	for _, whole := range []bool{false, true} {
+		err := content.Save(context.Background(), checkpointOf(2, nil), whole,
+			func(w persistence.Writer) error {
+				return errors.Join(w.Put("ns/a", []byte("{}")), failure)
+			})
+		if !errors.Is(err, failure) {
+			t.Errorf("saving with a failing writer = %v, want its error", err)
+		}
+		if err := saveChanges(content, 2, numbered(10, 1), nil); !errors.Is(err, errRemovedData) {
+			t.Errorf("saveChanges() after a failure = %v, want errRemovedData", err)
+		}
+		expect(t, content, "1", numbered(10, 1).texts())
+	}
+}
+
+func TestOneOpenContentPerKey(t *testing.T) {
+	s := newStore(t, vfs.NewMem())
+	content := openContent(t, s, "widgets")
+	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrContentInUse) {
+		t.Errorf("the second Open() = %v, want ErrContentInUse", err)
+	}
+	if err := content.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openContent(t, s, "widgets")
+}
+
+// TestFolderCannotBeUsed verifies that opening fails if the parent of the folder is a file.
+func TestFolderCannotBeUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, privateMode); err != nil {
+		t.Fatal(err)
+	}
+	s := New(filepath.Join(file, "state"), Options{})
+	if _, err := s.Open(context.Background(), "widgets"); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("Open() = %v, want an error that names the file", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -224,3 +224,19 @@ func TestAuthenticated(t *testing.T) {
 		}
 	}
 }
+
+// TestManySessions verifies that new sessions do not end earlier ones.
+func TestManySessions(t *testing.T) {
+	g := newGate()
+	first := ask(g, "GET", "localhost", g.Login(), nil).Result().Cookies()
+	for range 1000 {
+		ask(g, "GET", "localhost", g.Login(), nil)
+	}
+	if got := ask(g, "GET", "localhost", "/", first).Code; got != 200 {
+		t.Errorf("a request of the first session = %d, want 200", got)
+	}
+	first[0].Value = first[0].Value[:5] + "B" + first[0].Value[6:]
+	if got := ask(g, "GET", "localhost", "/", first).Code; got != 401 {
+		t.Errorf("a request of a forged session = %d, want 401", got)
+	}
+}

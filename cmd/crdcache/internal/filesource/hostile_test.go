@@ -40,3 +40,60 @@ func TestEndlessInput(t *testing.T) {
 		})
 	}
 }
+
+// TestInvalidIdentity verifies that objects with an invalid kind, version or name are reported.
+func TestInvalidIdentity(t *testing.T) {
+	for text, want := range map[string]string{
+		"{apiVersion: a/b/c, kind: Foo, metadata: {name: a}}": `Foo has the apiVersion "a/b/c", which is neither VERSION nor GROUP/VERSION`,
+		"{apiVersion: /, kind: Foo, metadata: {name: a}}":     `Foo has the apiVersion "/", which is neither VERSION nor GROUP/VERSION`,
+		"{apiVersion: v1, kind: Foo, metadata: {name: 007}}":  "Foo has a metadata.name that is not a string: 7; put it in quotes",
+		"{apiVersion: v1, kind: Foo, metadata: {name: null}}": "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo, metadata: {name: ''}}":   "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo, metadata: null}":         "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo}":                         "Foo has no metadata.name",
+		"{apiVersion: v1, kind: Foo, metadata: [a]}":          "Foo has metadata that is not a map",
+	} {
+		s := openSource(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
+		if err := s.Err(); err == nil || err.Error() != "stdin:1: document 1: "+want {
+			t.Errorf("%s: the error is %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestDecodeErrors verifies that the error says why an object cannot be decoded.
+func TestDecodeErrors(t *testing.T) {
+	object := func(spec string) string {
+		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"web"},"spec":` + spec + "}"
+	}
+	for name, tt := range map[string]struct{ spec, want string }{
+		"a number": {"1e999", "1e999"},
+		"nesting":  {strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "max depth"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := strings.NewReader(object(tt.spec))
+			s := openSource(t, Options{Paths: []string{manifest.Stdin}, In: in})
+			if err := s.Err(); !errors.Is(err, manifest.ErrNotObject) ||
+				!strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q in it", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestManyProblems verifies that the first problems of a file and the number of the others are reported.
+func TestManyProblems(t *testing.T) {
+	dir := writeTree(t, map[string]string{
+		"a.yaml": "apiVersion: v1\nkind: List\nitems:\n" + strings.Repeat("- {}\n", 1000), "b.yaml": "a: [",
+	})
+	s := openSource(t, Options{Paths: []string{dir + "/a.yaml", dir + "/b.yaml"}})
+	problems := s.Problems()
+	if len(problems) != 20+2 { // 20 problems, the number of the others, and the problem of the second file
+		t.Fatalf("%d problems, want 22", len(problems))
+	}
+	if got, want := problems[len(problems)-1].Error(), dir+"/a.yaml: 980 more errors"; got != want {
+		t.Errorf("the last problem is %q, want %q", got, want)
+	}
+	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != len(problems) {
+		t.Errorf("Refresh() without changes = %v with %d problems, want %d", err, len(s.Problems()), len(problems))
+	}
+}

@@ -105,3 +105,22 @@ func TestKubectlFlags(t *testing.T) {
 		})
 	}
 }
+
+func TestKubeconfigFlagsRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"--as-user-extra k":      `--as-user-extra is "k": write key=value`,
+		"--as-user-extra =v":     `--as-user-extra is "=v": write key=value`,
+		"--request-timeout soon": `--request-timeout is "soon": use a duration like 30s`,
+		"--request-timeout -1s":  `--request-timeout is "-1s": use a duration like 30s`,
+	} {
+		var k kubeconfigFlags
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		k.add(set)
+		if err := set.Parse(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}

@@ -2,11 +2,9 @@ package discovery
 
 import (
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func resourceTexts(resources []Resource) []string {
@@ -141,25 +139,5 @@ func TestNoMatch(t *testing.T) {
 				t.Errorf("FailedGroupVersions = %v, want %d", noMatchErr.FailedGroupVersions, tt.unknown)
 			}
 		})
-	}
-}
-
-func TestWildcardOfEverything(t *testing.T) {
-	c := newCatalog(sampleGroups())
-	for _, name := range []string{"*", "*.*", "*.*.*"} {
-		got, err := c.Resolve(name)
-		if err != nil {
-			t.Fatalf("Resolve(%s): %v", name, err)
-		}
-		types := map[schema.GroupResource]bool{}
-		for _, r := range c.Resources() {
-			types[r.GVR.GroupResource()] = true
-		}
-		skippedTypes := slices.DeleteFunc(slices.Clone(got.Skipped),
-			func(s Skip) bool { return s.Reason == SkipSubresource })
-		if len(got.Resources)+len(skippedTypes) != len(types) {
-			t.Errorf("%s: %d resources and %d skipped of %d types", name, len(got.Resources),
-				len(skippedTypes), len(types))
-		}
 	}
 }

@@ -100,41 +100,6 @@ func response(r *http.Request, body string) *http.Response {
 	}
 }
 
-// TestPersistenceStatusAfterAList verifies that if a list instead of a watch confirms the restored content,
-// the content is delivered and not saved again.
-func TestPersistenceStatusAfterAList(t *testing.T) {
-	server, s := newServer(t), newMemoryBackend()
-	server.Create(t, widgets, widget("a", "one"))
-	persistWidgets(t, server, s, ResourceOptions{})
-	config := server.Config()
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			query := r.URL.Query()
-			switch {
-			case query.Get("limit") == "1": // other types have changed
-				return response(r,
-					`{"apiVersion":"crdcache.test/v1","kind":"WidgetList","metadata":{"resourceVersion":"1000000"},"items":[]}`), nil
-			case query.Get("timeoutSeconds") == "3":
-				return response(r, ""), nil
-			}
-			return next.RoundTrip(r)
-		})
-	})
-	f, err := New(Options{Config: config, Persistence: s})
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := startSynced(t, f)
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	status, savedAt := i.Persistence(), s.onlyContent(t).checkpoint
-	if status.Resumed || status.Err != nil || status.Checkpoint != savedAt || savedAt.Objects != 1 {
-		t.Errorf("Persistence() = %+v, stored checkpoint %+v; want equal checkpoints, not resumed", status,
-			savedAt)
-	}
-}
-
 // TestPersistenceRecovers verifies that failed saves are retried.
 func TestPersistenceRecovers(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -265,45 +264,4 @@ func TestShardIsListedAgain(t *testing.T) {
 			}
 			s.expectCached("at the end", "late", "x0", "x1")
 		}, 0)
-}
-
-// TestShardOfNamespaces verifies that several namespaces can be sharded, also the ones of a pattern without
-// cluster-wide access.
-func TestShardOfNamespaces(t *testing.T) {
-	for name, namespaces := range map[string]Namespaces{
-		"by name": InNamespaces("ns", "b",
-			"c"), "all": AllNamespaces(), "by pattern": MatchingNamespaces([]string{"ns", "b", "c"}, nil),
-		"by pattern, one by one": MatchingNamespaces([]string{"ns", "b", "c"}, nil),
-	} {
-		t.Run(name, func(t *testing.T) {
-			prepare := func(s *shardStage) {
-				createNamespaces(s.T, s.server, "ns", "b", "c")
-				for _, ns := range []string{"b", "c"} {
-					for k := range fourShards {
-						u := widgetInQuarter(fmt.Sprint("x", k), k)
-						u.SetNamespace(ns)
-						s.server.Create(s.T, widgets, u)
-					}
-				}
-				if strings.HasSuffix(name, "one by one") {
-					forbid(s.server, widgetsPath)
-				}
-			}
-			withShard(t, ResourceOptions{Namespaces: namespaces}, prepare, func(s *shardStage) {
-				s.expect("at first", "add b/x0", "add c/x0", "add ns/x0")
-				s.setQuarters(1)
-				s.expect("another", "add b/x1", "add c/x1", "add ns/x1", "departed b/x0", "departed c/x0",
-					"departed ns/x0")
-				if err := s.informer.WaitForShard(s.Context(), fourShards[1]); err != nil {
-					t.Error(err)
-				}
-				s.server.Delete(s.T, widgets, "b", "x1")
-				s.server.Delete(s.T, widgets, "c", "x0")
-				s.expect("some are deleted", "delete b/x1")
-				if s := s.informer.Status(); s.State != status.Synced {
-					t.Errorf("Status() = %v, want Synced", s)
-				}
-			}, 0)
-		})
-	}
 }

@@ -313,21 +313,3 @@ func TestRequiredWaitsForRights(t *testing.T) {
 		t.Errorf("WaitForSync() of a type that cannot be listed = %v, want an error before the deadline", err)
 	}
 }
-
-// TestWatchNotAllowed verifies that with permission to list but not to watch, the cache is filled, and the
-// status reports that it does not follow the type.
-func TestWatchNotAllowed(t *testing.T) {
-	server := newServer(t)
-	server.AddFaults(fault(widgetsPath, "watch-list", 403), fault(widgetsPath, "watch", 403))
-	server.Create(t, widgets, widget("web", "a"))
-	f := newFactory(t, server, Options{})
-	i := mustInformer(t, f, widgets)
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	s := waitFor(t, i, func(s status.Status) bool { return s.State == status.Degraded })
-	if s.Reason != status.ReasonForbidden || !strings.HasPrefix(s.Message, "watch denied: ") ||
-		s.LastContact.IsZero() || !i.HasSynced() {
-		t.Errorf("Status() = %+v, synced: %v, want with reason Forbidden", s, i.HasSynced())
-	}
-}

@@ -248,29 +248,3 @@ func TestSeriesAreDistinct(t *testing.T) {
 		t.Error("Unregister() = false, want true")
 	}
 }
-
-// TestCountersContinue releases a type and acquires it again. Its series must end, and then continue from
-// their values.
-func TestCountersContinue(t *testing.T) {
-	s := newServer(t)
-	s.apply(t, 0, 20, 1)
-	f := newFactory(t, s, dynamicinformer.Options{Linger: -1})
-	exporterServer := exporter(t, NewCollector(f))
-	added := func() (float64, bool) {
-		return value(scrape(t, exporterServer), "events_total", labelValues{"event": "add"})
-	}
-	for round := range 3 {
-		if _, found := added(); found {
-			t.Errorf("round %d: a released informer still has series", round)
-		}
-		h := acquireSynced(t, f, widgets)
-		expectValue(t, added, fmt.Sprint("additions in round ", round), float64(20*(round+1)))
-		h.Release()
-		<-h.Informer().Stopped()
-		for { // wait until the factory has removed the informer
-			if _, found := added(); !found {
-				break
-			}
-		}
-	}
-}

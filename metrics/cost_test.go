@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -36,19 +35,5 @@ func TestScrapeCostsTheSame(t *testing.T) {
 	if many > few+100 {
 		t.Errorf("a scrape makes %v allocations for 100 objects and %v for 10,000, want about as many", few,
 			many)
-	}
-}
-
-func BenchmarkScrape(b *testing.B) {
-	for _, objects := range []int{100, 10_000, 100_000} {
-		b.Run(fmt.Sprint(objects), func(b *testing.B) {
-			registry := registryWithWidgets(b, objects)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := registry.Gather(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -218,20 +218,3 @@ func TestFirstListIsNoChange(t *testing.T) {
 		}
 	}
 }
-
-func TestObject(t *testing.T) {
-	s := newFixture(t, Options{})
-	got := getJSON[objectAnswer](s, "object", "type", workloadsID, "key", "payments/ledger")
-	if got.Kind != "Workload" || len(got.Finalizers) != 1 || len(got.Conditions) == 0 ||
-		got.Conditions[0].Tone == "" {
-		t.Errorf("the object is %+v, want its kind, finalizers and conditions", got)
-	}
-	exact := false
-	for _, line := range got.Lines {
-		exact = exact || line.Path == ".spec.artifactBytes" && line.Text == "9007199254740993"
-	}
-	if !exact {
-		t.Error("a large number was rounded")
-	}
-	s.get(pageURL("object", "type", workloadsID, "key", "payments/nobody"), http.StatusNotFound)
-}

@@ -2,10 +2,6 @@ package jsonpath_test
 
 import (
 	"errors"
-	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -150,59 +146,3 @@ func TestDiagnosticForms(t *testing.T) {
 		_, _ = d.String(), d.Caret()
 	}
 }
-
-// TestErrors verifies the text and the position of the error for each invalid expression.
-func TestErrors(t *testing.T) {
-	var b strings.Builder
-	add := func(expr string, err error) {
-		var e *jsonpath.Error
-		if !errors.As(err, &e) {
-			t.Errorf("%q: error %v, want an Error", expr, err)
-			return
-		}
-		if e.Expr != expr || e.Offset < 0 || e.Offset > len(expr) || e.Length < 0 ||
-			e.Offset+e.Length > len(expr) {
-			t.Errorf("%q: the error has the position %d+%d outside of the expression", expr, e.Offset,
-				e.Length)
-		}
-		caret := e.Caret()
-		if len(expr) > 200 { // shorten long expressions
-			expr, caret = fmt.Sprintf("%s...", expr[:20]), "..."
-		}
-		fmt.Fprintf(&b, "%q\n%v\n", expr, err)
-		for _, line := range strings.Split(caret, "\n") {
-			fmt.Fprintf(&b, "    %s\n", strings.ToValidUTF8(line, "?"))
-		}
-		b.WriteByte('\n')
-	}
-	for _, expr := range badPaths {
-		_, err := jsonpath.Compile(expr)
-		add(expr, err)
-	}
-	b.WriteString("--- conditions\n\n")
-	for _, expr := range badFilters {
-		_, err := jsonpath.CompileFilter(expr)
-		add(expr, err)
-	}
-	golden(t, "errors.golden", strings.ReplaceAll(b.String(), "\x00", "?"))
-}
-
-// golden compares a text with a file in testdata. With -rewrite, it writes the file.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), run the test with -rewrite to accept it:\n%s", file, diff)
-	}
-}
-
-var rewrite = flag.Bool("rewrite", false, "rewrite the golden files under testdata")

@@ -128,31 +128,3 @@ func FuzzMetadata(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkMetadata reads one field of different objects.
-func BenchmarkMetadata(b *testing.B) {
-	all, _ := certificateList()
-	codec := packed.NewCodec(&deflate{})
-	for form, pack := range map[string]func([]byte) *packed.Object{
-		"packed":  noisePruner(b).TryPack,
-		"deflate": func(json []byte) *packed.Object { return codec.Compress(noisePruner(b).TryPack(json)) },
-	} {
-		objects := make([]*packed.Object, len(all))
-		for n := range all {
-			objects[n] = pack(all[n])
-		}
-		for name, get := range map[string]func(*packed.Object) any{
-			"generation":      func(o *packed.Object) any { return o.GetGeneration() },
-			"annotations":     func(o *packed.Object) any { return o.GetAnnotations() },
-			"ownerReferences": func(o *packed.Object) any { return o.GetOwnerReferences() },
-			"decoded":         func(o *packed.Object) any { u, _ := o.Decode(); return u.GetGeneration() },
-		} {
-			b.Run(form+"/"+name, func(b *testing.B) {
-				b.ReportAllocs()
-				for n := 0; b.Loop(); n++ {
-					get(objects[n%len(objects)])
-				}
-			})
-		}
-	}
-}

@@ -2,7 +2,6 @@ package packed_test
 
 import (
 	"reflect"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -74,39 +73,4 @@ func FuzzPair(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestPairSharesOnlyNewCopies checks that changing a copy does not affect copies of later versions.
-func TestPairSharesOnlyNewCopies(t *testing.T) {
-	oldText, newText := updatedTexts()
-	before, after := pack(t, oldText), pack(t, newText)
-	damaged := before.Unstructured()
-	clear(damaged.Object["spec"].(map[string]any))
-	previous, current := packed.PeekPair(before, after)
-	if previous != damaged {
-		t.Error("PeekPair did not use the existing copy")
-	}
-	if diff := cmp.Diff(pack(t, newText).Unstructured().Object, current.Object); diff != "" {
-		t.Errorf("unpacked object (-want +got):\n%s", diff)
-	}
-	runtime.KeepAlive(damaged)
-}
-
-// TestPairsAreIndependentOfObjects changes a value that a pair shares, and checks that the packed objects are
-// unaffected.
-func TestPairsAreIndependentOfObjects(t *testing.T) {
-	oldText, newText := updatedTexts()
-	before, after := pack(t, oldText), pack(t, newText)
-	previous, _ := packed.PeekPair(before, after)
-	clear(previous.Object["spec"].(map[string]any))
-	clear(previous.Object["metadata"].(map[string]any)["labels"].(map[string]any))
-	for text, o := range map[string]*packed.Object{oldText: before, newText: after} {
-		got, err := o.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(pack(t, text).Unstructured().Object, got.Object); diff != "" {
-			t.Errorf("unpacked object (-want +got):\n%s", diff)
-		}
-	}
 }

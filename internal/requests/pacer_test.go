@@ -107,21 +107,3 @@ func TestRetrySignalEndsPause(t *testing.T) {
 		}
 	})
 }
-
-// TestPacerRetriesForbiddenRarely verifies that a type that is forbidden for long is requested every one to
-// five minutes.
-func TestPacerRetriesForbiddenRarely(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, begun := NewPacer(false, false, NewRetrySignal()), time.Now()
-		for time.Since(begun) < rbacGracePeriod {
-			measurePause(t, p)
-			p.recordFailure(serverError(403), 0)
-		}
-		for _, least := range seconds(60, 120, 240, 240) {
-			if pause := measurePause(t, p); pause < least || pause > least+least/4 {
-				t.Errorf("then the pause is %v, want %v at least", pause, least)
-			}
-			p.recordFailure(serverError(403), 0)
-		}
-	})
-}

@@ -385,21 +385,3 @@ func TestRelistsAreAtomic(t *testing.T) {
 		}
 	}
 }
-
-// TestReplaceRejectsMissingIndex prepares content while an index is being built. Replace must reject it
-// afterwards.
-func TestReplaceRejectsMissingIndex(t *testing.T) {
-	store, gate, added := addIndexSlowly(t)
-	late := (&thing{key: "new", number: 4}).keyed()
-	batch := store.PrepareAll([]Keyed{late})
-	close(gate)
-	if err := <-added; err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := store.Replace(batch, "1"); ok {
-		t.Error("Replace accepted content without values for the index")
-	}
-	if keys, err := store.Snapshot().KeysByIndex("parity", "0"); err != nil || len(keys) != 1 {
-		t.Errorf("KeysByIndex() = %v, %v, want 1 key", keys, err)
-	}
-}

@@ -2,12 +2,9 @@ package print
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	goyaml "go.yaml.in/yaml/v2"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -30,40 +27,5 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 	}
 	if diff := cmp.Diff(all, back); diff != "" {
 		t.Errorf("text after encoding and decoding (-want +got):\n%s", diff)
-	}
-}
-
-// TestYAMLHostileObject verifies that an object with control characters, and the other objects of the list,
-// are printed.
-func TestYAMLHostileObject(t *testing.T) {
-	var out strings.Builder
-	printer, err := NewPrinter(Format{Name: YAML}, &out, List, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	hostile := &unstructured.Unstructured{Object: map[string]any{"kind": "A",
-		"metadata": map[string]any{"name": "a\x7f\u009b"}}}
-	if err := printer.Print(NewObject(hostile)); err != nil {
-		t.Error(err)
-	}
-	if err := printer.Close(); err != nil || !strings.Contains(out.String(), `name: "a\x7F\x9B"`) {
-		t.Errorf("Close: %v, want escaped control characters in\n%s", err, out.String())
-	}
-}
-
-// TestYAMLLongKey verifies that keys that are too long for the YAML library's conversion from JSON are
-// printed.
-func TestYAMLLongKey(t *testing.T) {
-	object := map[string]any{"data": map[string]any{strings.Repeat("k", 2000): int64(1 << 60)}, "kind": "A"}
-	text, err := MarshalYAML(object)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var back map[string]any
-	if err := goyaml.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
-	if got := fmt.Sprint(back["data"]); !strings.HasSuffix(got, ":1152921504606846976]") || len(got) < 2000 {
-		t.Errorf("the decoded object is %s, want the long key with its exact number", got)
 	}
 }

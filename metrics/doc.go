@@ -24,5 +24,5 @@
 // # Cost
 //
 // A scrape visits no object. Its cost does not depend on the number of objects, and it blocks neither readers
-// nor writers of the caches (TestScrapeCostsTheSame, BenchmarkScrape).
+// nor writers of the caches (TestScrapeCostsTheSame).
 package metrics

@@ -55,3 +55,17 @@ func TestCell(t *testing.T) {
 		t.Errorf("Value of a date = %v, want %v", got, created)
 	}
 }
+
+func BenchmarkColumn(b *testing.B) {
+	object := map[string]any{"spec": map[string]any{"secretName": "tls"}}
+	column := NewColumns([]ColumnDefinition{{Type: "string", JSONPath: ".spec.secretName"}})[0]
+	slow := column
+	slow.fields = nil
+	for name, column := range map[string]Column{"fields": column, "jsonpath": slow} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				column.Value(object)
+			}
+		})
+	}
+}

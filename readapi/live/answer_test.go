@@ -37,3 +37,23 @@ func TestRowUnmarshalJSON(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkRow(b *testing.B) {
+	text := []byte(`{"namespace":"team-000","name":"billing-admin-000001-00140","labels":{"app":"billing",` +
+		`"team":"payments"},"cells":["billing-admin-000001-00140","True","billing-tls","letsencrypt",` +
+		`"Certificate is up to date and has not expired","288d"]}`)
+	b.Run("jsontext", func(b *testing.B) {
+		for b.Loop() {
+			if err := new(Row).UnmarshalJSON(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("reflection", func(b *testing.B) {
+		for b.Loop() {
+			if err := utiljson.Unmarshal(text, new(rowWithoutUnmarshaler)); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

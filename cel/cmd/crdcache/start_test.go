@@ -38,3 +38,14 @@ func TestShortCommandsCollectNoGarbage(t *testing.T) {
 		t.Errorf("GOGC has no effect:\n%s", output)
 	}
 }
+
+// BenchmarkStart measures a whole process.
+func BenchmarkStart(b *testing.B) {
+	for _, gogc := range []string{"", "100"} {
+		b.Run("GOGC="+gogc, func(b *testing.B) {
+			for b.Loop() {
+				runVersion(b, "GOGC="+gogc)
+			}
+		})
+	}
+}

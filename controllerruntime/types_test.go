@@ -50,8 +50,8 @@ func widgetVersions(v1Served bool) *unstructured.Unstructured {
 	return definition
 }
 
-// TestPreferredVersion verifies that with another version policy than the default, a version that is no longer
-// served is replaced: handlers get updates, no deletions, and reads find all objects all the time.
+// TestPreferredVersion verifies that with another version policy than the default, a version that is no
+// longer served is replaced: handlers get updates, no deletions, and reads find all objects all the time.
 func TestPreferredVersion(t *testing.T) {
 	for _, policy := range []dynamicinformer.VersionPolicy{dynamicinformer.PreferredVersion(),
 		dynamicinformer.VersionOrder("v1", "v2")} {

@@ -124,8 +124,8 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 func (t *Tracker) Run(ctx context.Context) error { return t.run(ctx, fields.Everything(), nil) }
 
 // RunFor is Run for users of one type, because a server can have megabytes of CustomResourceDefinitions. The
-// tracker reads only the definition of gr until more is closed. Meanwhile it knows other custom resources from
-// discovery only, and observes their changes late.
+// tracker reads only the definition of gr until more is closed. Meanwhile it knows other custom resources
+// from discovery only, and observes their changes late.
 func (t *Tracker) RunFor(ctx context.Context, gr schema.GroupResource, more <-chan struct{}) error {
 	return t.run(ctx, fields.OneTermEqualSelector("metadata.name", gr.String()), more)
 }

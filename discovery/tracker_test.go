@@ -85,8 +85,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
-// TestTrackerRunFor verifies that a tracker for one type reads no other definition until more is closed, notices
-// every change of this type, and then finds what happened to the others.
+// TestTrackerRunFor verifies that a tracker for one type reads no other definition until more is closed,
+// notices every change of this type, and then finds what happened to the others.
 func TestTrackerRunFor(t *testing.T) {
 	groups := append(sampleGroups(), oneGroup("example.com", "ws", "created", "deleted"))
 	server := newTypeServer(t, groups...)

@@ -34,9 +34,9 @@ const valueOverhead = 32
 // minMeasured is the time from which the mean time for an object is meaningful.
 const minMeasured = 200 * time.Millisecond
 
-// LimitBuild limits the computation of these indexes until EndBuild. An index that exceeds a limit is refused:
-// it stays incomplete, and costs no more. usedBytes is the size of the other indexes of the type. CheckBuild
-// also returns an error when ctx has ended.
+// LimitBuild limits the computation of these indexes until EndBuild. An index that exceeds a limit is
+// refused: it stays incomplete, and costs no more. usedBytes is the size of the other indexes of the type.
+// CheckBuild also returns an error when ctx has ended.
 func (f *Functions) LimitBuild(ctx context.Context, limits BuildLimits, usedBytes int64) {
 	f.build.Store(&build{ctx: ctx, limits: limits, used: usedBytes,
 		indexes: make([]indexCost, len(f.functions))})
@@ -97,7 +97,8 @@ func (f *Functions) refuseCostly(b *build) {
 		case limits.IndexBytes > 0 && indexBytes > limits.IndexBytes:
 			reason = fmt.Errorf("the index %q needs more than %d bytes after %d objects: "+
 				"index fewer or shorter values, or raise the limit", fn.index.Name, limits.IndexBytes, objects)
-		case limits.IndexTime > 0 && indexTime > minMeasured && indexTime/time.Duration(objects) > limits.IndexTime:
+		case limits.IndexTime > 0 && indexTime > minMeasured &&
+			indexTime/time.Duration(objects) > limits.IndexTime:
 			reason = fmt.Errorf("the index %q takes %v for an object; the limit is %v: simplify its expression",
 				fn.index.Name, (indexTime / time.Duration(objects)).Round(time.Microsecond), limits.IndexTime)
 		}

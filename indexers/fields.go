@@ -246,8 +246,8 @@ func layoutOf(t reflect.Type) *layout {
 	return l
 }
 
-// add adds the fields of a form, which is at an index of the outer form. The tag of a blank field replaces that
-// of the embedded field that it narrows.
+// add adds the fields of a form, which is at an index of the outer form. The tag of a blank field replaces
+// that of the embedded field that it narrows.
 func (l *layout) add(t reflect.Type, outerIndex []int, narrowed map[string]reflect.StructTag) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -186,8 +186,8 @@ spec:
 	}
 }
 
-// testFirstListLimits verifies that a type is cached without its costly indexes, with the reason, and that requests by
-// them are refused.
+// testFirstListLimits verifies that a type is cached without its costly indexes, with the reason, and that
+// requests by them are refused.
 func testFirstListLimits(t *testing.T, c Config, indexes, want string) {
 	c.IndexConfigs = []string{writeConfigFile(t, indexes)}
 	d := startDaemon(t, newAPIServer(t), c)

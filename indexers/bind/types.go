@@ -58,8 +58,8 @@ func resourceTypeOf(t discovery.Type) resourceType {
 	return typ
 }
 
-// listable returns the versions that can be listed. Those that can be watched too are first, because informers
-// poll the others.
+// listable returns the versions that can be listed. Those that can be watched too are first, because
+// informers poll the others.
 func listable(versions []string, verbsOf func(version string) []string) []string {
 	var watched, polled []string
 	for _, version := range versions {

@@ -14,9 +14,9 @@ import (
 	"github.com/crdcache/crdcache/integration/harness"
 )
 
-// TestCostlyIndex starts crdcached with an index that takes long for an object. The process caches the type without
-// the index and reports why. A stop signal during the first list ends it with success, so all caches have ended
-// in time.
+// TestCostlyIndex starts crdcached with an index that takes long for an object. The process caches the type
+// without the index and reports why. A stop signal during the first list ends it with success, so all caches
+// have ended in time.
 func TestCostlyIndex(t *testing.T) {
 	widgets, namespace := installWidgets(t), harness.Namespace(t)
 	objects := adminClient(t).Resource(widgets).Namespace(namespace)

@@ -129,8 +129,8 @@ const (
 //
 // Resource versions count the changes of all types, and an idle watch receives the versions of other types
 // only once a minute, in bookmarks. A cache that lags can therefore be complete. Up to maxComparedObjects, it
-// checks this by comparing the versions of the objects. Otherwise it watches from the version of the cache until
-// a bookmark confirms the version, and blocks until the cache has the changes of that watch.
+// checks this by comparing the versions of the objects. Otherwise it watches from the version of the cache
+// until a bookmark confirms the version, and blocks until the cache has the changes of that watch.
 func (c *collection) checkFreshness(ctx context.Context) error {
 	if c.isPolled() {
 		return c.informer.Relist(ctx)
@@ -175,8 +175,9 @@ func (c *collection) checkFreshness(ctx context.Context) error {
 	}
 }
 
-// listVersions lists at most limit objects with their versions, and returns the version of the API server. Such a
-// list also makes a kube-apiserver ask etcd for progress, without which an idle watch receives no bookmark.
+// listVersions lists at most limit objects with their versions, and returns the version of the API server.
+// Such a list also makes a kube-apiserver ask etcd for progress, without which an idle watch receives no
+// bookmark.
 func (c *collection) listVersions(ctx context.Context, limit int) (list listPage, version uint64, err error) {
 	body, err := c.server.upstream.get(ctx, c.listPath(), url.Values{"limit": {strconv.Itoa(limit)}},
 		acceptPartials)

@@ -117,8 +117,8 @@ func TestReconciler(t *testing.T) {
 	}
 }
 
-// TestListOnlyTypesAreServed verifies that a type that can be listed but not watched is cached by name and not by
-// pattern, that queries have all changes, and that the API server answers its other requests.
+// TestListOnlyTypesAreServed verifies that a type that can be listed but not watched is cached by name and
+// not by pattern, that queries have all changes, and that the API server answers its other requests.
 func TestListOnlyTypesAreServed(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../testdata/crds"}})
 	if err != nil {

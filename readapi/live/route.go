@@ -125,8 +125,8 @@ func mayHaveLostAccess(s status.Status) bool {
 	return s.Reason == status.ReasonForbidden || s.Reason == status.ReasonUnauthorized
 }
 
-// isPolled reports whether the API server only lists the type. Its versions, if it has any, say nothing about the
-// state between two lists.
+// isPolled reports whether the API server only lists the type. Its versions, if it has any, say nothing about
+// the state between two lists.
 func (t *typeCache) isPolled() bool { return t.informer.Status().Reason == status.ReasonPolled }
 
 func isSupportedMediaType(accept string) bool {

@@ -89,7 +89,7 @@ func (r referenceFinder) find(f schemaField) (to suggestedTarget, each string, o
 // namedByKind are the kinds whose name alone ends the name of a text, without Name.
 var namedByKind = []string{"Service", "Ingress", "StorageClass", "Node"}
 
-// isSecretName reports whether a text such as caSecret names a Secret. Others such as clientSecret can be
+// isSecretName reports whether a text that ends in Secret is the name of a Secret. Others can be
 // secret themselves.
 func isSecretName(text string) bool {
 	lowerText := strings.TrimSuffix(strings.ToLower(text), "s")

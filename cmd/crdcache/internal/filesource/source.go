@@ -154,8 +154,14 @@ func (s *Source) Err() error {
 	return errors.Join(errs...)
 }
 
-// RecordUse records that types are read, and warns about inferred types.
-func (s *Source) RecordUse(types ...schema.GroupResource) {
+// RecordUse records that the objects of types are read. It warns about inferred types, and about objects in
+// several versions.
+func (s *Source) RecordUse(types ...schema.GroupResource) { s.recordTypes(true, types...) }
+
+// RecordTypes records that types are shown without their objects. It warns about inferred types.
+func (s *Source) RecordTypes(types ...schema.GroupResource) { s.recordTypes(false, types...) }
+
+func (s *Source) recordTypes(readsObjects bool, types ...schema.GroupResource) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	l := s.reading.loader
@@ -164,7 +170,9 @@ func (s *Source) RecordUse(types ...schema.GroupResource) {
 	}
 	for _, gr := range types {
 		l.usedTypes[gr] = true
-		l.reportMixedVersions(gr, s)
+		if readsObjects {
+			l.reportMixedVersions(gr, s)
+		}
 	}
 	l.reportInferredTypes()
 	l.summarize()

@@ -159,6 +159,13 @@ func (t *Target) RecordUse(types ...schema.GroupResource) {
 	}
 }
 
+// RecordTypes is RecordUse for types whose objects are not read.
+func (t *Target) RecordTypes(types ...schema.GroupResource) {
+	if t.source != nil {
+		t.source.RecordTypes(types...)
+	}
+}
+
 // SelectVersions limits the objects of files to the versions in the names of types.
 func (t *Target) SelectVersions(typeNames ...string) {
 	if t.source != nil {

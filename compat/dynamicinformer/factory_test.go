@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -22,6 +24,14 @@ import (
 )
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+func widget(namespace, name, color string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": namespace, "name": name,
+			"labels": map[string]any{"color": color}},
+	}}
+}
 
 // clients are the supported kinds of clients. Both start with the given widgets.
 var clients = map[string]func(t *testing.T, objects ...*unstructured.Unstructured) dynamic.Interface{
@@ -56,6 +66,20 @@ func newFakeClient(client *fake.FakeDynamicClient) fakeClient {
 		return true, w, err
 	})
 	return fakeClient{client, watching}
+}
+
+// waitForWatch waits until an informer of client receives each later write.
+func waitForWatch(t *testing.T, client dynamic.Interface) {
+	t.Helper()
+	fake, ok := client.(fakeClient)
+	if !ok {
+		return // a watch of a server starts at the list's resource version
+	}
+	select {
+	case <-fake.watching:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the informer has not started a watch")
+	}
 }
 
 // onEach runs a test with each client, for this package and for client-go's. Both must behave alike.
@@ -118,6 +142,106 @@ var (
 	}
 )
 
+func nextEvent(t *testing.T, events <-chan string) string {
+	t.Helper()
+	select {
+	case e := <-events:
+		return e
+	case <-time.After(30 * time.Second):
+		t.Fatal("timed out waiting for an event")
+		return ""
+	}
+}
+
+func recordEvents(t *testing.T, informer cache.SharedIndexInformer) <-chan string {
+	t.Helper()
+	events := make(chan string, 100)
+	name := func(obj any) string { return obj.(*unstructured.Unstructured).GetName() }
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { events <- "add " + name(obj) },
+		UpdateFunc: func(_, obj any) { events <- "update " + name(obj) },
+		DeleteFunc: func(obj any) { events <- "delete " + name(obj) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+func TestFactoryReceivesChanges(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		c := client(widget("a", "one", "red"))
+		f := api.factory(c, 0, metav1.NamespaceAll, nil)
+		informer := f.ForResource(widgets)
+		if f.ForResource(widgets) != informer {
+			t.Error("the second call of ForResource returned another informer")
+		}
+		events := recordEvents(t, informer.Informer())
+		if synced := f.WaitForCacheSync(t.Context().Done()); len(synced) != 0 {
+			t.Errorf("before Start, WaitForCacheSync() = %v, want no types", synced)
+		}
+		stop := make(chan struct{})
+		f.Start(stop)
+		f.Start(stop)
+		if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: true},
+			f.WaitForCacheSync(t.Context().Done())); diff != "" {
+			t.Errorf("synced (-want +got):\n%s", diff)
+		}
+		got := []string{nextEvent(t, events)}
+		waitForWatch(t, c)
+		work := c.Resource(widgets).Namespace("a")
+		created, err := work.Create(t.Context(), widget("a", "two", "blue"), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, nextEvent(t, events))
+		created = created.DeepCopy()
+		created.SetLabels(map[string]string{"color": "green"})
+		if _, err := work.Update(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, nextEvent(t, events))
+		if list, err := informer.Lister().ByNamespace("a").
+			List(labels.SelectorFromSet(labels.Set{"color": "green"})); err != nil || len(list) != 1 {
+			t.Errorf("the lister finds %v, %v; want the green widget", list, err)
+		}
+		if err := work.Delete(t.Context(), "two", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, nextEvent(t, events))
+		if diff := cmp.Diff([]string{"add one", "add two", "update two", "delete two"}, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		close(stop)
+		f.Shutdown()
+		f.Shutdown()
+	})
+}
+
+func TestFactoryFiltersByNamespaceAndTweak(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		c := client(widget("a", "one", "red"), widget("b", "two", "red"))
+		tweaked := make(chan struct{}, 100)
+		f := api.factory(c, 0, "b", func(o *metav1.ListOptions) {
+			o.LabelSelector = "color=red"
+			tweaked <- struct{}{}
+		})
+		informer := f.ForResource(widgets)
+		stop := make(chan struct{})
+		f.Start(stop)
+		f.WaitForCacheSync(t.Context().Done())
+		<-tweaked
+		if diff := cmp.Diff([]string{"b/two"}, informer.Informer().GetStore().ListKeys()); diff != "" {
+			t.Errorf("keys (-want +got):\n%s", diff)
+		}
+		if _, err := informer.Lister().Get("b/two"); err != nil {
+			t.Error(err)
+		}
+		close(stop)
+		f.Shutdown()
+	})
+}
+
 // TestShutdownWaitsForStop verifies that Shutdown waits until the caller of Start closes the stop channel.
 // Shutdown of package dynamicinformer's factory stops the informers itself.
 func TestShutdownWaitsForStop(t *testing.T) {
@@ -153,4 +277,17 @@ func TestShutdownWaitsForStop(t *testing.T) {
 		}
 		f.Shutdown()
 	})
+}
+
+func TestWaitForCacheSyncEndsWithStop(t *testing.T) {
+	f := dynamicinformer.NewDynamicSharedInformerFactory(nil, 0)
+	f.ForResource(widgets)
+	stop := make(chan struct{})
+	f.Start(stop)
+	close(stop)
+	if diff := cmp.Diff(map[schema.GroupVersionResource]bool{widgets: false},
+		f.WaitForCacheSync(stop)); diff != "" {
+		t.Errorf("synced (-want +got):\n%s", diff)
+	}
+	f.Shutdown()
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -12,10 +14,48 @@ import (
 
 	"github.com/crdcache/crdcache/compat/dynamicinformer"
 	crdcache "github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func byColor(obj any) ([]string, error) {
 	return []string{obj.(*unstructured.Unstructured).GetLabels()["color"]}, nil
+}
+
+func TestInformerWithoutFactory(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		c := client(widget("a", "one", "red"), widget("b", "two", "blue"))
+		informer := api.informer(c, widgets, "", 0, cache.Indexers{"color": byColor}, nil)
+		if informer.Informer() != informer.Informer() {
+			t.Error("the second call of Informer returned another informer")
+		}
+		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+		if err := informer.Informer().AddIndexers(byNamespace); err != nil {
+			t.Errorf("AddIndexers() with an index named namespace = %v", err)
+		}
+		if err := informer.Informer().AddIndexers(byNamespace); err == nil {
+			t.Error("the second AddIndexers() with the same index succeeded, want an error")
+		}
+		events := recordEvents(t, informer.Informer())
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() { // ended by stop
+			defer close(done)
+			informer.Informer().Run(stop)
+		}()
+		nextEvent(t, events)
+		nextEvent(t, events)
+		for index, value := range map[string]string{"color": "red", cache.NamespaceIndex: "a"} {
+			if keys, err := informer.Informer().GetIndexer().IndexKeys(index, value); err != nil ||
+				!cmp.Equal(keys, []string{"a/one"}) {
+				t.Errorf("the index %s has %v, %v under %s; want a/one", index, keys, err, value)
+			}
+		}
+		if list, err := informer.Lister().ByNamespace("b").List(labels.Everything()); err != nil ||
+			len(list) != 1 {
+			t.Errorf("the lister has %v, %v in namespace b; want one object", list, err)
+		}
+		close(stop)
+		<-done
+	})
 }
 
 func TestInformerRefusesTakenIndex(t *testing.T) {
@@ -80,6 +120,27 @@ func TestBrokenInformer(t *testing.T) {
 			close(stop)
 			<-done
 		})
+	}
+}
+
+func TestForResourceGivesOurInformer(t *testing.T) {
+	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), -1)
+	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
+	if !ok {
+		t.Fatalf("ForResource() returned a %T, want an informer of this project", f.ForResource(widgets))
+	}
+	if current := informer.Status(); current.GVR != widgets || current.State != status.Pending {
+		t.Errorf("the status is %+v, want Pending for widgets", current)
+	}
+}
+
+// TestTweakMayBeEitherType verifies that both packages' TweakListOptionsFunc, and a plain func, are accepted.
+func TestTweakMayBeEitherType(t *testing.T) {
+	var tweak dynamicinformer.TweakListOptionsFunc = func(*metav1.ListOptions) {}
+	for _, api := range []api{clientGoAPI, ourAPI} {
+		if api.factory(clients["fake"](t), 0, "", tweak) == nil {
+			t.Error("the factory is nil")
+		}
 	}
 }
 

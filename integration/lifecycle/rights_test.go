@@ -24,8 +24,9 @@ func TestPatternWithRightsInNamespaces(t *testing.T) {
 	harness.InstallCRDs(t, widgets)
 	user := harness.NewUser(t, "reader")
 	user.Grant(t, "", readRule("", "namespaces"))
-	s := newFixture(t, dynamicinformer.Options{Config: user.Config(t), Defaults: dynamicinformer.ResourceOptions{
-		Namespaces: dynamicinformer.MatchingNamespaces([]string{base + "-*"}, nil)}}, nil)
+	s := newFixture(t, dynamicinformer.Options{Config: user.Config(t),
+		Defaults: dynamicinformer.ResourceOptions{
+			Namespaces: dynamicinformer.MatchingNamespaces([]string{base + "-*"}, nil)}}, nil)
 	createReadable := func(namespace, name string) {
 		harness.Apply(t, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}})

@@ -116,7 +116,8 @@ func TestCheckList(t *testing.T) {
 		if err := list.UnmarshalJSON([]byte(body)); err != nil {
 			t.Fatal(err)
 		}
-		if err := codec.CheckList(list); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := codec.CheckList(list); (err == nil) != (want == "") || err != nil &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("CheckList(%s) = %v, want %q", body, err, want)
 		}
 	}

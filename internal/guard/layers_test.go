@@ -18,8 +18,8 @@ type layer struct {
 var enginePackages = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
 	"internal/codec", "internal/requests", "internal/persist"}
 
-// listReader prints lists of the server as they are, so it reads them with the engine's decoder.
-const listReader = "cmd/crdcache/internal/session"
+// listReader prints and saves lists as the server sends them, so it reads them with the engine's decoder.
+const listReader = "cmd/crdcache/internal"
 
 var layers = []layer{
 	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},

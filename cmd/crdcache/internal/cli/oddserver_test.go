@@ -288,8 +288,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestAnswersWithoutList verifies that no verb takes an answer with status 200 and without a list for an empty
-// list, nor another object for the named one.
+// TestAnswersWithoutList verifies that no verb takes an answer with status 200 and without a list for an
+// empty list, nor another object for the named one.
 func TestAnswersWithoutList(t *testing.T) {
 	s := newOddServer(t)
 	file := filepath.Join(t.TempDir(), "saved")

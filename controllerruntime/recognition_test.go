@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -397,4 +398,23 @@ func randomDeployment(random *rand.Rand, name string) *unstructured.Unstructured
 	u.Object["spec"] = map[string]any{"replicas": int64(random.IntN(3)),
 		"selector": map[string]any{"matchLabels": map[string]any{"a": strings.Repeat("b", 500)}}, "template": map[string]any{}}
 	return u
+}
+
+// TestInitialListHasLowPriority checks the priority that recognized handlers give to objects of the initial
+// list.
+func TestInitialListHasLowPriority(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"), configMap("web", "b"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	queue := priorityqueue.New("test", func(o *priorityqueue.Opts[reconcile.Request]) {
+		o.RateLimiter = workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
+	})
+	defer queue.ShutDown()
+	startKind(t, c, emptyForms()["typed"], watch{forObject, []predicate.Predicate{generationChanged}}, queue)()
+	for range 2 {
+		if _, priority, _ := queue.GetWithPriority(); priority != handler.LowPriority {
+			t.Errorf("priority of an object of the initial list = %d, want handler.LowPriority", priority)
+		}
+	}
 }

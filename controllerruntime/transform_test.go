@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -115,5 +116,41 @@ func TestStripManagedFieldsIsPruning(t *testing.T) {
 	if options := c.Factory().Stats()[0].Options; options != "pruned; storage: adaptive" &&
 		options != "pruned; storage: metadata" {
 		t.Errorf("Options = %q, want pruned", options)
+	}
+}
+
+// TestTransformsGetTheirForm verifies that as in the stock cache, transforms receive objects of the readers'
+// form.
+func TestTransformsGetTheirForm(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
+	c := newCache(t, server, cache.Options{DefaultTransform: func(in any) (any, error) {
+		form := "unknown"
+		switch in.(type) {
+		case *corev1.ConfigMap:
+			form = "typed"
+		case *unstructured.Unstructured:
+			form = "unstructured"
+		case *metav1.PartialObjectMetadata:
+			form = "metadata"
+		}
+		in.(client.Object).SetLabels(map[string]string{"form": form})
+		return in, nil
+	}}, Options{})
+	start(t, c)
+	for name, form := range emptyForms() {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, form); err != nil ||
+			form.GetLabels()["form"] != name {
+			t.Errorf("%s: Get() = %v with the labels %v, want the ones of its transform", name, err,
+				form.GetLabels())
+		}
+		if got := form.GetObjectKind().GroupVersionKind(); got != configMapKind {
+			t.Errorf("%s: the kind is %s, want ConfigMap", name, got)
+		}
+	}
+	var typed corev1.ConfigMap
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &typed); err != nil ||
+		typed.Data["key"] != "value" || typed.UID == "" {
+		t.Errorf("Get() = %v: %+v", err, typed)
 	}
 }

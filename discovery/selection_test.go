@@ -93,3 +93,33 @@ func TestSelection(t *testing.T) {
 		t.Error("NewSelection() with an invalid name succeeded, want an error")
 	}
 }
+
+// TestResolvedTypeOf verifies that a resolved type has a version only if its name contains it. The first
+// label of a group, as in widgets.v1.x.com, is not a version.
+func TestResolvedTypeOf(t *testing.T) {
+	widgetsV1 := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	for name, tt := range map[string]struct {
+		gvr  schema.GroupVersionResource
+		want string
+	}{
+		"widgets":                {widgetsV1, ""},
+		"widgets.example.com":    {widgetsV1, ""},
+		"widgets.v1":             {widgetsV1, "v1"},
+		"widgets.v1.example.com": {widgetsV1, "v1"},
+		"*.v1.example.com":       {widgetsV1, "v1"},
+		"*":                      {widgetsV1, ""},
+		"widgets.v1.x.com": {schema.GroupVersionResource{Group: "v1.x.com", Version: "v1",
+			Resource: "widgets"}, ""},
+		"widgets.v2.x.com": {schema.GroupVersionResource{Group: "v2.x.com", Version: "v1",
+			Resource: "widgets"}, ""},
+		"pods.v1.": {schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "v1"},
+	} {
+		n, err := ParseName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := resolvedTypeOf(n, tt.gvr); got != (ResolvedType{tt.gvr.GroupResource(), tt.want}) {
+			t.Errorf("%s resolves to %v, want version %q", name, got, tt.want)
+		}
+	}
+}

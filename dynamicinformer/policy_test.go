@@ -159,3 +159,15 @@ func TestVersionPolicyString(t *testing.T) {
 		t.Errorf("String() of the policies = %s, want the versions of each", got)
 	}
 }
+
+// TestReplacedWhileSwitching verifies that a recreated CRD ends the incarnation, even if its version changes
+// at the same time.
+func TestReplacedWhileSwitching(t *testing.T) {
+	testVersions(t, PreferredVersion(), func(s *versionFixture) {
+		s.server.Create(s.T, widgets, widget("web", "a"))
+		s.serve("v1")
+		s.expect("v1 is served", status.Synced, "v1", "add a v1")
+		s.types.set(func(t *typesource.Type) { t.Versions, t.UID = []string{"v2"}, "2" })
+		s.expect("the type is replaced", status.Synced, "v2", "add a v2", "delete a v1 unseen")
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -356,5 +357,26 @@ func TestSubscribePassesOptions(t *testing.T) {
 	}
 	if e := <-th.events; !strings.HasPrefix(e, "widgets v1: error ") {
 		t.Errorf("with invalid options, the first event is %q, want an error", e)
+	}
+}
+
+// TestSubscribeResuming verifies that restored objects are delivered after their confirmation, with the
+// incarnation number of the run that restored them.
+func TestSubscribeResuming(t *testing.T) {
+	th, backend := newSubscriberFixture(t, "widgets"), newMemoryBackend()
+	th.create(widgets, "a")
+	persistWidgets(t, th.server, backend, ResourceOptions{})
+	th.server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
+	th.factory = newFactory(t, th.server, Options{Types: th.types, Persistence: backend})
+	th.start()
+	s := th.subscribe(wholeGroup)
+	th.expect("widgets v1: started 1 1")
+	i := mustInformer(t, th.factory, widgets)
+	waitFor(t, i, func(s status.Status) bool { return s.State == status.Resuming && s.Resuming })
+	th.server.Repair()
+	i.Retry()
+	th.expect("widgets v1: initial a", "widgets v1: synced 1")
+	if !i.Persistence().Resumed || len(s.Types()) != 1 {
+		t.Errorf("Types() = %+v and Persistence() = %+v, want one type, resumed", s.Types(), i.Persistence())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -130,3 +131,50 @@ func TestNamespaces(t *testing.T) {
 }
 
 func inNamespace(ns string) string { return "/apis/example.com/v1/namespaces/" + ns + "/widgets" }
+
+// TestOneOfSeveralNamespacesFails verifies that the other namespaces are still watched, and the cache keeps
+// the objects of the failing namespace.
+func TestOneOfSeveralNamespacesFails(t *testing.T) {
+	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
+		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
+		deny := []apitest.Fault{fault(inNamespace("b"), "list", 403), fault(inNamespace("b"), "watch", 403),
+			fault(inNamespace("b"), "watch-list", 403)}
+		server.AddFaults(deny...)
+		f := newVirtualFactory(t, server,
+			Options{Defaults: ResourceOptions{Namespaces: InNamespaces("a", "b")}})
+		i := mustInformer(t, f, widgets)
+		e := record(t, i)
+		start(t, f)
+		expectEvents(t, "b is forbidden", e, "add a/x")
+		if s := i.Status(); s.State != status.Degraded || s.Reason != status.ReasonForbidden ||
+			i.HasSynced() {
+			t.Errorf("Status() = %+v, synced: %v, want Degraded with reason Forbidden", s, i.HasSynced())
+		}
+		server.Repair()
+		i.Retry()
+		time.Sleep(10 * time.Millisecond)
+		expectEvents(t, "b is granted", e, "add b/x")
+		if s := i.Status(); s.State != status.Synced || !i.HasSynced() {
+			t.Errorf("Status() = %+v, synced: %v, want Synced", s, i.HasSynced())
+		}
+
+		// The watch of b ends, and b is denied again; a continues.
+		server.AddFaults(deny...)
+		server.CloseClientConnections()
+		time.Sleep(10 * time.Second)
+		e.take() // drop the events of the relist of a
+		server.Create(t, widgets, widget("a", "y"), widget("b", "y"))
+		expectEvents(t, "b is denied again", e, "add a/y")
+		if s := i.Status(); s.State != status.Degraded || !s.Stale || !i.HasSynced() {
+			t.Errorf("Status() = %+v, want Degraded", s)
+		}
+		if diff := cmp.Diff([]string{"a/x", "a/y", "b/x"}, keysOf(i)); diff != "" {
+			t.Errorf("the keys (-want +got):\n%s", diff)
+		}
+		server.Delete(t, widgets, "b", "x")
+		server.Repair()
+		i.Retry()
+		time.Sleep(10 * time.Millisecond)
+		expectEvents(t, "b is back", e, "add b/y", "gone b/x")
+	})
+}

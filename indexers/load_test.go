@@ -274,3 +274,41 @@ func TestNullIsUnset(t *testing.T) {
 		t.Errorf("Diff of a config with nulls = %+v, want no changes", changes)
 	}
 }
+
+func TestFilesAreMerged(t *testing.T) {
+	text := func(config, resource string) []byte {
+		return []byte(strings.Replace(configWith("  - name: "+resource+
+			"\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n"),
+			"NAME", config, 1))
+	}
+	c, err := indexers.Parse(
+		indexers.Source{Name: "a.yaml", Data: append(append(text("one", "x"), "---\n"...),
+			text("two", "y")...)},
+		indexers.Source{Name: "b.yaml", Data: append([]byte("\ufeff"), text("three", "z")...)},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, r := range c.Resources {
+		got += r.Config + "/" + r.Name + " "
+	}
+	if want := "one/x two/y three/z "; got != want {
+		t.Errorf("resources of the merged files = %q, want %q", got, want)
+	}
+	if _, ok := c.Resource("y"); !ok {
+		t.Error(`Resource("y") found nothing`)
+	}
+	if r, ok := c.Resource("n"); ok {
+		t.Errorf(`Resource("n") = %v, want nothing`, r)
+	}
+
+	_, err = indexers.Parse(
+		indexers.Source{Name: "a.yaml", Data: text("one", "x")},
+		indexers.Source{Name: "b.yaml", Data: text("two", "x")},
+	)
+	want := "b.yaml:6:11: E007: resource \"x\" is already defined at a.yaml:6:11; choose another name for one of them\n    - name: x\n            ^"
+	if err == nil || err.Error() != want {
+		t.Errorf("Parse of two resources x: got the error\n%v\nwant\n%s", err, want)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -222,6 +223,32 @@ func TestSchemaIsAsStrictAsTheDecoder(t *testing.T) {
 			t.Errorf("%s: the decoder returned %v and the schema %q, want errors of both or of neither",
 				resource,
 				err, p)
+		}
+	}
+}
+
+func TestSchemaAcceptsGoodConfigs(t *testing.T) {
+	good := [][]byte{[]byte(completeConfig), []byte(exampleConfig)}
+	for _, index := range manyIndexes {
+		good = append(
+			good, []byte(strings.Replace(
+				configWith("  - name: w\n    match: {group: \"\", kind: Widget}\n    indexes:\n    - "+index+
+					"\n"), "NAME", "test", 1)))
+	}
+	files, err := filepath.Glob("../testdata/indexes/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good = append(good, data)
+	}
+	for _, data := range good {
+		if p := checkSchema(t, data); p != "" {
+			t.Errorf("the schema rejects a valid config: %s in\n%s", p, data)
 		}
 	}
 }

@@ -360,3 +360,17 @@ func TestLongSelector(t *testing.T) {
 		}
 	}
 }
+
+// TestHostOfAPIRoot verifies that /api names the host of the current request, also after requests to another
+// host.
+func TestHostOfAPIRoot(t *testing.T) {
+	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
+	for _, host := range []string{"one.example.com", "two.example.com"} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+host+"/api", nil)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if !strings.Contains(w.Body.String(), host) {
+			t.Errorf("GET /api of host %s = %s, want the host", host, w.Body)
+		}
+	}
+}

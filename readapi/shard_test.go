@@ -1,8 +1,10 @@
 package readapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"testing"
 
@@ -90,5 +92,45 @@ func TestInvalidShardSelectors(t *testing.T) {
 				t.Errorf("%q%s = %d %s, want 400", text, verb, got.Code, got.Body)
 			}
 		}
+	}
+}
+
+// TestShardWatch verifies that watches of the two halves of a type report each change once.
+func TestShardWatch(t *testing.T) {
+	s := newManyWidgets(t)
+	server := httptest.NewServer(handlerOf(s))
+	defer server.Close()
+	from := get(handlerOf(s), widgetsPath).Decoded(t).GetResourceVersion()
+	for i := range 20 {
+		apply(t, s, testkit.Widget("a", fmt.Sprintf("w%02d", 4*(i%10)), fmt.Sprint("c", i))) // changes
+	}
+	reported := map[string]int{}
+	for _, text := range shardHalves("metadata.uid") {
+		selector, err := readapi.ParseShardSelector(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := url.Values{"watch": {"1"}, "resourceVersion": {from}, "timeoutSeconds": {"1"},
+			"shardSelector": {text}}
+		response, err := http.Get(server.URL + widgetsPath + "?" + query.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		events := json.NewDecoder(response.Body)
+		for events.More() {
+			var event struct{ Object map[string]any }
+			if err := events.Decode(&event); err != nil {
+				t.Fatal(err)
+			}
+			u := &unstructured.Unstructured{Object: event.Object}
+			if !selector.Contains(selector.Key.Hash(u)) {
+				t.Errorf("the watch of %s sent %s, which is in the other half", text, u.GetName())
+			}
+			reported[u.GetResourceVersion()]++
+		}
+		response.Body.Close()
+	}
+	if len(reported) != 20 {
+		t.Errorf("%d changes are reported, want 20", len(reported))
 	}
 }

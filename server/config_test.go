@@ -164,3 +164,22 @@ func TestInvalidCertificates(t *testing.T) {
 		t.Errorf("the error is %v, want one that names the flag and the file", err)
 	}
 }
+
+func TestInvalidFlags(t *testing.T) {
+	for flag, want := range map[string]string{
+		"--storage=fast": "--storage:", "--memory-budget=much": "--memory-budget:",
+		"--config=/nowhere":          "no such file",
+		"--request-timeout=0s":       "--request-timeout:",
+		"--max-requests-inflight=-1": "--max-requests-inflight:", "--type=": "name the types to cache",
+	} {
+		options := NewOptions()
+		set := pflag.NewFlagSet("", pflag.ContinueOnError)
+		options.AddFlags(set)
+		if err := set.Parse([]string{flag}); err != nil {
+			t.Fatal(err)
+		}
+		if err := options.Complete(set); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gives %v, want %q", flag, err, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
@@ -44,5 +45,33 @@ func TestStalledHandler(t *testing.T) {
 	var running *status.ShutdownError
 	if err := <-ended; !errors.As(err, &running) {
 		t.Errorf("run() = %v, want a ShutdownError", err)
+	}
+}
+
+// TestOneInformerOfDefinitions verifies that package live, the page and the selection share one informer of
+// CustomResourceDefinitions. Two informers would list them twice, and could not persist them in one folder.
+func TestOneInformerOfDefinitions(t *testing.T) {
+	config := DefaultConfig()
+	c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.live.Close()
+	p, err := newPage(c, PageConfig{}, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	view, _, err := c.selection.Load().informerOptions(discovery.Resource{GVR: crd.GVR})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := c.factory.Acquire(crd.GVR, view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handle.Release()
+	if all := c.factory.Informers(); len(all) != 1 {
+		t.Errorf("%d informers, want 1 of CustomResourceDefinitions", len(all))
 	}
 }

@@ -161,3 +161,54 @@ func TestCloseKeepsReusedNames(t *testing.T) {
 			indexNames(t, target))
 	}
 }
+
+// TestApplyLeavesOtherResourcesAlone verifies that a change of one resource does not affect the indexes of
+// another.
+func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
+	s := newFixture(t)
+	binding := s.follow(parse(t, twoResourcesOfOneType))
+	s.eventually("bound", func() bool { return queryReturns(binding, "two", "k=lamp", "home/lamp") })
+	for _, change := range []*strings.Replacer{
+		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: k, path: .spec.size}]"),
+		strings.NewReplacer("[{name: k, path: .spec.color}]", "[{name: other, path: .spec.color}]"),
+		strings.NewReplacer("one", "three"),
+		strings.NewReplacer(),
+	} {
+		if err := binding.Apply(parse(t, change.Replace(twoResourcesOfOneType))); err != nil {
+			t.Fatal(err)
+		}
+		if !queryReturns(binding, "two", "k=lamp", "home/lamp") || !queryReturns(binding, "two", "size>5", "home/lamp", "home/table") {
+			t.Errorf("queries of the second resource changed with the first resource")
+		}
+	}
+	one, err := binding.Target("one")
+	if err != nil || !queryReturns(binding, "one", "k=red", "home/chair", "home/lamp") {
+		t.Fatal(err)
+	}
+	if got := indexNames(t, one); len(got) != 3 {
+		t.Errorf("indexes after the changes = %v, want 3", got)
+	}
+}
+
+// TestApplyRevertedBeforeSync verifies that queries succeed while changes are applied and reverted at once.
+func TestApplyRevertedBeforeSync(t *testing.T) {
+	s := newFixture(t)
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	for range 20 {
+		if err := binding.Apply(parse(t, widgetsDecoded)); err != nil {
+			t.Fatal(err)
+		}
+		if err := binding.Apply(parse(t, widgetsByColor)); err != nil {
+			t.Fatal(err)
+		}
+		if !queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") {
+			t.Error("the query returns wrong widgets after a reverted change")
+		}
+	}
+	s.eventually("the first config is in effect", func() bool {
+		target, err := binding.Target("widgets")
+		return err == nil && target.Resource.Storage.Mode == "" &&
+			queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp")
+	})
+}

@@ -434,3 +434,21 @@ func TestSortErrors(t *testing.T) {
 		t.Errorf(`Query sorted by "weight up": got the error %v, want a SortError with this text`, err)
 	}
 }
+
+// TestNullValues verifies that queries find null values only by Null or Missing.
+func TestNullValues(t *testing.T) {
+	querier := newCacheQuerier(t, testObjects()...)
+	for _, test := range []struct {
+		query query.Query
+		want  []string
+	}{
+		{query.Eq("class", indexers.Null), []string{"a/x"}},
+		{query.Missing("class"), []string{"a/x"}},
+		{query.Exists("class"), []string{"a/y", "a-b/x", "b/x"}},
+	} {
+		got, err := querier.Keys(t.Context(), test.query, query.Options{AllowScan: true})
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("Keys of %s = %v, %v; want %v", test.query, got, err, test.want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package query_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -86,5 +87,35 @@ func TestForeignSyntaxIsRejected(t *testing.T) {
 		if _, err := query.Parse(text); err != nil {
 			t.Errorf("Parse(%s): %v", text, err)
 		}
+	}
+}
+
+// TestContinueTokensOfOtherQueries verifies that continue tokens are rejected by other queries.
+func TestContinueTokensOfOtherQueries(t *testing.T) {
+	querier := newCacheQuerier(t, testObjects()...)
+	first := query.Or(query.Prefix("place", "a/b"), query.Exists("weight"))
+	for _, other := range []query.Query{
+		query.Or(query.Prefix("place", "a", "b"), query.Exists("weight")),
+		query.Or(query.Prefix("place", `a\/b`), query.Exists("weight")),
+	} {
+		r, err := querier.Query(t.Context(), first, query.Options{Limit: 1})
+		if err != nil || r.Continue == "" {
+			t.Fatalf("Query = %v, %v; want a continue token", r, err)
+		}
+		if _, err := querier.Query(t.Context(), other,
+			query.Options{Limit: 1, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
+			t.Errorf("Query of %s with a token of %s: got the error %v, want ErrContinue", other, first, err)
+		}
+	}
+	// Operands that are not valid UTF-8 differ, too.
+	r, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xfe")),
+		query.Options{Limit: 1, AllowScan: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xff")),
+		query.Options{Limit: 1, AllowScan: true, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
+		t.Errorf("Query with a token of another invalid UTF-8 operand: got the error %v, want ErrContinue",
+			err)
 	}
 }

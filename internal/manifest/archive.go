@@ -146,9 +146,8 @@ func (c *contentReader) reportSkipped() {
 const tarBlock = 512
 
 func isTar(head []byte) bool {
-	_, err := tar.NewReader(bytes.NewReader(head)).Next() // verifies a checksum; an empty archive is io.EOF
-	return len(head) == tarBlock && (err == nil || errors.Is(err, io.EOF) ||
-		bytes.HasPrefix(head[257:], []byte("ustar")))
+	_, err := tar.NewReader(bytes.NewReader(head)).Next() // verifies a checksum; zeros are io.EOF
+	return len(head) == tarBlock && (err == nil || bytes.HasPrefix(head[257:], []byte("ustar")))
 }
 
 func isZip(head []byte) bool {
@@ -191,20 +190,22 @@ func (r *zeroCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// maxPadding is the largest accepted padding after an archive. GNU tar writes 10 KiB unless told otherwise.
+const maxPadding = 1 << 20
+
 // readTrailing reads the padding after an archive, so that compressed data is verified to its end.
 func readTrailing(in *bufio.Reader) error {
-	for {
-		block, err := in.Peek(1)
-		switch {
+	for range maxPadding {
+		switch padding, err := in.ReadByte(); {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
-		case block[0] != 0:
+		case padding != 0:
 			return errTrailing
 		}
-		_, _ = in.Discard(1) // it is buffered
 	}
+	return errTrailing
 }
 
 // readZip reads an archive from r if that has random access, and otherwise buffers it.

@@ -177,3 +177,25 @@ func TestClusterStopsAnsweringDuringLists(t *testing.T) {
 		releaseAll(unresponsive, healthy)
 	})
 }
+
+// TestListPoolIsFair verifies that a free slot goes to the cluster with the fewest lists.
+func TestListPoolIsFair(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pool := NewListPool(4)
+		first := newPooledLists(t, pool, 10, 8)
+		first.recordContact(true)
+		first.expect("the first alone", 4, 4, 10)
+		second, third := newPooledLists(t, pool, 10, 8), newPooledLists(t, pool, 1, 8)
+		second.expect("no slot is free", 0, 8, 10)
+		first.recordContact(true)
+		for range 3 {
+			(<-first.admitted)()
+		}
+		first.expect("three slots were released, one is its own again", 2, 3, 10)
+		second.expect("the second has a slot", 1, 7, 10)
+		third.expect("the third has a slot", 1, 7, 1)
+		second.cancelWait(second.queue(false))
+		second.expect("a list gave up", 1, 7, 10)
+		releaseAll(first, second, third)
+	})
+}

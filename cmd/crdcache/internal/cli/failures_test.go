@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -174,5 +175,21 @@ func TestWrongSelector(t *testing.T) {
 		"--timeout", "0")
 	if code != ExitFailed || out != "gadget.example.com/a\n" {
 		t.Errorf("exit code %d, want %d; stdout %q, stderr\n%s", code, ExitFailed, out, errOut)
+	}
+}
+
+// TestAnonymous verifies that the server's message is printed if discovery is denied.
+func TestAnonymous(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Forbidden","code":403,
+			"message":"forbidden: User \"system:anonymous\" cannot get path \"%s\""}`, r.URL.Path)
+	}))
+	defer server.Close()
+	code, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL)
+	if code != ExitForbidden || !strings.Contains(errOut,
+		`User "system:anonymous" cannot get path "/api"`) || strings.Contains(errOut, "unknown") {
+		t.Errorf("exit code %d, want %d; stderr %q", code, ExitForbidden, errOut)
 	}
 }

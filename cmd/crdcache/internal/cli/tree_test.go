@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -193,4 +195,33 @@ web └─Gizmo/g3          dependent Idle - -
 			"  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
 		t.Errorf("exit code %d, want %d; stdout\n%s\nstderr %s", r.code, cli.ExitOK, r.out, r.errOut)
 	}
+}
+
+// TestTreeForbidden verifies that types that cannot be read are reported, with their exit code.
+func TestTreeForbidden(t *testing.T) {
+	server := newTreeServer(t)
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos",
+		Status: http.StatusForbidden, Message: "eve may not"})
+	server.AddFaults(apitest.Fault{Path: gizmosPath, Status: http.StatusForbidden, Message: "eve may not"})
+	r := crdcache(t, "tree", "zone/north", "-o", "json", "-s", server.URL)
+	if r.code != cli.ExitForbidden ||
+		!strings.Contains(r.errOut,
+			"error: the tree is incomplete, because types could not be read: gizmos.example.com: may not be read (select types with --types)\n") {
+		t.Errorf("exit code %d, want %d; stderr %s", r.code, cli.ExitForbidden, r.errOut)
+	}
+	var record struct {
+		Trees   []struct{ Name string }
+		Read    []string
+		NotRead []struct{ Type, Reason string }
+	}
+	if err := json.Unmarshal([]byte(r.out), &record); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(record); !strings.Contains(got, "{[{north}] [") ||
+		!strings.Contains(got, "{gizmos.example.com may not be read}") {
+		t.Errorf("the record is %s, want the parent north and the error of gizmos", got)
+	}
+	r = crdcache(t, "tree", "zone/north", "--types", "zones", "--no-headers", "-s", server.URL)
+	r.out = newObjectAge.ReplaceAllString(r.out, "-")
+	r.expect(t, cli.ExitOK, "-     Zone/north   -     Ready=True   Because   -\n")
 }

@@ -1,9 +1,11 @@
 package filesource
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,5 +42,25 @@ func TestDeletedFile(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"),
 		filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {
 		t.Error("Open() with a deleted named file succeeded, want an error")
+	}
+}
+
+// TestProblemsOfLatestRead verifies that Problems returns only the problems of the latest read.
+func TestProblemsOfLatestRead(t *testing.T) {
+	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD})
+	s := openSource(t, Options{Paths: []string{dir}})
+	for i := range 50 {
+		writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "red")+fmt.Sprintf("---\na%s: [\n",
+			strings.Repeat("a", i)))
+		if err := s.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := problemsOf(s, dir); len(got) != 1 {
+			t.Fatalf("after %d changes, Problems() = %q, want 1", i+1, got)
+		}
+	}
+	writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "blue"))
+	if err := s.Refresh(t.Context()); err != nil || s.Err() != nil {
+		t.Errorf("after the correction: Refresh() = %v, Err() = %v, want no errors", err, s.Err())
 	}
 }

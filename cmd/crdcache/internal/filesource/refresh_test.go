@@ -69,3 +69,105 @@ func TestRefreshModel(t *testing.T) {
 		}
 	}
 }
+
+// TestRefresh changes files step by step, and verifies the objects and problems after each step.
+func TestRefresh(t *testing.T) {
+	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red") + "---\n" +
+		widget("b", "red")})
+	typesChangedCalls := 0
+	var reported []*manifest.Problem
+	s := openSource(t, Options{
+		Paths: []string{dir}, TypesChanged: func() { typesChangedCalls++ },
+		Report: func(p *manifest.Problem) { reported = append(reported, p) },
+	})
+	s.RecordUse(widgets)
+	write := func(name, text string) func() { return func() { writeFile(t, filepath.Join(dir, name), text) } }
+	removeFile := func(name string) func() {
+		return func() {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	steps := []struct {
+		name              string
+		change            func()
+		colors            []string
+		problems          []string // new problems
+		typesChangedCalls bool
+	}{
+		{"nothing", func() {}, []string{"web/a red", "web/b red"}, nil, false},
+		{"change, add and drop", write("b.yaml", widget("b", "blue")+"---\n"+widget("c", "red")),
+			[]string{"web/b blue", "web/c red"}, nil, false},
+		{"a new file", write("new/d.yaml", widget("d", "green")), []string{"web/b blue", "web/c red",
+			"web/d green"}, nil, false},
+		{"a broken file keeps its objects", write("b.yaml", widget("c", "pink")+"---\na: [\n"),
+			[]string{"web/b blue", "web/c pink", "web/d green"},
+			[]string{"b.yaml:6: document 2: not valid YAML: did not find expected node content"}, false},
+		{"an object with a flaw keeps its last state",
+			write("b.yaml", widget("b", "blue")+"---\n"+strings.Replace(widget("c", "pink"), "namespace: web",
+				"namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},
+			[]string{"b.yaml:6: document 2: Widget web/c: metadata: cannot restore map from int64"}, false},
+		{"the file is empty, as before a write", write("b.yaml", ""), []string{"web/b blue", "web/c pink",
+			"web/d green"},
+			[]string{
+				"warning: b.yaml: the file is empty: its previous objects are kept until it has content or is deleted"}, false},
+		{"the file has content again", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil,
+			false},
+		{"the same object in a later file", write("x.yaml", widget("b", "gold")),
+			[]string{"web/b gold",
+				"web/d green"},
+			[]string{"warning: x.yaml:1: document 1: Widget web/b is also at b.yaml:1; this one is used"},
+			false},
+		{"the object in the earlier file changes", write("b.yaml", widget("b", "sky")),
+			[]string{"web/b gold",
+				"web/d green"},
+			[]string{"warning: b.yaml:1: document 1: Widget web/b is also at x.yaml:1; that one is used"},
+			false},
+		{"the later file is deleted", removeFile("x.yaml"), []string{"web/b sky", "web/d green"}, nil, false},
+		{"a directory is deleted", removeFile("new"), []string{"web/b sky"}, nil, false},
+		{"the definition is deleted", removeFile("a.yaml"), []string{"web/b sky"},
+			[]string{
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+		{"a definition with a wrong name", write("a.yaml", strings.Replace(widgetCRD, "name: widgets.", "name: w.",
+			1)), []string{"web/b sky"}, []string{
+			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`}, false},
+		{"the definition is restored", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
+		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
+			[]string{}, []string{
+				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
+		{"the scope back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
+		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
+			[]string{}, []string{
+				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
+		{"the definition is deleted again", removeFile("a.yaml"), []string{"web/b sky"},
+			[]string{
+				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},
+		{"a definition without the version",
+			write("a.yaml", strings.Replace(widgetCRD, "name: v1,", "name: v2,", 1)), nil, []string{
+				`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, false},
+		{"a definition with the version", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,",
+			"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
+		{"all files are deleted", func() { removeFile("a.yaml")(); removeFile("b.yaml")() }, nil, nil, false},
+	}
+	for _, step := range steps {
+		t.Run(step.name, func(t *testing.T) {
+			reported = nil
+			before := typesChangedCalls
+			step.change()
+			if err := s.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(step.colors, colors(t, s)); diff != "" {
+				t.Errorf("widgets (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(append([]string{}, step.problems...), describe(reported, dir)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+			if (typesChangedCalls > before) != step.typesChangedCalls {
+				t.Errorf("TypesChanged was called %d times, want it only for changed types",
+					typesChangedCalls-before)
+			}
+		})
+	}
+}

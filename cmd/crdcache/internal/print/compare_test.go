@@ -110,3 +110,19 @@ func TestDiffText(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileChange checks that values cannot control the terminal.
+func TestHostileChange(t *testing.T) {
+	for name, after := range map[string]any{
+		"long": strings.Repeat("x",
+			1<<20), "lines": "\x1b[2J\n\x1b]0;x\x07\n\u009b\r",
+		"key": map[string]any{"\x1b[2J\n": strings.Repeat("\x1b", 200)},
+	} {
+		before := map[string]any{"spec\x1b[2J": "\x1b]0;x\x07\u009b\na"}
+		text := ChangesText(Compare(schema.GroupResource{}, before,
+			map[string]any{"spec\x1b[2J": after}), false)
+		if strings.ContainsAny(text, "\x1b\x07\u009b\r") || len(text) > 2000 {
+			t.Errorf("%s: the text is %.300q, want no control characters", name, text)
+		}
+	}
+}

@@ -55,3 +55,16 @@ func TestTruncate(t *testing.T) {
 		}
 	}
 }
+
+// TestPrintable verifies that bidirectional controls and line separators are replaced.
+func TestPrintable(t *testing.T) {
+	const hostile = "a\u202eb\u2066c\u2028d\x1b\ne\u200df\u0301"
+	for locale, want := range map[string]string{
+		"C": "a?b?c?d??e\u200df\u0301", "C.UTF-8": "a\ufffdb\ufffdc\ufffdd\ufffd\ufffde\u200df\u0301",
+	} {
+		t.Setenv("LC_ALL", locale)
+		if got := Printable(hostile); got != want {
+			t.Errorf("%s: Printable() = %q, want %q", locale, got, want)
+		}
+	}
+}

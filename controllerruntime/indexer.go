@@ -275,6 +275,5 @@ func keysInNamespaces(values toolscache.IndexFunc) toolscache.IndexFunc {
 
 // noIndexError returns the same error text as client-go.
 func noIndexError(name string) error {
-	//lint:ignore ST1005 the text is client-go's
 	return fmt.Errorf("Index with name %s does not exist", name)
 }

@@ -3,10 +3,8 @@ package dynamicinformer
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -91,14 +89,6 @@ func TestLateLoad(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-func response(r *http.Request, body string) *http.Response {
-	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-		Header: http.Header{"Content-Type": {"application/json"}},
-		Body:   io.NopCloser(strings.NewReader(body)),
-	}
-}
 
 // TestPersistenceRecovers verifies that failed saves are retried.
 func TestPersistenceRecovers(t *testing.T) {

@@ -2,10 +2,13 @@ package bind_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
@@ -55,6 +58,57 @@ func (c *concurrentLoad) reload(configs ...*indexers.Config) {
 	}
 }
 
+// write changes the color and the size of the widget chair.
+func (c *concurrentLoad) write() error {
+	round := int(c.written.Load())
+	apply(c.cluster, widget("chair", []string{"red", "blue"}[round%2], round%20))
+	c.written.Add(1)
+	return nil
+}
+
+// readAll reads all objects and all keys of the indexes through client-go's interfaces.
+func (c *concurrentLoad) readAll() error {
+	target, err := c.b.Target("widgets")
+	if err != nil {
+		return err
+	}
+	indexer := target.Informer.GetIndexer()
+	for _, o := range indexer.List() {
+		if o.(*unstructured.Unstructured).GetName() == "" {
+			return fmt.Errorf("List returned an object without a name: %v", o)
+		}
+	}
+	for name := range indexer.GetIndexers() {
+		for _, value := range indexer.ListIndexFuncValues(name) {
+			_, _ = indexer.ByIndex(name, value) // fails if the index was just removed
+		}
+	}
+	c.read.Add(1)
+	return nil
+}
+
+// subscribe subscribes to the current informer and stops the subscription again.
+func (c *concurrentLoad) subscribe() error {
+	matcher, err := query.NewMatcher(query.Label("!none"))
+	if err != nil {
+		return err
+	}
+	target, err := c.b.Target("widgets")
+	if err != nil {
+		return err
+	}
+	sub, err := query.Subscribe(target.Informer, matcher, func(e query.Event) {
+		if e.Key == "" {
+			c.Errorf("event without a key: %+v", e)
+		}
+	})
+	if err == nil { // an error means that the informer was just released
+		sub.Stop()
+	}
+	c.subscribed.Add(1)
+	return nil
+}
+
 // query queries each index of the current target.
 func (c *concurrentLoad) query() error {
 	target, err := c.b.Target("widgets")
@@ -76,6 +130,29 @@ func (c *concurrentLoad) query() error {
 		}
 	}
 	return nil
+}
+
+// TestReloadsWhileReading verifies that reads, writes, queries and subscriptions succeed while the config
+// changes.
+func TestReloadsWhileReading(t *testing.T) {
+	s := newFixture(t)
+	binding := s.follow(parse(t, widgetsBySize))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "size>5", "home/lamp", "home/table") })
+	load := &concurrentLoad{fixture: s, b: binding, done: make(chan struct{})}
+	for _, operation := range []func() error{load.write, load.readAll, load.subscribe, load.query,
+		load.query} {
+		load.repeat(operation)
+	}
+	load.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded),
+		parse(t, widgetsByColor+anyExample))
+	load.wg.Wait()
+	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the last config is applied", func() bool {
+		return queryReturns(binding, "widgets", "color=lamp",
+			"home/lamp")
+	})
 }
 
 // TestQueriesWhileRedefiningAnIndex verifies that queries succeed while an index changes: each uses either

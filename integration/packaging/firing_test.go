@@ -126,7 +126,7 @@ func (r rule) firing(t *testing.T, series samples, at time.Duration) (alerts []e
 		if at < duration(t, r.For) || len(s.Floats) != int((at-first)/interval)+1 {
 			continue
 		}
-		alert := expectedAlert{Labels: s.Metric.MatchLabels(false, labels.MetricName).Map(),
+		alert := expectedAlert{Labels: s.Metric.MatchLabels(false, "__name__").Map(),
 			Annotations: map[string]string{}}
 		for name, text := range r.Annotations {
 			alert.Annotations[name] = expand(t, text, alert.Labels, s.Floats[len(s.Floats)-1].F)

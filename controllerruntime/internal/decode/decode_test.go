@@ -153,13 +153,34 @@ func TestDecode(t *testing.T) {
 
 // Recursive types, with and without a struct in between.
 type (
+	tree    []tree
+	paths   map[string]paths
+	chain   *chain
 	rules   map[string][]ruleSet
 	ruleSet struct {
 		And  rules     `json:"and"`
 		Or   []ruleSet `json:"or"`
 		Name string    `json:"name"`
 	}
+	recursive struct {
+		Tree  tree              `json:"tree"`
+		Trees map[string][]tree `json:"trees"`
+		Paths paths             `json:"paths"`
+		Chain chain             `json:"chain"`
+		Rules rules             `json:"rules"`
+	}
 )
+
+// TestRecursiveTypes verifies that recursive types are decoded as by sigs.k8s.io/json.
+func TestRecursiveTypes(t *testing.T) {
+	for _, text := range []string{
+		`{}`, `{"tree":[[],[[]],null]}`, `{"tree":[1]}`, `{"trees":{"a":[[[]],null]}}`,
+		`{"paths":{"a":{"b":{}},"c":null}}`, `{"chain":null}`,
+		`{"rules":{"a":[{"name":"x","or":[{"name":"y","and":{"b":[]}}]}]}}`,
+	} {
+		compare[recursive](t, text)
+	}
+}
 
 // retainingUnmarshaler retains the JSON passed to UnmarshalJSON, which is not allowed.
 type retainingUnmarshaler struct{ json []byte }
@@ -229,6 +250,18 @@ func TestObjectsShareNoMemory(t *testing.T) {
 		if !reflect.DeepEqual(want, got[k]) {
 			t.Fatalf("%d (-want +got):\n%s", k, cmp.Diff(want, got[k]))
 		}
+	}
+}
+
+// TestTimes verifies that valid and invalid times, also in notations that API servers do not write, are
+// decoded as by sigs.k8s.io/json.
+func TestTimes(t *testing.T) {
+	for _, text := range []string{"2026-11-20T10:20:30Z", "0000-02-29T23:59:59Z", "1900-02-29T00:00:00Z",
+		"2026-02-30T00:00:00Z", "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-01-01T24:00:00Z",
+		"2026-01-01T00:60:00Z", "2026-01-01T00:00:60Z", "2026-01-01t00:00:00z", "2026-01-01T1:00:00.0Z",
+		"2026-01-01T00:00:00+02:00", "2026-01-01T00:00:00.123Z", "2026-01-01T00:00:00,123Z", "2026-01-01", ""} {
+		compare[struct{ At metav1.Time }](t, `{"At":"`+text+`"}`)
+		compare[struct{ At *metav1.Time }](t, `{"At":"`+text+`"}`)
 	}
 }
 

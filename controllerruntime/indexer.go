@@ -242,7 +242,7 @@ func (x indexer) resolve(name string) (nameInInformers string, isField bool) {
 	return "", false
 }
 
-// allNamespaces is what the stock cache has in place of a namespace in its index values.
+// allNamespaces is the text of the stock cache in place of a namespace in its index values.
 const allNamespaces = "__all_namespaces"
 
 // keyInNamespace returns the index value of the stock cache for a field's value. Programs build such values.

@@ -132,7 +132,7 @@ func mark(object client.Object, keptFields string) {
 var notExtracted = metav1.ManagedFieldsEntry{Manager: "crdcache", Operation: metav1.ManagedFieldsOperationApply,
 	FieldsV1: &metav1.FieldsV1{Raw: []byte(strconv.Quote(extractsPart))}}
 
-const extractsPart = "the object has only the fields that the cache keeps, and applying what is extracted from " +
+const extractsPart = "the object has only the fields that the cache keeps, and applying an extract of " +
 	"it would remove the others: read it again with GetLive or from the API server"
 
 // markedCopy returns a marked copy of a shared object, which shares everything else with it.

@@ -114,7 +114,7 @@ func (s *typeSource) add(mapping *meta.RESTMapping) {
 }
 
 // Subscribe implements typesource.Source. The first listener is the factory's. Each other one is a
-// subscription, which may select types that nobody has used.
+// subscription, which may select types that no caller has used.
 func (s *typeSource) Subscribe(target typesource.Listener) (stop func()) {
 	l := &listener{target: target}
 	l.mu.reported = map[schema.GroupResource]bool{}

@@ -54,7 +54,7 @@ type NoMatchError struct {
 func (e *NoMatchError) Error() string {
 	var b strings.Builder
 	if len(e.FailedGroupVersions) > 0 {
-		fmt.Fprintf(&b, "cannot tell whether the server has the resource type %q", e.Name)
+		fmt.Fprintf(&b, "cannot check whether the server has the resource type %q", e.Name)
 	} else {
 		fmt.Fprintf(&b, "the server has no resource type %q", e.Name)
 	}

@@ -68,7 +68,7 @@ func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.Group
 	reflector.RunWithContext(klog.NewContext(ctx, logger))
 }
 
-// withoutWatchLists implements the interface by which clients tell reflectors to list.
+// withoutWatchLists implements the interface by which clients make reflectors list.
 type withoutWatchLists struct{}
 
 // IsWatchListSemanticsUnSupported implements the unexported interface of client-go.

@@ -14,7 +14,7 @@ const (
 	toneOpen = "open" // neutral or unknown
 )
 
-// meaning tells which status of a condition is good, and which one is bad. Other statuses are neutral.
+// meaning says which status of a condition is good, and which one is bad. Other statuses are neutral.
 type meaning struct{ good, bad string }
 
 var (

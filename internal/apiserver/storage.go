@@ -36,14 +36,14 @@ type StorageOptions struct {
 	// namespaces that are not terminating, and deleting a namespace deletes its objects. The Namespace type
 	// must be registered with SetType or SetBuiltIn. Default: a namespace is an object like any other.
 	Namespaces bool
-	// ReadVersion keeps each object in the versions in which it was stored, and returns what requests for a
-	// version read. Default: Convert.
+	// ReadVersion keeps each object in the versions in which it was stored, and returns the selection of
+	// requests for a version. Default: Convert.
 	ReadVersion func(t *readapi.Type, version string) VersionRead
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// VersionRead is what requests for a version of a type read.
+// VersionRead is the selection of requests for a version of a type.
 type VersionRead int
 
 const (

@@ -3,7 +3,7 @@ package jsontext
 import "reflect"
 
 // CopyValue copies the maps and lists of a value. Unlike runtime.DeepCopyJSONValue, which panics for an int
-// or a []string, it accepts values of any type. It shares the rest, such as structs and what pointers refer
+// or a []string, it accepts values of any type. It shares the rest, such as structs and values that pointers refer
 // to.
 func CopyValue(value any) any {
 	switch value := value.(type) {

@@ -174,7 +174,7 @@ func (c *contentReader) readTar(in *bufio.Reader) error {
 	}
 }
 
-// zeroCounter counts the zero bytes at the end of what was read. An archive ends with zeros.
+// zeroCounter counts the zero bytes at the end of the read bytes. An archive ends with zeros.
 type zeroCounter struct {
 	io.Reader
 	zeros int
@@ -190,7 +190,7 @@ func (r *zeroCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// maxPadding is the largest accepted padding after an archive. GNU tar writes 10 KiB unless told otherwise.
+// maxPadding is the largest accepted padding after an archive. GNU tar writes 10 KiB by default.
 const maxPadding = 1 << 20
 
 // readTrailing reads the padding after an archive, so that compressed data is verified to its end.

@@ -85,7 +85,7 @@ type Reporter interface {
 	ListCompleted(took time.Duration)
 	// Throttled is called when the server has responded with 429.
 	Throttled(verb Verb)
-	// Remark sets or replaces what is worth knowing about a synced target, by reason. An empty message
+	// Remark sets or replaces a remark about a synced target, by reason. An empty message
 	// removes it.
 	Remark(reason status.Reason, message string)
 	// RecordContact is called for an event or bookmark of a watch. initial is true until the initial list is

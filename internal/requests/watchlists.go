@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// watchListRecord is what the watch-lists of a Server have shown about its connection. A proxy that buffers
+// watchListRecord has the experience of a Server with watch-lists on its connection. A proxy that buffers
 // responses, or drops the bookmark that ends the initial events, stalls the watch-lists of all types. It is
 // safe for concurrent use. The zero value is ready to use.
 type watchListRecord struct {

@@ -42,7 +42,7 @@ func (s *Source) RequireVersions(types ...schema.GroupVersionResource) {
 	s.mu.requiresVersions = true
 }
 
-// readVersion returns what requests for a version of a type read.
+// readVersion returns the version that requests for a version of a type read.
 func (s *Source) readVersion(t *readapi.Type, version string) apiserver.VersionRead {
 	switch {
 	case s.requiresVersions() && !t.Converted:
@@ -110,7 +110,7 @@ func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
 	l.report(&manifest.Problem{File: s.pathNames(), Warning: !isRequired, Err: err})
 }
 
-// summarize reports what was counted since the last call.
+// summarize reports the counts since the last call.
 func (l *loader) summarize() {
 	l.copies.report(l.report)
 	l.reader.Summarize()

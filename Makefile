@@ -94,14 +94,14 @@ WITH_SERVER = $$(GOWORK=off go list -C integration ./... | sed 's,^github.com/cr
 # crdcached and the command of the tests.
 PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCACHE_CRDCACHED_BIN=$(BIN)/tests/crdcached
 
-check: ## Before each commit: formatting and the tests of the library and the command, without a server (90 s; 5 minutes the first time)
+check: ## Before each commit: formatting and the tests of the library and the command, without a server
 	@$(LANE) --start
 	@$(MAKE) --no-print-directory formatted
 	@$(LANE) check $(TEST) -short -timeout 10m ./... ./testdata
 	@$(LANE) --slowest
 
 # Tests against servers mostly wait, so they run at the same time as the tests that compute. What both need is compiled first.
-test: ## Run all tests that prove what README and docs promise, some with a real API server (6 minutes; 20 the first time)
+test: ## Run all tests that prove what README and docs promise, some with a real API server (about 10 minutes with warm caches)
 	@$(LANE) --start
 	@$(LANE) libraries env GOWORK=$(WORK) go build ./... k8s.io/client-go/kubernetes k8s.io/client-go/informers
 	@$(MAKE) --no-print-directory $(TWO_LANES) unit integration

@@ -2,15 +2,16 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . sandbox integration integration/statemetrics bench controllerruntime examples metrics cel server storage/disk
+MODULES := . cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics adapters/storage/disk serving/server examples test/integration \
+  test/integration/statemetrics test/sandbox
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PROMTOOL := github.com/prometheus/prometheus/cmd/promtool@v0.315.0
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
 # The files and folders whose English vale checks, and the files of them that it skips.
-PROSE := $(wildcard *.md) .github bench cel cmd compat controllerruntime discovery docs dynamicinformer examples indexers/*.go indexers/bind indexers/query \
-  indexers/references indexers/reload integration internal metrics packaging readapi sandbox server shard snapshot storage testdata web
+PROSE := $(wildcard *.md) .github adapters cmd discovery docs dynamicinformer examples indexers/*.go indexers/bind indexers/query \
+  indexers/references indexers/reload internal serving test testdata
 NOT_PROSE := {*_test.go,*/testdata/*}
 FUZZTIME ?= 20s
 # Packages that are also tested in 32 bits.
@@ -21,31 +22,31 @@ FLOOR := ./dynamicinformer/... ./internal/informer ./internal/newer ./internal/r
 # Platforms for which the library and the command must compile. All other modules must compile for darwin/arm64,
 # and the published ones for Windows.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
-PUBLISHED := cel controllerruntime metrics storage/disk
+PUBLISHED := cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics adapters/storage/disk
 # make skew: the version of Kubernetes, the tested packages, and the folder of its binaries.
 VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
 SKEW_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/crdcache/kubernetes
 # Packages that are also tested against a server without watch-lists.
-WITHOUT_WATCH_LIST := $(addprefix ./integration/,conformance discovery lifecycle shardview)
+WITHOUT_WATCH_LIST := $(addprefix ./test/integration/,conformance discovery lifecycle shardview)
 HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # make sharding: the number of objects that the replicas share.
 OBJECTS ?= 100000
 CLUSTERS_DURATION ?= 10m
-# make soak: the time, the seed (0: random), and the numbers of types, objects and changes (flags of integration/soak).
+# make soak: the time, the seed (0: random), and the numbers of types, objects and changes (flags of test/integration/soak).
 SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
 # The number of packages of integration that are tested at a time. They wait for servers most of the time.
 AT_ONCE ?= 3
-# Flags for tests that change the wall clock: see integration/internal/wallclock.
+# Flags for tests that change the wall clock: see test/integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
 # make fuzz: the modules, and a pattern for the names of the tests.
-FUZZ_MODULES ?= . cel controllerruntime server
+FUZZ_MODULES ?= . cmd/crdcache adapters/cel adapters/controllerruntime serving/server
 FUZZ_RUN ?=
 # Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
-SANDBOX_SOURCES := $(shell find sandbox -name '*.go' -not -name '*_test.go') sandbox/go.mod sandbox/build.sh
+SANDBOX_SOURCES := $(shell find test/sandbox -name '*.go' -not -name '*_test.go') test/sandbox/go.mod test/sandbox/build.sh
 
 .PHONY: help build crdcached install man check test nightly unit integration adopters browser skew versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size
 
@@ -54,10 +55,10 @@ help: ## Show the targets
 
 # If git knows the commit, crdcache version prints it.
 build: ## Build bin/crdcache (about a minute the first time)
-	cd cel && go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcache ./cmd/crdcache
+	cd cmd/crdcache && go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcache .
 
 crdcached: ## Build bin/crdcached, the cache for a whole team (5 minutes the first time)
-	cd server && go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcached ./cmd/crdcached
+	cd serving/server && go build -buildvcs=$(shell git status >/dev/null 2>&1 && echo true || echo false) -o $(BIN)/crdcached ./cmd/crdcached
 
 PREFIX ?= $(HOME)/.local
 DESTDIR ?=
@@ -67,7 +68,7 @@ install: build man ## Install crdcache, kubectl-crdcache, completions and man pa
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
 	install -m 755 $(BIN)/crdcache $(DESTDIR)$(PREFIX)/bin/crdcache
 	ln -sf crdcache $(DESTDIR)$(PREFIX)/bin/kubectl-crdcache
-	install -m 755 packaging/kubectl_complete-crdcache $(DESTDIR)$(PREFIX)/bin/kubectl_complete-crdcache
+	install -m 755 cmd/crdcache/kubectl_complete-crdcache $(DESTDIR)$(PREFIX)/bin/kubectl_complete-crdcache
 	install -m 644 $(BIN)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(BIN)/completions/crdcache.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/crdcache
 	install -m 644 $(BIN)/completions/_crdcache $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_crdcache
@@ -75,35 +76,35 @@ install: build man ## Install crdcache, kubectl-crdcache, completions and man pa
 
 man: ## Write the reference of all commands: man pages to bin/man, Markdown to bin/reference, completions to bin/completions
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)} \
-	  go test -count=1 -run TestReference ./cmd/crdcache/internal/cli -man $(BIN)/man -markdown $(BIN)/reference
+	  go test -C cmd/crdcache -count=1 -run TestReference ./internal/cli -man $(BIN)/man -markdown $(BIN)/reference
 	@mkdir -p $(BIN)/completions
-	go run ./cmd/crdcache completion bash > $(BIN)/completions/crdcache.bash
-	go run ./cmd/crdcache completion zsh > $(BIN)/completions/_crdcache
-	go run ./cmd/crdcache completion fish > $(BIN)/completions/crdcache.fish
+	go run -C cmd/crdcache . completion bash > $(BIN)/completions/crdcache.bash
+	go run -C cmd/crdcache . completion zsh > $(BIN)/completions/_crdcache
+	go run -C cmd/crdcache . completion fish > $(BIN)/completions/crdcache.fish
 
 # Tests run in the workspace. The linters vet, and no test reads debug information. Parallel tests wait for servers.
 LINKED := -s -w
-WORK := $(CURDIR)/integration/go.work
+WORK := $(CURDIR)/test/integration/go.work
 TEST = env GOWORK=$(WORK) go test -vet=off -parallel 8 -ldflags='$(LINKED)'
 # A lane shows a line for each group of packages.
 LANE := $(CURDIR)/.ci/lane
 # The packages of integration that need a server, and those that only depend on many modules.
-SERVERLESS := ./integration/packaging
-WITH_SERVER = $$(GOWORK=off go list -C integration ./... | sed 's,^github.com/crdcache/crdcache,.,' | \
-  grep -Ev '/(adopters|browser|cli|crdcached|history|operators|packaging|sharding|soak)$$')
+SERVERLESS := ./test/integration/packaging
+WITH_SERVER = $$(GOWORK=off go list -C test/integration ./... | sed 's,^github.com/crdcache/crdcache,.,' | \
+  grep -Ev '/(bench.*|adopters|browser|cli|crdcached|history|operators|packaging|sharding|soak)$$')
 # crdcached and the command of the tests.
 PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCACHE_CRDCACHED_BIN=$(BIN)/tests/crdcached
 
 check: ## Before each commit: formatting and the tests of the library and the command, without a server
 	@$(LANE) --start
 	@$(MAKE) --no-print-directory formatted
-	@$(LANE) check $(TEST) -short -timeout 10m ./... ./testdata
+	@$(LANE) check $(TEST) -short -timeout 10m ./... ./cmd/crdcache/... ./testdata
 	@$(LANE) --slowest
 
 # Tests against servers mostly wait, so they run at the same time as the tests that compute. What both need is compiled first.
 test: ## Run all tests that prove what README and docs promise, some with a real API server (about 10 minutes with warm caches)
 	@$(LANE) --start
-	@$(LANE) libraries env GOWORK=$(WORK) go build ./... k8s.io/client-go/kubernetes k8s.io/client-go/informers
+	@$(LANE) libraries env GOWORK=$(WORK) go build ./... ./cmd/crdcache/... k8s.io/client-go/kubernetes k8s.io/client-go/informers
 	@$(MAKE) --no-print-directory $(TWO_LANES) unit integration
 	@$(LANE) --slowest
 
@@ -115,23 +116,23 @@ nightly: ## Run what takes hours: race detector, histories, soak, skew, versions
 TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
 unit: ## Run the tests of all modules that need only Go, and some with the oldest supported version of Kubernetes' modules
-	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./bench/... ./cel/... ./controllerruntime/... ./examples/... ./metrics/... \
-	  ./server/... ./storage/disk/... $(SERVERLESS)
+	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
+	  ./adapters/metrics/... ./adapters/storage/disk/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
 	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
 
 .PHONY: floor-all bits32 promtool statemetrics
 floor-all: ## Test every module with the versions of its own go.mod
-	for m in . cel controllerruntime metrics server storage/disk; do go test -C $$m -timeout 20m ./... || exit 1; done
+	for m in $(PUBLISHED) . serving/server; do go test -C $$m -timeout 20m ./... || exit 1; done
 
 statemetrics: ## Compare the metrics of configs with kube-state-metrics, which does not compile with the workspace's client-go
-	go test -C integration/statemetrics -timeout 20m .
+	go test -C test/integration/statemetrics -timeout 20m .
 
 bits32: ## Test the engine in 32 bits
 	GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE)
 
 promtool: ## Test the alerts with promtool, which is built first (5 minutes once)
-	go run -tags=remove_all_sd $(PROMTOOL) check rules --lint=all --lint-fatal packaging/monitoring/alerts.yaml
-	go run -tags=remove_all_sd $(PROMTOOL) test rules integration/packaging/alerts_test.yaml
+	go run -tags=remove_all_sd $(PROMTOOL) check rules --lint=all --lint-fatal serving/packaging/monitoring/alerts.yaml
+	go run -tags=remove_all_sd $(PROMTOOL) test rules test/integration/packaging/alerts_test.yaml
 
 # Installs Debian packages.
 INSTALL := apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends
@@ -139,7 +140,7 @@ INSTALL := apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3
 .PHONY: programs
 programs:
 	@mkdir -p $(BIN)/tests
-	@GOWORK=$(WORK) go build -ldflags='$(LINKED)' -o $(BIN)/tests/ ./cmd/crdcache ./server/cmd/crdcached
+	@GOWORK=$(WORK) go build -ldflags='$(LINKED)' -o $(BIN)/tests/ ./cmd/crdcache ./serving/server/cmd/crdcached
 
 integration: sandbox programs ## Run the tests against a real API server, with watch-list and without; Python and Node.js are installed if missing
 	@/usr/bin/python3 -c 'import kubernetes' 2>/dev/null || { $(INSTALL) python3 python3-kubernetes; }
@@ -147,65 +148,62 @@ integration: sandbox programs ## Run the tests against a real API server, with w
 	@cd examples/javascript && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	@$(LANE) integration env $(PROGRAMS) CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox $(TEST) -p $(AT_ONCE) -timeout 20m $(WITH_SERVER)
 	@# These run a binary that go's cache of test results does not know.
-	@$(LANE) programs env $(PROGRAMS) $(TEST) -p $(AT_ONCE) -count=1 -timeout 20m ./integration/cli ./integration/crdcached ./integration/operators
+	@$(LANE) programs env $(PROGRAMS) $(TEST) -p $(AT_ONCE) -count=1 -timeout 20m ./test/integration/cli ./test/integration/crdcached ./test/integration/operators
 	@$(LANE) lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  $(TEST) -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
 
 .PHONY: follow-lists
 follow-lists: sandbox programs ## Compare dump --watch with kubectl on an API server without watch-lists
 	@$(LANE) follow-lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
-	  $(TEST) -count=1 -timeout 20m ./integration/cli -run TestFollow
+	  $(TEST) -count=1 -timeout 20m ./test/integration/cli -run TestFollow
 
 browser: sandbox programs ## Test the page with headless Chromium, which is installed if missing
 	@command -v chromium >/dev/null || { $(INSTALL) chromium; }
 	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
-	@cd integration/browser && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	@$(LANE) browser env $(PROGRAMS) $(TEST) -count=1 -timeout 20m ./integration/browser
+	@cd test/integration/browser && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	@$(LANE) browser env $(PROGRAMS) $(TEST) -count=1 -timeout 20m ./test/integration/browser
 
 skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), which is built first (10 minutes once)
-	./sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
-	cd integration && KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
+	./test/sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
+	cd test/integration && KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
 	  CRDCACHE_REQUIRE_SANDBOX=1 go test -p $(AT_ONCE) -count=1 -timeout 30m $(SKEW_PACKAGES)
 
 versions: sandbox ## Test the modules with three versions of Kubernetes' modules and controller-runtime (an hour)
 	CRDCACHE_REQUIRE_SANDBOX=1 .ci/versions
 
 history: sandbox ## Play random histories for HISTORY_DURATION (10m) from HISTORY_SEED (0: random) with the race detector
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -count=1 -timeout 0 -v ./history \
 	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
 
 load: sandbox ## Compare 1,000 watches and lists of 50,000 objects of crdcached and of the API server, and write docs/crdcached.md (5 minutes)
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestLoad \
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestLoad \
 	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5 -load-document=$(CURDIR)/docs/crdcached.md
 
 attack: sandbox ## Attack crdcached, also with 10,000 watches of which half read nothing
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
 
 image: ## Build the image of crdcached without a registry, and compare it with the manifests; buildah is installed if missing
 	@command -v buildah >/dev/null || { $(INSTALL) buildah; }
-	packaging/crdcached/check-image.sh
+	serving/packaging/crdcached/check-image.sh
 
 soak: sandbox ## Follow many types with injected faults for SOAK_DURATION (60m), and write docs/reliability.md
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 0 -v ./soak -run TestSoak \
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test $(CLOCK_JUMPS) -count=1 -timeout 0 -v ./soak -run TestSoak \
 	  -args -duration=$(SOAK_DURATION) -seed=$(SOAK_SEED) $(SOAK_SCALE) -document=$(CURDIR)/docs/reliability.md
 
 soak-clusters: ## Let 200 clusters join and leave one process for CLUSTERS_DURATION (10m)
 	go test -count=1 -timeout 0 -v ./dynamicinformer -run TestClustersJoinAndLeave -soak-clusters $(CLUSTERS_DURATION)
 
 adopters: ## Change kro and Kyverno to use crdcache, and run their tests before and after (needs the module proxy)
-	cd integration && go test -count=1 -timeout 90m -v ./adopters
+	cd test/integration && go test -count=1 -timeout 90m -v ./adopters
 
 sharding: sandbox ## Share OBJECTS (100000) among replicas that start, stop and are killed, and measure hand-overs
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./sharding -run TestScale \
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 0 -v ./sharding -run TestScale \
 	  -args -objects=$(OBJECTS) -updates=200 -shards=64
 
 race: sandbox ## Run unit and integration tests with the race detector
 	go test -race -timeout 20m ./...
-	cd cel && go test -race -timeout 10m ./...
-	cd metrics && go test -race -timeout 10m ./...
-	cd server && go test -race -timeout 10m ./...
-	cd storage/disk && go test -race -timeout 10m ./...
-	cd integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m $$(go list ./... | grep -Ev '/(adopters|browser)$$')
+	for m in $(filter-out adapters/controllerruntime,$(PUBLISHED)) serving/server; do go test -C $$m -race -timeout 20m ./... || exit 1; done
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m $$(go list ./... | grep -Ev '/(adopters|browser)$$')
 
 fuzz: ## Run every fuzz test for FUZZTIME (20s)
 	.ci/fuzz $(FUZZTIME) '$(FUZZ_RUN)' $(FUZZ_MODULES)
@@ -213,7 +211,7 @@ fuzz: ## Run every fuzz test for FUZZTIME (20s)
 sandbox: $(BIN)/sandbox ## Build bin/sandbox, etcd, kube-apiserver and kubectl
 
 $(BIN)/sandbox: $(SANDBOX_SOURCES)
-	./sandbox/build.sh $(BIN)
+	./test/sandbox/build.sh $(BIN)
 
 demo: build ## Query custom resources by index, from the manifests in testdata
 	./testdata/demo.sh $(BIN)/crdcache --from crds --from objects
@@ -225,18 +223,18 @@ demo-web: build sandbox ## Serve the page for a real API server with changing ob
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo-web.sh $(BIN)/crdcache $(BIN)/kubectl
 
 bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help lists flags)
-	cd bench && $(BIN)/bench -report ../docs/benchmarks.md -results $(BIN)/benchmarks.json $(BENCH_FLAGS)
+	cd test/integration/bench && $(BIN)/bench -report ../../../docs/benchmarks.md -results $(BIN)/benchmarks.json $(BENCH_FLAGS)
 
 bench-ci: build sandbox $(BIN)/bench ## Run a short comparison, which fails if a promise is missed by a wide margin
-	cd bench && $(BIN)/bench -ci $(BENCH_FLAGS)
+	cd test/integration/bench && $(BIN)/bench -ci $(BENCH_FLAGS)
 
 # The go command decides whether to build again.
 .PHONY: $(BIN)/bench
 $(BIN)/bench:
-	cd bench && go build -o $(BIN)/bench .
+	cd test/integration/bench && go build -o $(BIN)/bench .
 
 apidiff: ## Compare the exported API with the last release or BASE=tag; fails on a breaking change
-	./packaging/apidiff.sh $(BASE)
+	.ci/apidiff $(BASE)
 
 dist: ## Build the files of a release for all platforms into bin/dist: archives, packages, bills of materials, checksums
 	go run $(GORELEASER) check
@@ -246,7 +244,7 @@ publish: ## Build, sign and publish a release with the text of the file NOTES; t
 	go run $(GORELEASER) release --clean --release-notes=$(NOTES)
 
 release: ## Commit and tag VERSION=v0.9.0 of all modules; pushes nothing
-	./packaging/release.sh $(if $(filter command line,$(origin VERSION)),$(VERSION),'')
+	.ci/release $(if $(filter command line,$(origin VERSION)),$(VERSION),'')
 
 size: ## Show the sizes of the project's rings and their limits
 	@go test -count=1 ./internal/guard -run '^TestRings$$' -v | sed -n 's/^ *rings_test.go:[0-9]*: //p'
@@ -267,13 +265,13 @@ formatted:
 lint: formatted ## Run gofmt, go vet, staticcheck, go mod tidy, other platforms, actionlint, the prose rules and govulncheck
 	@for m in $(MODULES); do echo "lint $$m"; \
 	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
-	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd integration && go build -o $(BIN)/project ./project) && $(BIN)/project platforms $(PLATFORMS)
+	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd test/integration && go build -o $(BIN)/project ./project) && $(BIN)/project platforms $(PLATFORMS)
 	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/project platforms windows/amd64) || exit 1; done
 	@for m in $(MODULES); do (cd $$m && $(BIN)/project platforms darwin/arm64) || exit 1; done
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... skips folders named testdata
 	@$(MAKE) --no-print-directory prose
-	./packaging/vulncheck.sh $(MODULES)
+	.ci/vulncheck $(MODULES)
 
 .PHONY: prose
 prose: ## Check the English of documents, comments and messages with the rules in .vale; gcc is installed if missing
@@ -282,7 +280,7 @@ prose: ## Check the English of documents, comments and messages with the rules i
 
 .PHONY: vulncheck
 vulncheck: ## Look for known vulnerabilities in reachable code; reports if the database cannot be reached
-	./packaging/vulncheck.sh $(MODULES)
+	.ci/vulncheck $(MODULES)
 
 verify: test ## Run everything that CI runs
 	@$(MAKE) --no-print-directory $(TWO_LANES) browser lint

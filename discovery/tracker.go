@@ -46,7 +46,7 @@ type TrackerOptions struct {
 	// DiscoveryLag is the time after the deletion of a CRD during which the Tracker ignores that discovery
 	// still lists its type. After this time it runs discovery again; if that lists the type, another server
 	// serves it. Default DefaultDiscoveryLag. A negative value means no lag, as for a cluster of
-	// readapi/testcluster.
+	// test/testcluster.
 	DiscoveryLag time.Duration
 }
 

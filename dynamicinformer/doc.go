@@ -20,8 +20,8 @@
 // [Factory.Subscribe] follows all types that match a pattern, including types that are installed later.
 // [Factory.AddListener] is for metrics, logs and alarms, [Factory.Conditions] for readiness.
 //
-// [Options.Persistence] stores the caches for the next process; package storage/disk implements it with
-// files. A [Shard] limits each replica of a program to a part of the objects.
+// [Options.Persistence] stores the caches for the next process; package adapters/storage/disk implements it
+// with files. A [Shard] limits each replica of a program to a part of the objects.
 //
 // # Memory
 //

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/internal/testkit"
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // bufferResponses returns a proxy that forwards responses only in full chunks of 4 KiB.

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestSavedContentIsNotRetained verifies that saved content is not retained in memory after the cache is

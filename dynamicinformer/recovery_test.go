@@ -11,7 +11,7 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // TestQuietTypesRecover verifies that after an outage of any length, the status of a type without events and

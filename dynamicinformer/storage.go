@@ -20,7 +20,7 @@ type Storage struct {
 	Mode StorageMode
 
 	// Compression is required by StorageCompressed and StorageAdaptive, and ignored by other modes. Use
-	// s2.New(s2.Options{}) of package storage/s2.
+	// s2.New(s2.Options{}) of package adapters/storage/s2.
 	Compression Compression
 
 	// CompressLists makes StorageAdaptive compress lists and watch-lists of 1 MB or more on arrival, rather
@@ -135,9 +135,9 @@ func (s Storage) validate() error {
 	case s.Mode < storageUnset || s.Mode > StorageNone:
 		return fmt.Errorf("Storage.Mode is %d, which does not exist", int(s.Mode))
 	case s.Mode == StorageCompressed && s.Compression == nil:
-		return errors.New("StorageCompressed requires Storage.Compression: use package storage/s2")
+		return errors.New("StorageCompressed requires Storage.Compression: use package adapters/storage/s2")
 	case s.Mode == StorageAdaptive && s.Compression == nil:
-		return errors.New("StorageAdaptive requires Storage.Compression: use package storage/s2")
+		return errors.New("StorageAdaptive requires Storage.Compression: use package adapters/storage/s2")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // started returns a running factory.

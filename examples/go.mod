@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	github.com/crdcache/crdcache v0.0.0
-	github.com/crdcache/crdcache/controllerruntime v0.0.0
-	github.com/crdcache/crdcache/metrics v0.0.0
+	github.com/crdcache/crdcache/adapters/controllerruntime v0.0.0
+	github.com/crdcache/crdcache/adapters/metrics v0.0.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -75,7 +75,7 @@ require (
 )
 
 replace (
-	github.com/crdcache/crdcache => ../
-	github.com/crdcache/crdcache/controllerruntime => ../controllerruntime
-	github.com/crdcache/crdcache/metrics => ../metrics
+	github.com/crdcache/crdcache => ..
+	github.com/crdcache/crdcache/adapters/controllerruntime => ../adapters/controllerruntime
+	github.com/crdcache/crdcache/adapters/metrics => ../adapters/metrics
 )

@@ -20,12 +20,12 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // TestObjectsFitTheirCRD verifies that an API server accepts all objects, and neither drops nor adds fields.
-// Therefore reads from files and from a server are equal. TestAnswers of integration/readapi does the same
-// with a real API server, which also validates the values.
+// Therefore reads from files and from a server are equal. TestAnswers of test/integration/readapi does the
+// same with a real API server, which also validates the values.
 func TestObjectsFitTheirCRD(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"crds", "objects"}})
 	if err != nil {

@@ -4,6 +4,7 @@ package main
 import (
 	"os"
 
+	_ "github.com/crdcache/crdcache/adapters/cel" // CEL in configs and queries
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // TestProgram runs the program, which the README repeats. It prints all objects, even if the permission to

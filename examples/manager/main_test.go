@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // TestConfigChangeRollsDeployment verifies that a change of a ConfigMap changes the pod template of a

@@ -20,9 +20,9 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 	"sigs.k8s.io/multicluster-runtime/providers/kubeconfig"
 
-	"github.com/crdcache/crdcache/controllerruntime"
+	"github.com/crdcache/crdcache/adapters/controllerruntime"
+	"github.com/crdcache/crdcache/adapters/metrics"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/metrics"
 )
 
 // A ConfigMap with requestLabel gets the annotation.

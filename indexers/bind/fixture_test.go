@@ -17,8 +17,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/serving/readapi"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 func parse(t testing.TB, resources string) *indexers.Config {

@@ -13,7 +13,7 @@ import (
 // Options configure a Binding. The zero value is usable.
 type Options struct {
 	// Compression is required for resources with storage mode compressed or adaptive; see package
-	// storage/s2.
+	// adapters/storage/s2.
 	Compression dynamicinformer.Compression
 	// OnError is called when Follow cannot bind a type, and when references cannot be followed. Optional.
 	OnError func(error)
@@ -50,7 +50,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		switch out.Storage.Mode {
 		case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 			if o.Compression == nil {
-				return fail(fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package storage/s2 for example", r.Storage.Mode))
+				return fail(fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package adapters/storage/s2 for example", r.Storage.Mode))
 			}
 			out.Storage.Compression = o.Compression
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/bind"
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestResourceOptions verifies that each field of a resource becomes an option of its informer.

@@ -1,5 +1,5 @@
 // Package apiserver is a Kubernetes API server in memory: a storage of types and objects, and the rules by
-// which a kube-apiserver writes them. Package readapi serves its reads, package readapi/testcluster is its
+// which a kube-apiserver writes them. Package readapi serves its reads, package test/testcluster is its
 // public form.
 //
 // A Storage is a readapi.Backend. Storage.Writer returns a backend that clients can also write to:

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/internal/testkit"
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/internal/apiserver.")) }

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // maxAttempts is the number of attempts to apply a patch despite concurrent writes.

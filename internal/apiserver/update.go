@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/internal/naming"
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // maxNameAttempts is the number of names that are tried for an object with generateName, as on a

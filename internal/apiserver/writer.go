@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // WriterOptions configures a Writer. The zero value is usable.

@@ -69,7 +69,7 @@ func (e *UnusableError) Error() string {
 	return "the result has the type " + e.Type + "; write an expression of a string, number or boolean, or a list of them"
 }
 
-const NoCompilerRemedy = "use crdcache of a release, import github.com/crdcache/crdcache/cel in your program, or write a path"
+const NoCompilerRemedy = "use crdcache of a release, import github.com/crdcache/crdcache/adapters/cel in your program, or write a path"
 
 // MaxLength is the maximum length of an expression in bytes.
 const MaxLength = 16 << 10

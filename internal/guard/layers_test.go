@@ -25,16 +25,16 @@ var layers = []layer{
 	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},
 	{"github.com/spf13/pflag", []string{"cmd"}, "flags live in the command line"},
 	{"k8s.io/cli-runtime", []string{"cmd"}, "printers and kubeconfig flags live in the command line"},
-	{"k8s.io/client-go/informers", []string{"compat"},
+	{"k8s.io/client-go/informers", []string{"adapters/compat"},
 		"only the drop-in for client-go's dynamicinformer has its types in signatures"},
-	{"k8s.io/client-go/discovery", []string{"compat", "cmd"},
+	{"k8s.io/client-go/discovery", []string{"adapters/compat", "cmd"},
 		"it brings every API group; our discovery package reads the same documents without"},
-	{"k8s.io/client-go/kubernetes", []string{"cmd", "shard"},
+	{"k8s.io/client-go/kubernetes", []string{"cmd", "adapters/shard"},
 		"typed clients have no place in a dynamic library; leader election is built on that of Leases"},
-	{"k8s.io/client-go/tools/leaderelection", []string{"shard"}, "it brings every API group"},
+	{"k8s.io/client-go/tools/leaderelection", []string{"adapters/shard"}, "it brings every API group"},
 	{modulePath + "/internal/store", enginePackages,
 		"dynamicinformer.Snapshot is the public form of a cache's content"},
-	{modulePath + "/internal/packed", append([]string{"storage/s2", "discovery", listReader}, enginePackages...),
+	{modulePath + "/internal/packed", append([]string{"adapters/storage/s2", "discovery", listReader}, enginePackages...),
 		"dynamicinformer.PackedObject is the public form of an object"},
 	{modulePath + "/internal/codec", append([]string{listReader}, enginePackages...), "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
@@ -58,14 +58,23 @@ func forbiddenImports(layers []layer, packages []dependency) []string {
 	return violations
 }
 
-func TestLayers(t *testing.T) {
-	out := goCommand(t, ".", "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+// directImports lists the packages of the library and of the command with what they import.
+func directImports(t *testing.T) []dependency {
+	t.Helper()
 	var packages []dependency
-	for line := range strings.Lines(out) {
-		if fields := strings.Fields(line); len(fields) > 0 {
-			packages = append(packages, dependency{fields[0], fields[1:]})
+	for _, module := range []string{".", commandModule} {
+		out := goCommand(t, module, "list", "-e", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")
+		for line := range strings.Lines(out) {
+			if fields := strings.Fields(line); len(fields) > 0 {
+				packages = append(packages, dependency{fields[0], fields[1:]})
+			}
 		}
 	}
+	return packages
+}
+
+func TestLayers(t *testing.T) {
+	packages := directImports(t)
 	if len(packages) < 3 {
 		t.Fatalf("the go command lists only %d packages of ours", len(packages))
 	}

@@ -32,7 +32,7 @@ type modulePolicy struct {
 var rootPolicy = modulePolicy{
 	path:      modulePath,
 	goVersion: "1.26.0",
-	direct:    []string{"k8s.io/client-go", "k8s.io/apimachinery", "sigs.k8s.io/yaml", "github.com/spf13/pflag"},
+	direct:    []string{"k8s.io/client-go", "k8s.io/apimachinery", "sigs.k8s.io/yaml"},
 	banned: []bannedImport{
 		{"k8s.io/kubernetes", "the API server belongs to the sandbox module; it only builds with replace lines"},
 		{"k8s.io/apiserver", "a part of the sandbox module's API server"},
@@ -92,20 +92,25 @@ func readGoMod(t *testing.T, dir string) goMod {
 
 func TestRootModule(t *testing.T) {
 	reportViolations(t, rootPolicy.violations(readGoMod(t, ".")))
+	command := modulePolicy{path: modulePath + "/" + commandModule, goVersion: rootPolicy.goVersion,
+		direct: append([]string{"github.com/spf13/pflag"}, rootPolicy.direct...)}
+	mod := readGoMod(t, commandModule)
+	mod.Replace = nil // a release removes these lines
+	reportViolations(t, command.violations(mod))
 }
 
 // outsideWorkspace does not compile with the workspace's client-go: kube-state-metrics 2.19.1 needs 0.35.
-const outsideWorkspace = "integration/statemetrics/go.mod"
+const outsideWorkspace = "test/integration/statemetrics/go.mod"
 
 // TestWorkspace verifies that the workspace of the tests has every other module.
 func TestWorkspace(t *testing.T) {
 	var work struct{ Use []struct{ DiskPath string } }
-	if err := json.Unmarshal([]byte(goCommand(t, "integration", "work", "edit", "-json", "go.work")), &work); err != nil {
+	if err := json.Unmarshal([]byte(goCommand(t, "test/integration", "work", "edit", "-json", "go.work")), &work); err != nil {
 		t.Fatal(err)
 	}
 	var used, modules []string
 	for _, use := range work.Use {
-		used = append(used, path.Join("integration", use.DiskPath, "go.mod"))
+		used = append(used, path.Join("test/integration", use.DiskPath, "go.mod"))
 	}
 	for _, name := range files(t) {
 		if path.Base(name) == "go.mod" && name != outsideWorkspace {
@@ -115,7 +120,7 @@ func TestWorkspace(t *testing.T) {
 	slices.Sort(used)
 	slices.Sort(modules)
 	if !slices.Equal(used, modules) {
-		t.Errorf("integration/go.work uses %q, want %q", used, modules)
+		t.Errorf("test/integration/go.work uses %q, want %q", used, modules)
 	}
 }
 

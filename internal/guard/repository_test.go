@@ -14,6 +14,9 @@ import (
 // modulePath is the root module's path, the prefix of all import paths of ours.
 const modulePath = "github.com/crdcache/crdcache"
 
+// commandModule is the folder of the command, a module of its own.
+const commandModule = "cmd/crdcache"
+
 // root is the path of the repository's root, relative to this package.
 const root = "../.."
 

@@ -114,7 +114,7 @@ func TestSignatures(t *testing.T) {
 	all := sourcePackages(t)
 	names := stringTypes(all)
 	for _, p := range all {
-		if p.isPublic([]string{"sandbox", "integration", "bench"}) {
+		if p.isPublic([]string{"test/sandbox", "test/integration"}) {
 			t.Run(p.dir, func(t *testing.T) { reportViolations(t, p.internalTypes(names)) })
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/conformance"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestConformance runs the conformance scenarios with the formats that store complete objects in memory.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // perBlock is the number of objects in a block.

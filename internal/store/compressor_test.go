@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 type countingTrainer struct {

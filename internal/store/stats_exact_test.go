@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/storage/s2"
 )
 
 // TestStatsAreAccurate compares Stats with the sizes of all parts, after a list and after many changes.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/storage/s2"
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 )
 
 // heap returns the size of the reachable heap.

@@ -7,7 +7,8 @@
 //	conformance.Run(t, server.Config(), conformance.Subject{Name: "mine", New: newInformer})
 //
 // The scenarios only need ConfigMaps and Namespaces, and break connections on the client's side. They
-// therefore run on any API server. integration/conformance compares the informers in outages of a server.
+// therefore run on any API server. test/integration/conformance compares the informers in outages of a
+// server.
 //
 // # Traces
 //

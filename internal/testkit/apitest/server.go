@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/serving/readapi"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // Server is a running API server. It is safe for concurrent use.

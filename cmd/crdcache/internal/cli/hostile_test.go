@@ -10,8 +10,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/testcluster"
+	"github.com/crdcache/crdcache/serving/readapi"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // hostileText has 7-bit and 8-bit escape sequences, line breaks, bidirectional controls, and characters of

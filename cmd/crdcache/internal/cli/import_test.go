@@ -9,7 +9,7 @@ import (
 )
 
 // TestImportStateMetrics checks the positions of parts that cannot be converted or are ignored. Module
-// integration/statemetrics compares the series.
+// test/integration/statemetrics compares the series.
 func TestImportStateMetrics(t *testing.T) {
 	const resource = `spec: {resources: [{groupVersionKind: {group: example.com, version: v1, kind: Widget}, metrics: [
 {name: m, each: {type: Gauge, gauge: {path: [spec, "a=b", c]}}}

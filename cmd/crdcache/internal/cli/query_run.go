@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
-	"github.com/crdcache/crdcache/readapi/live"
+	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 // run answers the query for each cluster.

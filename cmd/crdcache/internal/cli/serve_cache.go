@@ -20,8 +20,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/reload"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/live"
+	"github.com/crdcache/crdcache/serving/readapi"
+	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 // cacheServer caches types and serves them.

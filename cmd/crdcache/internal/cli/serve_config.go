@@ -13,7 +13,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/reload"
-	"github.com/crdcache/crdcache/readapi/live"
+	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 // createConfigWatcher creates a watcher unless a config file is a pipe, which can be read only once.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/web"
+	"github.com/crdcache/crdcache/serving/web"
 )
 
 // newPage listens for the web page. It returns the page of all clusters and a function that closes it. The

@@ -16,7 +16,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/snapshot"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 )
 
 func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {

@@ -14,11 +14,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/snapshot"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // saveAndOpen saves all types of a server with the given number of gizmos, and opens the file. wrap wraps the

@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // gizmoServer is a server of gizmos, with or without a CRD. Tests write to its storage.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/naming"
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // ignoresCopy reports whether another file, or an earlier document of this one, has the object in the same

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/naming"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/snapshot"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // ReadFiles is manifest.ReadFiles with support for snapshots. isSelected selects the types that are read from

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/snapshot"
 )
 
 // saveGizmos saves two gizmos and two missing types, one of them because of an error.

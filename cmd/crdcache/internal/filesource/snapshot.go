@@ -8,8 +8,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/snapshot"
 )
 
 // openOnlySnapshot opens the snapshot among the paths, or returns nil. A snapshot must be the only path,

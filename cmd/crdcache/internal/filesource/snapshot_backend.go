@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/snapshot"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 type snapshotBackend struct {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/snapshot"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // snapshotCollection has the objects of a type, which never change.

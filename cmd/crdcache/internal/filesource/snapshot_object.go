@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/internal/jsonpath"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/snapshot"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // page is a block of objects. It is in memory while it is used.

@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // SelectVersions sets the names of the types that are read. A name with a version selects the objects that

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/readapi"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // Info is the server's description of itself.

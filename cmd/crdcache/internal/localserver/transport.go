@@ -16,8 +16,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/readapi"
-	"github.com/crdcache/crdcache/readapi/live"
+	"github.com/crdcache/crdcache/serving/readapi"
+	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 const onlyCachedHeader = "Crdcache-Only-Kept"

@@ -11,10 +11,10 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/codec"
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/snapshot"
 )
 
 // DefinitionsFromFiles reads all CRDs from files, snapshots, and the YAML and JSON files below directories.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/readapi/live"
+	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 var gizmos = discovery.Resource{

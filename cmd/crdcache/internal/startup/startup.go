@@ -1,6 +1,6 @@
 // Package startup delays the first garbage collection of the process. Initializing the packages of a build
 // with CEL allocates 3 MB, and the runtime collects at 4 MB. A short command ends before a collection pays
-// off. The delay shortens "crdcache version" by a quarter: see BenchmarkStart of cel/cmd/crdcache.
+// off. The delay shortens "crdcache version" by a quarter: see BenchmarkStart of cmd/crdcache.
 //
 // Import it for this effect. It imports only the standard library, so that Go initializes it before
 // Kubernetes' packages.

@@ -1,0 +1,278 @@
+package cel
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	apiservercel "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"sigs.k8s.io/yaml"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+)
+
+// outcome is the result of a condition on an object: true, false, failure (of the evaluation), refused (the
+// condition does not compile), or differs (the check reports that the schema changes the result).
+type outcome string
+
+// apiServer evaluates conditions as an API server evaluates the validation rules of a CRD.
+type apiServer struct{ structural *schema.Structural }
+
+func newAPIServer(t testing.TB, file string) apiServer {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v1 apiextensionsv1.CustomResourceDefinition
+	if err := yaml.Unmarshal(data, &v1); err != nil {
+		t.Fatal(err)
+	}
+	var props apiextensions.JSONSchemaProps
+	err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+		v1.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	structural, err := schema.NewStructural(&props)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return apiServer{structural}
+}
+
+// evaluate returns "refused" if the API server refuses the rule.
+func (s apiServer) evaluate(rule string, object map[string]any) outcome {
+	rules := *s.structural
+	rules.XValidations = apiextensionsv1.ValidationRules{{Rule: rule}}
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	compiled, err := cel.Compile(&rules, model.SchemaDeclType(&rules, true), apiservercel.PerCallLimit, base,
+		cel.StoredExpressionsEnvLoader())
+	if err != nil || compiled[0].Error != nil {
+		return "refused"
+	}
+	validator := cel.NewValidator(&rules, true, apiservercel.PerCallLimit)
+	errs, _ := validator.Validate(context.Background(), nil, &rules, object, nil,
+		apiservercel.RuntimeCELCostBudget)
+	switch {
+	case len(errs) == 0:
+		return "true"
+	case strings.Contains(errs[0].Detail, "failed rule: "):
+		return "false"
+	}
+	return "failure"
+}
+
+func evaluate(t testing.TB, rule string, root *crd.Schema, object map[string]any) outcome {
+	e, err := compile(rule)
+	if err != nil {
+		return "refused"
+	}
+	_, problems := e.(*celExpression).Check(root)
+	for _, p := range problems {
+		switch {
+		case strings.HasPrefix(p.Message, "the field is a number"),
+			strings.HasPrefix(p.Message, "the list is a set"):
+			return "differs"
+		case !strings.HasPrefix(p.Message, "the estimated cost"):
+			return "refused"
+		}
+	}
+	switch result, _ := e.Eval(context.Background(), object); result {
+	case true:
+		return "true"
+	case false:
+		return "false"
+	default:
+		return "failure"
+	}
+}
+
+// generator returns random conditions and objects for the schema in lamps.yaml.
+type generator struct{ *rand.Rand }
+
+func choose[T any](g generator, values ...T) T { return values[g.IntN(len(values))] }
+
+func (g generator) text(depth int) string {
+	if depth > 0 && g.IntN(3) == 0 {
+		return choose(g, g.text(depth-1)+" + "+g.text(depth-1),
+			"("+g.condition(depth-1)+" ? "+g.text(depth-1)+" : "+g.text(depth-1)+")",
+			"string("+g.number(depth-1)+")", g.text(depth-1)+".lowerAscii()", g.text(depth-1)+".substring(1)",
+			"self.spec.rooms.map(r, r.name).join(',')", "dyn(self.spec.port)", "self.spec.colors['high']")
+	}
+	return choose(g, "self.spec.class", "self.spec.memory", "'gold'", "'1Gi'", "''",
+		"self.spec.?class.orValue('x')", "self.spec.rooms[0].name", "self.metadata.name")
+}
+
+func (g generator) number(depth int) string {
+	if depth > 0 && g.IntN(2) == 0 {
+		operator := choose(g, " + ", " - ", " * ", " / ", " % ")
+		return "(" + g.number(depth-1) + operator + g.number(depth-1) + ")"
+	}
+	return choose(g, "self.spec.watts", "1", "0", "9223372036854775807", "self.spec.rooms.size()",
+		"self.spec.class.size()",
+		"self.spec.rooms[1].size", "int(self.spec.ratio)", "int(double(self.spec.ratio) * 2.0)",
+		"self.spec.tags.size()", "self.spec.rooms.map(r, r.size).sum()")
+}
+
+// fraction returns an expression of a number with a fraction, or of a part of one.
+func (g generator) fraction(depth int) string {
+	if depth > 0 && g.IntN(2) == 0 {
+		a, b := g.fraction(depth-1), g.fraction(depth-1)
+		return choose(g, "("+a+choose(g, " + ", " - ", " * ", " / ")+b+")",
+			"("+g.condition(depth-1)+" ? "+a+" : "+b+")",
+			"[double("+a+"), double("+b+")].sum()", "["+a+", "+b+"][0]", "double("+a+")", "-"+a)
+	}
+	return choose(g, "self.spec.ratio", "self.spec['ratio']", "self.spec.?ratio.orValue(0.5)",
+		"self.spec.ratios[0]",
+		"self.spec.ratios.sum()", "self.spec.ratios.map(r, r).sum()", "self.spec.ratios.map(r, double(r)).sum()",
+		"1.5", "2.0",
+		"self.spec.shares.a", "self.spec.shares['a']", "self.spec.slots.map(s, s.load)[0]",
+		"self.spec.slots[0].load",
+		"self.spec.ratios.filter(r, r > 1.0)[0]", "optional.of(self.spec.ratio).value()",
+		"self.spec.?ratio.or(optional.of(2.0)).value()",
+		"self.spec.?ratio.optMap(r, r * 2.0).orValue(1.0)")
+}
+
+// typed returns a condition whose result can depend on the schema.
+func (g generator) typed(depth int) string {
+	number := g.fraction(depth)
+	return choose(g, number+choose(g, " == ", " > ", " <= ", " != ")+g.fraction(depth),
+		"type("+number+") == double",
+		"string("+number+") == '1'", "'%s'.format(["+number+"]) == '1'", "'%d'.format(["+number+"]) == '1'",
+		"dyn("+number+") == 1", number+" in self.spec.ratios", "self.spec.ratios.isSorted()",
+		"self.spec.ratios == [1.0, 2.5]",
+		"self.spec.ratios.indexOf("+number+") == 0", "int("+number+") > 1", "self.spec.groups == ['b', 'a']",
+		"(self.spec.groups + ['a']).size() == 2", "self.spec.groups.filter(x, x != 'c') == ['a', 'b']",
+		"self.spec.groups.exists(x, x == 'a')", "'a' in self.spec.groups",
+		"sets.equivalent(self.spec.groups, ['b', 'a'])",
+		"self.spec.slots == [{'name': 'a', 'load': 1.0}]", "self.spec.slots + self.spec.slots == self.spec.slots",
+		"(self.spec.paused ? self.spec.groups : ['a']) == ['b', 'a']", "[self.spec.groups] == [['b', 'a']]",
+		"self.spec.slots.map(s, s.load) == [1.0]", "self.spec.ratios.exists(r, type(r) == int)")
+}
+
+func (g generator) condition(depth int) string {
+	if g.IntN(4) == 0 {
+		return g.typed(depth)
+	}
+	if depth > 0 && g.IntN(2) == 0 {
+		return choose(g, "("+g.condition(depth-1)+" && "+g.condition(depth-1)+")",
+			"("+g.condition(depth-1)+" || "+g.condition(depth-1)+")", "!("+g.condition(depth-1)+")",
+			"self.spec.rooms.all(r, r.name != "+g.text(depth-1)+" && "+g.condition(depth-1)+")",
+			"self.spec.rooms.exists(r, r.size > "+g.number(depth-1)+")",
+			"self.spec.colors.exists(k, k == "+g.text(depth-1)+")", g.text(depth-1)+".matches('^g')")
+	}
+	return choose(g, g.text(depth)+choose(g, " == ", " != ", " < ")+g.text(depth),
+		g.number(depth)+choose(g, " == ", " > ", " <= ")+g.number(depth), "self.spec.paused",
+		"has(self.spec.class)", "has(self.spec.rooms)", "self.spec.ratio > 1.0", "self.spec.ratio == 1.0",
+		"self.spec.ratio in [1.0, 2.5]", "'gold' in self.spec.tags", "'high' in self.spec.colors",
+		"self.spec.port == 'http'", "self.spec.port == 80",
+		"quantity(self.spec.memory).isGreaterThan(quantity('1Mi'))", "isQuantity(self.spec.memory)",
+		"self.spec.tags == ['a', 'b']", "self.spec.rooms.exists_one(r, has(r.size))", "self.spec.undefined",
+		"self.spec.class > 1")
+}
+
+// object returns a lamp that lacks some fields.
+func (g generator) object() map[string]any {
+	fields := map[string]any{
+		"class": choose(g, "gold", "silver", "", "é", "GOLD"), "watts": choose[int64](g, 0, 1, 3, -7, 1<<62),
+		"ratio": choose[any](g, int64(1), 1.0, 2.5, int64(-3)), "paused": g.IntN(2) == 0,
+		"memory": choose(g, "1Gi", "x", "512Mi"), "port": choose[any](g, "http", int64(80)),
+		"ratios": choose(g, []any{}, []any{int64(1), 2.5},
+			[]any{int64(1), int64(2)}), "shares": map[string]any{"a": choose[any](g, int64(1), 0.5)},
+		"groups": choose(g, []any{"a", "b"}, []any{"b", "a"}, []any{"a"}),
+		"slots": choose(g, []any{map[string]any{"name": "a", "load": int64(1)}},
+			[]any{map[string]any{"name": "b", "load": 1.5}, map[string]any{"name": "a", "load": int64(2)}}),
+		"tags":   choose(g, []any{}, []any{"a", "b"}, []any{"gold"}),
+		"colors": choose(g, map[string]any{}, map[string]any{"high": "gold"}, map[string]any{"gold": "x"}),
+		"rooms": choose(g, []any{}, []any{map[string]any{"name": "a", "size": int64(2)}},
+			[]any{map[string]any{"name": "gold"}, map[string]any{"name": "b", "size": int64(1)}}),
+	}
+	spec := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if g.IntN(8) > 0 {
+			spec[name] = fields[name]
+		}
+	}
+	return map[string]any{"apiVersion": "example.com/v1", "kind": "Lamp",
+		"metadata": map[string]any{"name": "lamp", "namespace": "hall"}, "spec": spec}
+}
+
+// readLamps returns the API server for lamps.yaml, and the schema with the fields of metadata that rules can
+// read.
+func readLamps(t testing.TB) (apiServer, *crd.Schema) {
+	t.Helper()
+	definitions, err := crd.ReadFile("testdata/lamps.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, _ := definitions[0].Version("v1")
+	root := *version.Schema
+	root.Properties = maps.Clone(root.Properties)
+	root.Properties["metadata"] = &crd.Schema{Type: "object",
+		Properties: map[string]*crd.Schema{"name": {Type: "string"}}}
+	return newAPIServer(t, "testdata/lamps.yaml"), &root
+}
+
+// TestSchemaFreeForms verifies that the conditions that docs/cel.md recommends have the results that an API
+// server gives to the refused ones.
+func TestSchemaFreeForms(t *testing.T) {
+	server, root := readLamps(t)
+	text, err := os.ReadFile("../../docs/cel.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(.+)` \\| `(.+)` \\|$").FindAllStringSubmatch(string(text), -1)
+	if len(rows) < 6 {
+		t.Fatalf("docs/cel.md has %d rows with two conditions, want 6", len(rows))
+	}
+	for _, row := range rows {
+		outcomes := map[outcome]int{}
+		for seed := range uint64(60) {
+			object := generator{rand.New(rand.NewPCG(seed, 2))}.object()
+			want, got := server.evaluate(row[1], object), evaluate(t, row[2], root, object)
+			outcomes[want]++
+			if refused := evaluate(t, row[1], root, object); refused != "differs" || got != want {
+				t.Errorf("%s is %s, and %s is %s, want %s for\n%v", row[1], refused, row[2], got, want, object["spec"])
+			}
+		}
+		if outcomes["true"] == 0 || outcomes["refused"] > 0 {
+			t.Errorf("%s: the outcomes are %v, want true among them", row[1], outcomes)
+		}
+	}
+}
+
+// FuzzAPIServer compares conditions on random objects with validation rules of an API server. Both refuse the
+// same conditions, except for their estimated cost: this module does not count values without bounds.
+func FuzzAPIServer(f *testing.F) {
+	for seed := range uint64(80) {
+		f.Add(seed)
+	}
+	server, root := readLamps(f)
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		g := generator{rand.New(rand.NewPCG(seed, 1))}
+		rule := g.condition(3)
+		for range 5 {
+			object := g.object()
+			want, got := server.evaluate(rule, object), evaluate(t, rule, root, object)
+			if got == "differs" && want != "refused" {
+				continue
+			}
+			if want != got {
+				t.Errorf("the outcome of %s = %s, want %s for\n%s", rule, got, want, fmt.Sprint(object["spec"]))
+			}
+		}
+	})
+}

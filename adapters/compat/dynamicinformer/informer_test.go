@@ -1,0 +1,159 @@
+package dynamicinformer_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/adapters/compat/dynamicinformer"
+	crdcache "github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+)
+
+func byColor(obj any) ([]string, error) {
+	return []string{obj.(*unstructured.Unstructured).GetLabels()["color"]}, nil
+}
+
+func TestInformerWithoutFactory(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		c := client(widget("a", "one", "red"), widget("b", "two", "blue"))
+		informer := api.informer(c, widgets, "", 0, cache.Indexers{"color": byColor}, nil)
+		if informer.Informer() != informer.Informer() {
+			t.Error("the second call of Informer returned another informer")
+		}
+		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+		if err := informer.Informer().AddIndexers(byNamespace); err != nil {
+			t.Errorf("AddIndexers() with an index named namespace = %v", err)
+		}
+		if err := informer.Informer().AddIndexers(byNamespace); err == nil {
+			t.Error("the second AddIndexers() with the same index succeeded, want an error")
+		}
+		events := recordEvents(t, informer.Informer())
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() { // ended by stop
+			defer close(done)
+			informer.Informer().Run(stop)
+		}()
+		nextEvent(t, events)
+		nextEvent(t, events)
+		for index, value := range map[string]string{"color": "red", cache.NamespaceIndex: "a"} {
+			if keys, err := informer.Informer().GetIndexer().IndexKeys(index, value); err != nil ||
+				!cmp.Equal(keys, []string{"a/one"}) {
+				t.Errorf("the index %s has %v, %v under %s; want a/one", index, keys, err, value)
+			}
+		}
+		if list, err := informer.Lister().ByNamespace("b").List(labels.Everything()); err != nil ||
+			len(list) != 1 {
+			t.Errorf("the lister has %v, %v in namespace b; want one object", list, err)
+		}
+		close(stop)
+		<-done
+	})
+}
+
+func TestInformerRefusesTakenIndex(t *testing.T) {
+	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
+		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+		informer := api.informer(client(), widgets, "", 0, byNamespace, nil).Informer()
+		if err := informer.AddIndexers(byNamespace); err == nil {
+			t.Error("AddIndexers() with an existing index succeeded, want an error")
+		}
+	})
+}
+
+// TestBrokenInformer verifies that an informer that cannot work never syncs, and reports the reason.
+func TestBrokenInformer(t *testing.T) {
+	client := clients["fake"](t)
+	tests := []struct {
+		reason   string
+		client   dynamic.Interface
+		gvr      schema.GroupVersionResource
+		indexers cache.Indexers
+		want     string
+	}{
+		{"no client", nil, widgets, nil, "Client"},
+		{"no version", client, schema.GroupVersionResource{Group: "example.com", Resource: "widgets"}, nil,
+			"lacks a version"},
+		{"no resource", client, schema.GroupVersionResource{Group: "example.com", Version: "v1"}, nil,
+			"lacks a version or a resource"},
+		{"nil index function", client, widgets, cache.Indexers{"color": nil}, `"color" is nil`},
+		{"another index by namespace", client, widgets, cache.Indexers{cache.NamespaceIndex: byColor},
+			`"namespace" has another function`},
+		{"a nil index by namespace", client, widgets, cache.Indexers{cache.NamespaceIndex: nil},
+			`"namespace" has another function`},
+	}
+	for _, test := range tests {
+		t.Run(test.reason, func(t *testing.T) {
+			generic := dynamicinformer.NewFilteredDynamicInformer(test.client, test.gvr, "", 0,
+				test.indexers, nil)
+			informer := generic.Informer()
+			failures := make(chan error, 1)
+			if err := informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
+				select {
+				case failures <- err:
+				default:
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			stop, done := make(chan struct{}), make(chan struct{})
+			go func() { // ended by stop
+				defer close(done)
+				informer.Run(stop)
+			}()
+			if err := <-failures; !strings.Contains(err.Error(), test.want) {
+				t.Errorf("the error is %q, want it to contain %q", err, test.want)
+			}
+			if informer.HasSynced() {
+				t.Error("HasSynced() = true for an informer that cannot work")
+			}
+			if list, err := generic.Lister().List(labels.Everything()); err != nil || len(list) != 0 {
+				t.Errorf("the lister returns %v, %v; want nothing", list, err)
+			}
+			close(stop)
+			<-done
+		})
+	}
+}
+
+func TestForResourceGivesOurInformer(t *testing.T) {
+	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), -1)
+	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
+	if !ok {
+		t.Fatalf("ForResource() returned a %T, want an informer of this project", f.ForResource(widgets))
+	}
+	if current := informer.Status(); current.GVR != widgets || current.State != status.Pending {
+		t.Errorf("the status is %+v, want Pending for widgets", current)
+	}
+}
+
+// TestTweakMayBeEitherType verifies that both packages' TweakListOptionsFunc, and a plain func, are accepted.
+func TestTweakMayBeEitherType(t *testing.T) {
+	var tweak dynamicinformer.TweakListOptionsFunc = func(*metav1.ListOptions) {}
+	for _, api := range []api{clientGoAPI, ourAPI} {
+		if api.factory(clients["fake"](t), 0, "", tweak) == nil {
+			t.Error("the factory is nil")
+		}
+	}
+}
+
+// TestStorage checks that objects are stored unchanged, or packed if Packed is set.
+func TestStorage(t *testing.T) {
+	client := clients["fake"](t)
+	for want, client := range map[crdcache.StorageMode]dynamic.Interface{
+		crdcache.StorageObject: client, crdcache.StoragePacked: dynamicinformer.Packed(client),
+	} {
+		f := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+		informer, ok := f.ForResource(widgets).(*crdcache.Informer)
+		if !ok || informer.Stats().Storage != want.String() {
+			t.Errorf("the storage is %v, want %v", informer.Stats().Storage, want)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package shard_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/crdcache/crdcache/adapters/shard"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/test/testcluster"
+)
+
+func ExampleMember() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cluster, err := testcluster.New(ctx, testcluster.Options{})
+	if err != nil {
+		panic(err)
+	}
+	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default",
+		Name: "example", Shards: 4})
+	if err != nil {
+		panic(err)
+	}
+	held := 0
+	err = member.Run(ctx, shard.Handler{
+		Acquired: func(ownerships []*shard.Ownership) {
+			if held += len(ownerships); held == member.Shards() {
+				fmt.Println("alone, it holds all", held)
+				cancel()
+			}
+		},
+		Drain: func(_ context.Context, ownership *shard.Ownership) {
+			// Wait for the work in ownership.Shard() here.
+		},
+	})
+	fmt.Println("ended:", err)
+	// Output:
+	// alone, it holds all 4
+	// ended: <nil>
+}
+
+// Without a manager, the informers of a factory contain the objects of the replica's shards.
+func ExampleHandler() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	cluster, err := testcluster.New(ctx, testcluster.Options{})
+	if err != nil {
+		panic(err)
+	}
+	ownShard := dynamicinformer.NewShard(sharding.ByUID) // of nothing, until shards are acquired
+	factory, err := dynamicinformer.New(dynamicinformer.Options{
+		Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: ownShard},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer factory.Shutdown(context.Background())
+	namespaces, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	if err != nil {
+		panic(err)
+	}
+	if err := factory.Start(ctx); err != nil {
+		panic(err)
+	}
+	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default",
+		Name: "example", Shards: 4})
+	if err != nil {
+		panic(err)
+	}
+
+	ranges := sharding.Split(member.Shards()) // shard k is ranges[k]
+	rangeByShard := map[int]sharding.Range{}
+	var lock sync.Mutex // Drain is called for several shards at a time
+	changeRanges := func(change func()) (all bool) {
+		lock.Lock()
+		defer lock.Unlock()
+		change()
+		ownShard.SetRanges(slices.Collect(maps.Values(rangeByShard))...)
+		return len(rangeByShard) == member.Shards()
+	}
+	err = member.Run(ctx, shard.Handler{
+		Acquired: func(ownerships []*shard.Ownership) { // must not block
+			all := changeRanges(func() {
+				for _, ownership := range ownerships {
+					rangeByShard[ownership.Shard()] = ranges[ownership.Shard()]
+				}
+			})
+			if all {
+				go func() { // ended with ctx
+					err := namespaces.WaitForShard(ctx) // work may begin
+					fmt.Println(slices.Sorted(slices.Values(namespaces.GetStore().ListKeys())), err)
+					cancel()
+				}()
+			}
+		},
+		Drain: func(_ context.Context, ownership *shard.Ownership) {
+			// Wait for the work in ownership.Shard() here.
+			changeRanges(func() { delete(rangeByShard, ownership.Shard()) })
+		},
+	})
+	fmt.Println("ended:", err)
+	// Output:
+	// [default kube-node-lease kube-public kube-system] <nil>
+	// ended: <nil>
+}
+
+func ExampleStatic() {
+	ordinal, err := shard.Ordinal("web-2") // the name of the pod
+	if err != nil {
+		panic(err)
+	}
+	fixed, err := shard.Static(ordinal, 4, shard.DefaultShards)
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	_ = fixed.Run(ctx, shard.Handler{Acquired: func(ownerships []*shard.Ownership) {
+		fmt.Println("shards", ownerships[0].Shard(), "to", ownerships[len(ownerships)-1].Shard())
+		cancel()
+	}})
+	// Output: shards 32 to 47
+}

@@ -1,0 +1,407 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
+)
+
+// TestRoundTrip verifies that the objects of a file with several blocks can be read in order and by key.
+func TestRoundTrip(t *testing.T) {
+	const n = 3000
+	f, err := open(snapshotOf(t, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := f.Contents()
+	if contents.Tool != "test" || contents.Server.Host != "there" ||
+		time.Since(contents.Created) > time.Hour {
+		t.Errorf("Origin = %+v, want the tool and host of the writer", contents.Origin)
+	}
+	if len(contents.Types) != 2 || contents.Types[0].Missing.Message != "no" ||
+		contents.Types[1].ResourceVersion != "17" {
+		t.Fatalf("Types = %+v, want a missing one and one at version 17", contents.Types)
+	}
+	objects := f.Objects(gizmos.GVR().GroupResource())
+	if objects.Blocks() < 2 || !objects.Ordered() {
+		t.Errorf("Blocks() = %d, Ordered() = %v, want at least 2, true", objects.Blocks(), objects.Ordered())
+	}
+	i := 0
+	for r, err := range objects.All {
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := r.AppendObject(nil, "example.com/v1")
+		want := string(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)))
+		if err != nil || string(text) != want || r.Position != i {
+			t.Fatalf("record %d at position %d is %s, %v", i, r.Position, text, err)
+		}
+		i++
+	}
+	if i != n {
+		t.Errorf("%d objects, want %d", i, n)
+	}
+	for key, want := range map[string]bool{"web/g-000000": true, "web/g-001500": true, "web/g-002999": true,
+		"web/g-003000": false, "a": false, "web/g-0015": false, "": false, "zoo": false} {
+		if r, ok, err := objects.Get(key); ok != want || err != nil || ok && r.Key != key {
+			t.Errorf("Get(%q) = %q, %v, %v, want %v", key, r.Key, ok, err, want)
+		}
+	}
+	if f.Objects(schema.GroupResource{Resource: "pods"}) != nil {
+		t.Error("Objects(pods) is not nil")
+	}
+	if err := f.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnordered verifies that objects in any order are read sorted by key, with their positions.
+func TestUnordered(t *testing.T) {
+	var out bytes.Buffer
+	w := snapshot.NewWriter(&out, snapshot.Origin{})
+	section := w.BeginType(gizmos)
+	for _, name := range []string{"b", "c", "a"} {
+		if err := section.Add(gizmo("web", name, ""), []byte(`["`+name+`"]`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(section.Close(""), w.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := open(out.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := f.Objects(gizmos.GVR().GroupResource())
+	var got []string
+	for r, err := range objects.All {
+		got = append(got, fmt.Sprint(r.Key, " ", r.Position, " ", string(r.Cells), err))
+	}
+	want := []string{`web/a 2 ["a"]<nil>`, `web/b 0 ["b"]<nil>`, `web/c 1 ["c"]<nil>`}
+	if diff := cmp.Diff(want, got); diff != "" || objects.Ordered() {
+		t.Errorf("objects, or Ordered() = true (-want +got):\n%s", diff)
+	}
+	if r, ok, err := objects.Get("web/c"); !ok || err != nil || r.Position != 1 {
+		t.Errorf("Get(web/c) = %+v, %v, %v, want position 1", r, ok, err)
+	}
+}
+
+// TestObjects checks required fields, the removed apiVersion and the added kind.
+func TestObjects(t *testing.T) {
+	tests := map[string]struct{ object, want, fails string }{
+		"first": {`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`,
+			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"in between": {`{"kind":"Gizmo", "apiVersion" : "example.com/v1" , "metadata":{"name":"a"}}`,
+			`{"kind":"Gizmo", "metadata":{"name":"a"}}`, ""},
+		"last": {`{"kind":"Gizmo","metadata":{"name":"a"},"apiVersion":"example.com/v1"}`,
+			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"none": {` {"metadata":{"name":"a"}} `, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"only that": {`{"apiVersion":"v1","metadata":{"name":"a"}}`,
+			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"brackets in it": {`{"apiVersion":"v1","metadata":{"name":"a","annotations":{"x":"},{\""}}}`,
+			`{"kind":"Gizmo","metadata":{"name":"a","annotations":{"x":"},{\""}}}`, ""},
+		"no name":        {`{"kind":"Gizmo","metadata":{}}`, "", "no metadata.name"},
+		"no metadata":    {`{"kind":"Gizmo"}`, "", "no metadata.name"},
+		"name is a list": {`{"metadata":{"name":[]}}`, "", "no metadata.name"},
+		"twice":          {`{"apiVersion":"v1","apiVersion":"v2","metadata":{"name":"a"}}`, "", "duplicate"},
+		"no object":      {`[]`, "", "not a JSON object"},
+		"nothing":        {``, "", "not a JSON object"},
+		"truncated":      {`{"metadata":{"name":"a"}`, "", "not a JSON object"},
+		"comma too many": {`{"metadata":{"name":"a"},}`, "", "not a JSON object"},
+		"comma too few":  {`{"metadata":{"name":"a"} "x":1}`, "", "not a JSON object"},
+		"something more": {`{"metadata":{"name":"a"}}{}`, "", "not a JSON object"},
+		"wrong inside":   {`{"metadata":{"name":"a"},"x":{"y":tru}}`, "", "not a JSON object"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			w := snapshot.NewWriter(&out, snapshot.Origin{})
+			section := w.BeginType(gizmos)
+			err := section.Add([]byte(tt.object), nil)
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) ||
+					!strings.Contains(err.Error(), "gizmos: object 1") {
+					t.Errorf("the error is %v, want one with the position", err)
+				}
+				return
+			}
+			if err := errors.Join(err, section.Close("1"), w.Commit()); err != nil {
+				t.Fatal(err)
+			}
+			f, err := open(out.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, ok, err := f.Objects(gizmos.GVR().GroupResource()).Get("a")
+			if !ok || err != nil || string(r.JSON) != tt.want {
+				t.Errorf("Get() = %s, %v, %v, want %s", r.JSON, ok, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestEveryFlippedBitIsFound verifies that a file with one flipped bit is rejected or has the same content.
+func TestEveryFlippedBitIsFound(t *testing.T) {
+	text := snapshotOf(t, 20)
+	f, err := open(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := readAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		for bit := range 8 {
+			flipped := slices.Clone(text)
+			flipped[i] ^= 1 << bit
+			f, err := open(flipped)
+			if err != nil {
+				continue
+			}
+			got, err := readAll(f)
+			if err == nil && !cmp.Equal(want, got) {
+				t.Fatalf("bit %d of byte %d was flipped, and the file has other content: %v", bit, i, got)
+			}
+			if err == nil {
+				t.Fatalf("bit %d of byte %d was flipped without an error", bit, i)
+			}
+		}
+	}
+}
+
+// TestOtherFormatVersion verifies that a file of another version is rejected with the remedy.
+func TestOtherFormatVersion(t *testing.T) {
+	text := snapshotOf(t, 1)
+	binary.LittleEndian.PutUint16(text[8:], 2)
+	snapshot.SealHeader(text)
+	if _, err := open(text); err == nil ||
+		!strings.Contains(err.Error(), "version 2, this program reads version 1: use a newer version") {
+		t.Errorf("the error is %v, want the version and the remedy", err)
+	}
+}
+
+// TestAbort verifies that an aborted writer leaves no file, and does not change an existing one.
+func TestAbort(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.snapshot")
+	if err := os.WriteFile(path, []byte("earlier"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := snapshot.Create(path, snapshot.Origin{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := w.BeginType(gizmos)
+	if err := section.Add(gizmo("a", "b", ""), nil); err != nil {
+		t.Fatal(err)
+	}
+	w.Abort()
+	if err := section.Close("1"); err == nil {
+		t.Error("Close() of a section after Abort succeeded, want an error")
+	}
+	if err := w.Commit(); err == nil {
+		t.Error("Commit() after Abort succeeded, want an error")
+	}
+	entries, err := os.ReadDir(dir)
+	text, _ := os.ReadFile(path)
+	if err != nil || len(entries) != 1 || string(text) != "earlier" {
+		t.Errorf("the folder has %v with the text %q, %v, want the earlier file", entries, text, err)
+	}
+}
+
+// TestCommit verifies that Commit replaces an existing file. Only the owner can read the new one.
+func TestCommit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.snapshot")
+	for i := range 2 {
+		w, err := snapshot.Create(path, snapshot.Origin{Tool: fmt.Sprint(i)})
+		if err == nil {
+			err = w.Commit()
+		}
+		w.Abort()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := snapshot.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := os.Stat(path)
+	if err != nil || f.Contents().Tool != "1" || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file has the tool %v and the mode %v, %v, want 1, 0600", f.Contents().Tool, info.Mode(),
+			err)
+	}
+}
+
+// limitedWriter is a writer that returns an error after remaining bytes.
+type limitedWriter struct{ remaining int }
+
+var errFull = errors.New("no space left on device")
+
+func (d *limitedWriter) Write(p []byte) (int, error) {
+	if d.remaining -= len(p); d.remaining < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+// TestFullDisk verifies that the writer returns the first write error, early or late.
+func TestFullDisk(t *testing.T) {
+	noise := rand.NewChaCha8([32]byte{})
+	for name, objects := range map[string]int{"at the end": 1, "before": 200} {
+		w := snapshot.NewWriter(&limitedWriter{100}, snapshot.Origin{})
+		section := w.BeginType(gizmos)
+		var err error
+		for i := 0; i < objects && err == nil; i++ {
+			text := make([]byte, 8<<10)
+			_, _ = noise.Read(text) // never returns an error
+			err = section.Add(gizmo("a", fmt.Sprintf("%05d", i), fmt.Sprintf("%x", text)), nil)
+		}
+		if failed := err != nil; failed != (name == "before") {
+			t.Errorf("%s: Add() = %v, want an error: %v", name, err, name == "before")
+		}
+		if err = errors.Join(err, section.Close(""), w.Commit()); !errors.Is(err, errFull) {
+			t.Errorf("%s: the errors are %v, want errFull", name, err)
+		}
+	}
+}
+
+// TestCells verifies that Cells replaces ages with times and does not change other cells.
+func TestCells(t *testing.T) {
+	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	docs := metav1.ObjectMeta{}.SwaggerDoc()
+	columns := []metav1.TableColumnDefinition{{Name: "Name", Description: docs["name"]}, {Name: "Data"},
+		{Name: "Age", Description: docs["creationTimestamp"]}}
+	row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"5m"`), created)
+	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
+		t.Errorf("Cells() = %s, %v, want %s", row, err, want)
+	}
+	// CRDs have a creation time in a column with the description of an age.
+	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`),
+		created); err != nil || string(row) != `["a",3,"2026-01-02T03:04:05Z"]` {
+		t.Errorf("Cells() of a CRD = %s, %v", row, err)
+	}
+	if row, err := snapshot.Cells(columns, nil, created); row != nil || err != nil {
+		t.Errorf("Cells() without cells = %s, %v, want nil", row, err)
+	}
+	if at, ok := snapshot.CellSince(map[string]any{"since": "2026-01-02T03:04:05Z"}); !ok ||
+		!at.Equal(created) {
+		t.Errorf("CellSince() = %v, %v, want %v", at, ok, created)
+	}
+	for _, cell := range []any{"5m", nil, int64(3), map[string]any{}, map[string]any{"since": "soon"}} {
+		if _, ok := snapshot.CellSince(cell); ok {
+			t.Errorf("CellSince(%v) = true, want false", cell)
+		}
+	}
+}
+
+// TestTruncatedFile verifies that reading a file truncated anywhere returns a FormatError.
+func TestTruncatedFile(t *testing.T) {
+	text := snapshotOf(t, 20)
+	for n := range text {
+		_, err := open(text[:n])
+		var format *snapshot.FormatError
+		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNotSnapshot) {
+			t.Fatalf("truncated to %d bytes: %v, want a FormatError", n, err)
+		}
+		if n >= 16 && errors.Is(err, snapshot.ErrNotSnapshot) {
+			t.Fatalf("truncated to %d bytes: ErrNotSnapshot, want a FormatError", n)
+		}
+	}
+}
+
+// TestInvalidIndex verifies that an invalid index is rejected.
+func TestInvalidIndex(t *testing.T) {
+	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
+	size := fmt.Sprint(len(frame))
+	block := `{"at":16,"stored":` + size + `,"raw":7,"objects":1,"first":"a","last":"a"}`
+	typ := `"version":"v1","resource":"gizmos","kind":"Gizmo"`
+	tests := map[string]struct{ index, want string }{
+		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
+		"more in it": {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` +
+			block + `]}]}`, ""},
+		"requires more": {`{"requires":["ropes"]}`, "the file requires ropes"},
+		"no JSON":       {`{`, "decode the index"},
+		"no name":       {`{"types":[{"version":"v1"}]}`, "lacks a name"},
+		"twice": {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`,
+			"invalid position"},
+		"outside": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size +
+			`,"objects":1}]}]}`, "invalid position"},
+		"negative": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size +
+			`,"objects":1}]}]}`, "invalid position"},
+		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`,
+			"has 5 objects in the index and 1"},
+		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size +
+			`,"objects":9999999}]}]}`, "invalid block of 9999999 objects"},
+		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`,
+			"is marked as missing, but has objects"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, err := open(snapshot.Assemble(frame, []byte(tt.index)))
+			if tt.want == "" {
+				if err == nil {
+					err = f.Verify(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var format *snapshot.FormatError
+			if !errors.As(err, &format) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want a FormatError", err)
+			}
+		})
+	}
+}
+
+// TestInvalidBlocks verifies that invalid blocks are rejected before they are decoded.
+func TestInvalidBlocks(t *testing.T) {
+	tests := map[string]struct {
+		frame []byte
+		want  string
+	}{
+		"bomb":       {snapshot.Bomb(60 << 20), "invalid block: 62914560 bytes"},
+		"other kind": {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block has kind 'X'"},
+		"other key": {snapshot.Frame('O', []byte("\x01\x01\x02\x00b{}")),
+			"does not have the objects that the index says"},
+		"two": {snapshot.Frame('O', []byte("\x02\x01\x02\x00\x00\x00\x00a{}")),
+			"does not have the objects that the index says"},
+		"too many": {snapshot.Frame('O', []byte("\xff\xff\xff\x7fa{}")), "objects in"},
+		"lengths":  {snapshot.Frame('O', []byte("\x01\x01\x09\x00a{}")), "lengths"},
+		"huge lengths": {snapshot.Frame('O', []byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x02\x00a{}")),
+			"lengths"},
+		"empty": {snapshot.Frame('O', nil), "objects in 0 bytes"},
+		"none":  {snapshot.Frame('O', []byte("\x00")), "does not have the objects"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
+			f, err := open(snapshot.Assemble(tt.frame, []byte(index)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 16: ") ||
+				!strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Verify() = %v, want an error with the position", err)
+			}
+		})
+	}
+}

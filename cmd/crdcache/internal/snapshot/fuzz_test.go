@@ -1,0 +1,184 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime/metrics"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
+)
+
+// readWithinMemory reads a file, and fails if that needs more memory than its size allows.
+func readWithinMemory(t *testing.T, text []byte) {
+	t.Helper()
+	allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(allocated)
+	before := allocated[0].Value.Uint64()
+	if file, err := open(text); err == nil {
+		_ = file.Verify(t.Context())
+	}
+	metrics.Read(allocated)
+	const fixed = 128 << 20 // the index of a small file, and the decoder, which is reused
+	if cost := allocated[0].Value.Uint64() - before; cost > fixed+1024*uint64(len(text)) {
+		t.Errorf("reading a file of %d bytes allocated %d bytes, want at most %d", len(text), cost,
+			fixed+1024*len(text))
+	}
+}
+
+// TestIndexThatGrows verifies that small files with indexes that would need gigabytes are rejected.
+func TestIndexThatGrows(t *testing.T) {
+	const many = 4 << 20
+	names := strings.Builder{}
+	for i := range many / 8 {
+		fmt.Fprintf(&names, `"%x":0,`, i)
+	}
+	for name, index := range map[string]string{
+		"types":     `{"types":[` + strings.Repeat(`{},`, many) + `{}]}`,
+		"redacted":  `{"redacted":[` + strings.Repeat(`{},`, many) + `{}]}`,
+		"requires":  `{"types":[],"requires":[` + strings.Repeat(`"",`, many) + `""]}`,
+		"documents": `{"server":{"documents":{` + names.String() + `"":0}}}`,
+		"blocks": `{"types":[{"version":"v1","resource":"a","kind":"A","blocks":[` + strings.Repeat(`{},`,
+			many) + `{}]}]}`,
+		"names": `{"types":[{"version":"v1","resource":"a","kind":"A","shortNames":[` +
+			strings.Repeat(`"",`, many) + `""]}]}`,
+		"columns": `{"types":[{"version":"v1","resource":"a","kind":"A","columns":[` + strings.Repeat(`{},`,
+			many) + `{}]}]}`,
+		"missing": `{"types":[{"version":"v1","resource":"a","kind":"A","missing":{"details":{"causes":[` +
+			strings.Repeat(`{},`, many) + `{}]}}}]}`,
+		"a server": `{"server":{},"tool":"server","types":[` + strings.Repeat(`{},`, many) + `{}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			readWithinMemory(t, snapshot.CompressedIndex([]byte(index)))
+		})
+	}
+	readWithinMemory(t, snapshot.Assemble(snapshot.Frame('O',
+		append([]byte{0x80, 0x40}, make([]byte, 3*8192)...)),
+		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":8192,"blocks":[{"at":16,"stored":24594,"objects":8192,"first":"","last":""}]}]}`)))
+}
+
+// FuzzFile verifies that reading any file needs no more memory than its size allows.
+func FuzzFile(f *testing.F) {
+	f.Add(snapshotOf(f, 3))
+	f.Add(snapshot.Assemble(snapshot.Bomb(1<<20),
+		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":99,"objects":1,"first":"a","last":"a"}]}]}`)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		readWithinMemory(t, text)
+	})
+}
+
+// FuzzIndex is like FuzzFile, but builds files with valid checksums from the input.
+func FuzzIndex(f *testing.F) {
+	f.Add([]byte("\x01\x01\x02\x00a{}"),
+		[]byte(`{"types":[{"version":"v1","resource":"a","kind":"A","objects":1,"blocks":[{"at":16,"stored":23,"objects":1,"first":"a","last":"a"}]}]}`))
+	f.Fuzz(func(t *testing.T, block, index []byte) {
+		readWithinMemory(t, snapshot.Assemble(snapshot.Frame('O', block), index))
+	})
+}
+
+// FuzzAdd verifies that an added object is read back with the same members.
+func FuzzAdd(f *testing.F) {
+	for _, seed := range []string{`{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`,
+		`{"metadata":{"name":"a"},"apiVersion":"v1"}`, `{"apiVersion":"v1"}`, ` { "kind" : "A" , "apiVersion" : "b" , "metadata" : {"name":"\u0061"} } `} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, object []byte) {
+		var out bytes.Buffer
+		w := snapshot.NewWriter(&out, snapshot.Origin{})
+		section := w.BeginType(gizmos)
+		if section.Add(object, nil) != nil {
+			return
+		}
+		if err := errors.Join(section.Close(""), w.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		file, err := open(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := readAll(file)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("the section has %v, %v, want 1 object", all, err)
+		}
+		for _, text := range all {
+			if want, got := decodeJSON(t, object), decodeJSON(t, []byte(text)); !isEqual(want, got) {
+				t.Errorf("%s was read back as %s", object, text)
+			}
+		}
+	})
+}
+
+// FuzzLists verifies that each list that a server may send is read back completely: by key, and in its order.
+// A list can have objects in any order, and several with one key.
+func FuzzLists(f *testing.F) {
+	f.Add("a/x\na/x\na/x")
+	f.Add("b/x\na/y\na/x\nz\n/\u00e9\na/x")
+	f.Add(strings.Repeat("olm/shared\n", 9000))
+	f.Fuzz(func(t *testing.T, text string) {
+		var out bytes.Buffer
+		w := snapshot.NewWriter(&out, snapshot.Origin{})
+		section := w.BeginType(gizmos)
+		var want []string
+		for i, line := range strings.Split(text, "\n") {
+			namespace, name, _ := strings.Cut(line, "/")
+			if section.Add(gizmo(namespace, name, fmt.Sprint(i)), nil) != nil {
+				return // an object without a name
+			}
+			want = append(want, fmt.Sprintf(`"text":"%d"`, i))
+		}
+		if err := errors.Join(section.Close("1"), w.Commit()); err != nil {
+			t.Fatal(err)
+		}
+		file, err := open(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, lastKey := make([]string, len(want)), ""
+		for record, err := range file.Objects(gizmos.GVR().GroupResource()).All {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if record.Key < lastKey {
+				t.Errorf("%q comes after %q", record.Key, lastKey)
+			}
+			lastKey, got[record.Position] = record.Key, string(record.JSON)
+		}
+		for i := range want {
+			if !strings.Contains(got[i], want[i]) {
+				t.Errorf("object %d was read back as %s", i, got[i])
+			}
+		}
+	})
+}
+
+// TestInvalidType verifies that a Writer refuses a type that a reader would refuse.
+func TestInvalidType(t *testing.T) {
+	w := snapshot.NewWriter(&bytes.Buffer{}, snapshot.Origin{})
+	for _, invalid := range []snapshot.Type{{}, {Version: "v1", Resource: "a"}, {Resource: "a", Kind: "A"}} {
+		if w.AddMissing(invalid, metav1.Status{}, false) == nil || w.BeginType(invalid).Close("") == nil {
+			t.Errorf("the writer accepts the type %+v", invalid)
+		}
+	}
+}
+
+// decodeJSON returns an object without the members that a section may change.
+func decodeJSON(t *testing.T, text []byte) map[string]any {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		t.Fatalf("the snapshot has invalid JSON %s: %v", text, err)
+	}
+	delete(object, "apiVersion")
+	if object["kind"] == nil || object["kind"] == "Gizmo" {
+		delete(object, "kind")
+	}
+	return object
+}
+
+func isEqual(a, b map[string]any) bool { return reflect.DeepEqual(a, b) }

@@ -1,0 +1,43 @@
+package live
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdcache/crdcache/test/testcluster"
+)
+
+// TestQuietTypesAreFresh verifies that an up-to-date list of a quiet type waits for no bookmark, up to
+// maxComparedObjects, and that larger types wait for one.
+func TestQuietTypesAreFresh(t *testing.T) {
+	for _, tt := range []struct{ objects, bookmarks int }{{10, 0}, {600, 0}, {maxComparedObjects + 1, 1}} {
+		t.Run(fmt.Sprint(tt.objects), func(t *testing.T) {
+			var bookmarks func() int
+			s := newFixture(t, Options{}, func(cluster *testcluster.Cluster) {
+				var objects []runtime.Object
+				for i := range tt.objects {
+					objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+						"apiVersion": demoGroup + "/v1", "kind": "Environment",
+						"metadata": map[string]any{"name": fmt.Sprint("quiet-", i)}}})
+				}
+				if err := cluster.Load(t.Context(), objects...); err != nil {
+					t.Fatal(err)
+				}
+				bookmarks = answerGapChecks(cluster, nil)
+			})
+			s.changeOtherType("other")
+			list := get(t, s.server, environmentsPath)
+			if n := strings.Count(list.Body.String(), `"quiet-`); list.Code != http.StatusOK || n != tt.objects {
+				t.Errorf("list = %d with %d objects, want all %d", list.Code, n, tt.objects)
+			}
+			if got := bookmarks(); got != tt.bookmarks {
+				t.Errorf("%d watches waited for a bookmark, want %d", got, tt.bookmarks)
+			}
+		})
+	}
+}

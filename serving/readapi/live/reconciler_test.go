@@ -1,0 +1,196 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
+	"github.com/crdcache/crdcache/serving/readapi"
+	"github.com/crdcache/crdcache/test/testcluster"
+)
+
+// gadgetsDefinition returns the CRD of gadgets with these versions. The first one is the storage version.
+func gadgetsDefinition(versions ...string) *unstructured.Unstructured {
+	var versionSpecs []any
+	for i, name := range versions {
+		versionSpecs = append(versionSpecs, map[string]any{
+			"name": name, "served": true, "storage": i == 0,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+				"x-kubernetes-preserve-unknown-fields": true}},
+		})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "gadgets." + demoGroup},
+		"spec": map[string]any{
+			"group": demoGroup, "scope": "Cluster", "names": map[string]any{"plural": "gadgets",
+				"singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"},
+			"versions": versionSpecs,
+		},
+	}}
+}
+
+// TestReconciler verifies that types of patterns and names are served while they exist.
+func TestReconciler(t *testing.T) {
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{"../../../testdata/crds", "../../../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, tracker := newTrackedFixture(t, cluster, cluster.Config(), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	selection, err := discovery.NewSelection("*."+demoGroup, "namespaces", "secrets", "later.example.com")
+	s.must(err)
+	changes := make(chan string)
+	report := func(text string) {
+		select {
+		case changes <- text:
+		case <-ctx.Done():
+		}
+	}
+	reconciler, err := NewReconciler(ReconcilerOptions{
+		Server: s.server, Tracker: tracker,
+		Settings: Settings{Selection: selection, Exclude: func(r discovery.Resource) error {
+			if r.GVR.Resource == "secrets" || r.GVR.Resource == "releases" {
+				return errors.New("not this one")
+			}
+			return nil
+		}},
+		OnServed: func(r discovery.Resource) {
+			report("kept " +
+				r.String())
+		}, OnDropped: func(r discovery.Resource) { report("dropped " + r.String()) },
+		OnRejected: func(name string, why error) { report("refused " + name + ": " + why.Error()) },
+	})
+	s.must(err)
+	s.runReconciler(ctx, cancel, tracker, reconciler)
+	expectReports := func(wants ...string) {
+		t.Helper()
+		for _, want := range wants {
+			select {
+			case got := <-changes:
+				if !strings.HasPrefix(got, want) {
+					t.Errorf("the reconciler reports %q, want %q", got, want)
+				}
+			case <-t.Context().Done():
+				t.Fatalf("timed out waiting until the reconciler reports %q", want)
+			}
+		}
+	}
+	expectReports("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.",
+		"refused later.example.com: ", "refused secrets: not this one")
+	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
+	s.must(cluster.Load(t.Context(), gadgetsDefinition("v1beta1")))
+	expectReports("kept gadgets.v1beta1.")
+	s.must(s.server.WaitForSync(t.Context(), gr))
+	if gadget, ok := reconciler.Type(gr); !ok || gadget.GVR.Version != "v1beta1" ||
+		len(reconciler.Types()) != 5 ||
+		!reconciler.Reconciled() {
+		t.Errorf("the served types are %v and the widget type is %+v, want 5 types and v1beta1",
+			reconciler.Types(), gadget)
+	}
+	s.must(cluster.Load(t.Context(), gadgetsDefinition("v1beta1", "v1")))
+	expectReports("dropped gadgets.v1beta1.", "kept gadgets.v1.")
+	s.must(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
+	expectReports("dropped gadgets.v1.")
+	if _, ok := reconciler.Type(gr); ok || s.server.Serves(gr) {
+		t.Error("a deleted type is still served")
+	}
+	if problems := reconciler.Problems(); len(problems) != 2 {
+		t.Errorf("Problems() = %v, want 2", problems)
+	}
+	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
+		t.Error("NewReconciler() without a tracker and a selection succeeded, want an error")
+	}
+}
+
+// TestListOnlyTypesAreServed verifies that a type that can be listed but not watched is cached by name and
+// not by pattern, that queries have all changes, and that the API server answers its other requests.
+func TestListOnlyTypesAreServed(t *testing.T) {
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Paths: []string{"../../../testdata/crds"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, tracker := newTrackedFixture(t, cluster, readapi.Config(apitest.WithoutCoreWatches(cluster)), nil)
+	ctx, cancel := context.WithCancel(context.Background())
+	selection, err := discovery.NewSelection("*", "namespaces")
+	s.must(err)
+	decided := make(chan struct{})
+	reconciler, err := NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
+		Settings: Settings{Selection: selection}, OnServed: func(r discovery.Resource) {
+			if r.GVR == namespaces {
+				close(decided)
+			}
+		}, OnRejected: func(name string, why error) {
+			t.Errorf("%s is rejected: %v", name, why)
+			close(decided)
+		}})
+	s.must(err)
+	s.runReconciler(ctx, cancel, tracker, reconciler)
+	<-decided
+	if err := s.server.WaitForSync(t.Context(), namespaces.GroupResource()); err != nil {
+		t.Fatal(err)
+	}
+	for _, served := range reconciler.Types() {
+		if served.GVR.Group == "" && served.GVR != namespaces {
+			t.Errorf("%s is cached, want only namespaces of the core group", served)
+		}
+	}
+	for i := range 3 {
+		name := fmt.Sprint("later-", i)
+		s.changeOtherType(name)
+		w := get(t, s.server, QueryPath("", "v1", "", "namespaces")+"?keys=true")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), name) {
+			t.Errorf("query = %d %s, want %s", w.Code, w.Body, name)
+		}
+		if w = get(t, s.server, "/api/v1/namespaces"); w.Header().Get(ServedHeader) != "cluster" ||
+			!strings.Contains(w.Body.String(), name) {
+			t.Errorf("list = %d by %q: %s, want %s", w.Code, w.Header().Get(ServedHeader), w.Body, name)
+		}
+	}
+}
+
+// newTrackedFixture returns a fixture whose server has the types of a tracker.
+func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster, config *rest.Config,
+	backend persistence.Backend) (*fixture, *discovery.Tracker) {
+	t.Helper()
+	f := &fixture{T: t, cluster: cluster}
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	f.must(err)
+	f.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types(),
+		Linger: -1, Persistence: backend})
+	f.must(err)
+	f.server, err = New(Options{Factory: f.factory, Types: tracker.Types(), Config: config})
+	f.must(err)
+	return f, tracker
+}
+
+// runReconciler runs a tracker and a reconciler until the test ends.
+func (f *fixture) runReconciler(ctx context.Context, cancel func(), tracker *discovery.Tracker,
+	reconciler *Reconciler) {
+	f.Helper()
+	f.must(f.factory.Start(ctx))
+	ended := make(chan struct{}, 2)
+	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both end with cancel
+	go func() { reconciler.Run(ctx); ended <- struct{}{} }()
+	f.Cleanup(func() {
+		cancel()
+		<-ended
+		<-ended
+		f.server.Close()
+		f.must(f.factory.Shutdown(context.Background()))
+	})
+}

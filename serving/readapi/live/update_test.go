@@ -1,0 +1,389 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/test/testcluster"
+)
+
+// updateFixture is a running reconciler, whose first settings select workloads by team.
+type updateFixture struct {
+	*fixture
+	reconciler *Reconciler
+	served     chan schema.GroupResource
+}
+
+func newUpdateFixture(t *testing.T) *updateFixture {
+	t.Helper()
+	cluster, err := testcluster.New(t.Context(),
+		testcluster.Options{Paths: []string{"../../../testdata/crds", "../../../testdata/objects"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newUpdateFixtureOf(t, cluster, nil, byTeam, noOptions)
+}
+
+// newUpdateFixtureOf is newUpdateFixture for an existing cluster, a backend and other settings.
+func newUpdateFixtureOf(t *testing.T, cluster *testcluster.Cluster, backend persistence.Backend,
+	index string, options dynamicinformer.ResourceOptions) *updateFixture {
+	t.Helper()
+	s, tracker := newTrackedFixture(t, cluster, cluster.Config(), backend)
+	ctx, cancel := context.WithCancel(context.Background())
+	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 100)}
+	var err error
+	u.reconciler, err = NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
+		Settings:   u.settings(index, options, "workloads."+demoGroup),
+		OnServed:   func(r discovery.Resource) { u.served <- r.GVR.GroupResource() },
+		OnRejected: func(name string, why error) { t.Logf("%s is not cached: %v", name, why) }})
+	s.must(err)
+	s.runReconciler(ctx, cancel, tracker, u.reconciler)
+	u.awaitServed(workloads.GroupResource())
+	return u
+}
+
+// awaitServed waits until a type is served and has synced.
+func (u *updateFixture) awaitServed(gr schema.GroupResource) {
+	u.Helper()
+	for {
+		select {
+		case now := <-u.served:
+			if now == gr {
+				u.must(u.server.WaitForSync(u.Context(), gr))
+				return
+			}
+		case <-u.Context().Done():
+			u.Fatalf("%s is not served", gr)
+		}
+	}
+}
+
+// blockLists delays the lists of a path until the function is called.
+func (u *updateFixture) blockLists(path string) (unblock func()) {
+	done := make(chan struct{})
+	u.cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Path: path},
+		Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			select {
+			case <-done:
+				next.ServeHTTP(w, r)
+			case <-r.Context().Done():
+			}
+		}})
+	return func() { close(done) }
+}
+
+var noOptions dynamicinformer.ResourceOptions
+
+// settings returns settings that select the types with these names, with these options and this index.
+func (u *updateFixture) settings(index string, options dynamicinformer.ResourceOptions,
+	names ...string) Settings {
+	u.Helper()
+	selection, err := discovery.NewSelection(names...)
+	u.must(err)
+	config, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(
+		"apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" +
+			"  - name: workloads\n    match: {group: " + demoGroup + ", resource: workloads}\n    indexes: [" +
+			index + "]\n")})
+	u.must(err)
+	return Settings{Selection: selection,
+		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index,
+			error) {
+			return options, config.IndexesOf(r.GVR, r.GVK.Kind), nil
+		}}
+}
+
+// keys returns the keys that match a query, or the error.
+func (u *updateFixture) keys(q string) string {
+	u.Helper()
+	answer := get(u.T, u.server, QueryPath(demoGroup, "v1", "", "workloads")+"?keys=true&q="+url.QueryEscape(q),
+		"Cache-Control", "max-stale")
+	_, keys, ok := strings.Cut(answer.Body.String(), `"keys":`)
+	if !ok {
+		return answer.Body.String()
+	}
+	return strings.TrimRight(keys, "}\n")
+}
+
+func (u *updateFixture) informer() *dynamicinformer.Informer {
+	u.Helper()
+	t, ok := u.reconciler.Type(workloads.GroupResource())
+	if !ok {
+		u.Fatal("workloads are not cached")
+	}
+	return t.Informer
+}
+
+func (u *updateFixture) awaitStopped(informer *dynamicinformer.Informer) {
+	u.Helper()
+	select {
+	case <-informer.Stopped():
+	case <-u.Context().Done():
+		u.Fatal("an informer has not stopped")
+	}
+}
+
+const (
+	byTeam  = "{name: by, label: demo.crdcache.dev/team}"
+	byTier  = "{name: by, path: .spec.tier}"
+	byOwner = "{name: owner, path: '.spec.owners[*]'}"
+	// shopKeys and batchKeys are the workloads with team shop and with tier batch.
+	shopKeys  = `["storefront/search","storefront/shop-web"]`
+	batchKeys = `["media/archive-sweeper","media/search","media/subtitles","media/transcoder","payments/settlement"]`
+)
+
+// TestUpdateIndexes verifies that changed indexes apply to the running informer. Its watches continue, except
+// for those that use a changed index.
+func TestUpdateIndexes(t *testing.T) {
+	u := newUpdateFixture(t)
+	name, informer := "workloads."+demoGroup, u.informer()
+	byShop := "/apis/" + demoGroup + "/v1/workloads?watch=true&fieldSelector=by%3Dshop"
+	watch, queryWatch := u.watch(byShop+"&resourceVersion=0"), u.watch("/query/apis/"+demoGroup+
+		"/v1/workloads?watch=true&resourceVersion=0&q=by%3Dshop")
+	for range 2 {
+		if _, more := watch.next(); !more {
+			t.Fatal("the watch has ended")
+		}
+		if _, more := queryWatch.next(); !more {
+			t.Fatal("the watch of the query has ended")
+		}
+	}
+	if got := u.keys("by=shop"); got != shopKeys {
+		t.Errorf("by=shop: %s, want %s", got, shopKeys)
+	}
+	version := u.informer().History().ResourceVersion
+	others := u.watch("/apis/" + demoGroup + "/v1/workloads?watch=true&resourceVersion=" + fmt.Sprint(version))
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTeam+", "+byOwner, noOptions, name)))
+	u.must(u.cluster.Client().Resource(workloads).Namespace("media").Delete(t.Context(), "thumbnailer",
+		metav1.DeleteOptions{}))
+	if e, more := others.next(); !more || e.Object.Metadata.Name != "thumbnailer" {
+		t.Errorf("the watch without an index returned %v, %v; want the deletion of thumbnailer", e, more)
+	}
+	for i, test := range []struct{ index, query, want string }{
+		{byTier, "by=batch", batchKeys},
+		{byTeam, "by=shop", shopKeys}, // the name of the first index in the informer is free again
+		{byOwner, "owner=yuki@example.com", `["media/subtitles"]`},
+		{byOwner, "by=shop", "there is no index"},
+	} {
+		u.must(u.reconciler.Update(t.Context(), u.settings(test.index, noOptions, name)))
+		if got := u.keys(test.query); !strings.Contains(got, test.want) {
+			t.Errorf("%d: %s: %s, want %s", i, test.query, got, test.want)
+		}
+		if i > 0 {
+			continue
+		}
+		// Other workloads match now, so clients of the index list again.
+		for _, w := range []*stream{watch, queryWatch} {
+			if e, more := w.next(); !more || e.Type != "ERROR" || e.Object.Code != http.StatusGone {
+				t.Errorf("the watch by a changed index returned %v, %v; want an error 410", e, more)
+			}
+		}
+		again := u.watch(fmt.Sprintf("%s&resourceVersion=%d", byShop, version))
+		if e, _ := again.next(); e.Object.Code != http.StatusGone {
+			t.Errorf("a watch from before the change returned %v, want an error 410", e)
+		}
+	}
+	if u.informer() != informer {
+		t.Error("changed indexes replaced the informer")
+	}
+	shop, err := u.cluster.Client().Resource(workloads).Namespace("storefront").Get(t.Context(), "search",
+		metav1.GetOptions{})
+	u.must(err)
+	u.must(u.cluster.Client().Resource(workloads).Namespace("storefront").Delete(t.Context(), shop.GetName(),
+		metav1.DeleteOptions{}))
+	if e, more := others.next(); !more || e.Type != "DELETED" || e.Object.Metadata.Name != "search" {
+		t.Errorf("the watch without an index returned %v, %v; want the deletion of search", e, more)
+	}
+}
+
+// TestUpdateOptions verifies that the old informer answers with its indexes until an informer with other
+// options has synced, and that an update replaces or cancels a waiting change.
+func TestUpdateOptions(t *testing.T) {
+	name, media := "workloads."+demoGroup, dynamicinformer.ResourceOptions{
+		Namespaces: dynamicinformer.InNamespaces("media")}
+	for _, test := range []struct {
+		reason string
+		// finish is the update while the change to the namespace media waits.
+		finish  func(u *updateFixture)
+		query   string
+		want    string
+		replace bool
+	}{
+		{"the change applies after the sync", func(*updateFixture) {}, "by=batch", strings.ReplaceAll(batchKeys, `,"payments/settlement"`, ""), true},
+		{"its indexes change again", func(u *updateFixture) {
+			u.must(u.reconciler.Update(u.Context(), u.settings(byOwner, media, name)))
+		}, "owner=yuki@example.com", `["media/subtitles","media/thumbnailer"]`, true},
+		{"the first options are restored", func(u *updateFixture) {
+			u.must(u.reconciler.Update(u.Context(), u.settings(byOwner, noOptions, name)))
+		}, "owner=lin@example.com", `"storefront/shop-web"`, false},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			u := newUpdateFixture(t)
+			before, unblock := u.informer(), u.blockLists("/apis/"+demoGroup+"/v1/namespaces/media/workloads")
+			u.must(u.reconciler.Update(t.Context(), u.settings(byTier, media, name)))
+			cached, _ := u.reconciler.Type(workloads.GroupResource())
+			if cached.Informer != before || cached.Replacement == nil {
+				t.Fatalf("the cached type is %+v, want the old informer and a replacement", cached)
+			}
+			if got := u.keys("by=shop"); got != shopKeys {
+				t.Errorf("before the sync, by=shop: %s, want %s", got, shopKeys)
+			}
+			test.finish(u)
+			unblock()
+			if test.replace {
+				u.awaitStopped(before)
+				u.must(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
+			} else {
+				u.awaitStopped(cached.Replacement)
+			}
+			// a namespaced cache answers requests for its namespace only
+			answer := get(t, u.server, QueryPath(demoGroup, "v1", map[bool]string{true: "media"}[test.replace],
+				"workloads")+"?keys=true&q="+url.QueryEscape(test.query), "Cache-Control", "max-stale")
+			if !strings.Contains(answer.Body.String(), test.want) {
+				t.Errorf("%s: %s, want %s", test.query, answer.Body, test.want)
+			}
+			if now, _ := u.reconciler.Type(workloads.GroupResource()); now.Replacement != nil ||
+				(now.Informer != before) != test.replace {
+				t.Errorf("the cached type is %+v, want replaced = %v", now, test.replace)
+			}
+		})
+	}
+}
+
+// TestUpdateOfDroppedFields verifies that no answer by an index over a field that the current informer drops
+// is silently empty: neither while a replacement with the field waits, nor after that change is cancelled.
+func TestUpdateOfDroppedFields(t *testing.T) {
+	u := newUpdateFixture(t)
+	name, kept := "workloads."+demoGroup, dynamicinformer.ResourceOptions{
+		Prune: dynamicinformer.Prune{Paths: []string{".metadata.labels"}}}
+	before := u.informer()
+	u.must(u.reconciler.Update(t.Context(), u.settings(byOwner, kept, name)))
+	u.awaitStopped(before)
+	u.must(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
+	list := "/apis/" + demoGroup + "/v1/workloads"
+	u.blockLists(list)
+	const watch = "watch=true&resourceVersion=0&timeoutSeconds=1&"
+	for _, test := range []struct {
+		options dynamicinformer.ResourceOptions
+		wants   []string
+	}{
+		{noOptions, []string{"there is no index", "field label not supported"}},
+		{kept, []string{"which the cache does not store"}},
+	} {
+		u.must(u.reconciler.Update(t.Context(), u.settings(byTeam, test.options, name)))
+		for _, path := range []string{list + "?resourceVersion=0&fieldSelector=by%3Dshop",
+			list + "?" + watch + "fieldSelector=by%3Dshop", "/query" + list + "?" + watch + "q=by%3Dshop",
+			"/query" + list + "?q=by%3Dshop", "/query" + list + "?values=by"} {
+			answer := get(t, u.server, path, "Cache-Control", "max-stale")
+			if answer.Code != http.StatusBadRequest || !slices.ContainsFunc(test.wants,
+				func(want string) bool { return strings.Contains(answer.Body.String(), want) }) {
+				t.Errorf("%s = %d %s, want 400 and one of %q", path, answer.Code, answer.Body, test.wants)
+			}
+		}
+	}
+}
+
+// TestUpdateIsAtomic verifies that settings with an error change no type, and that types are added and
+// dropped with the settings, also while a replacement waits.
+func TestUpdateIsAtomic(t *testing.T) {
+	u := newUpdateFixture(t)
+	names := []string{"environments." + demoGroup, "workloads." + demoGroup}
+	served := func() string {
+		var found []string
+		for _, cached := range u.reconciler.Types() {
+			found = append(found, cached.GVR.Resource)
+		}
+		return strings.Join(found, " ")
+	}
+	selected := dynamicinformer.ResourceOptions{LabelSelector: labels.Set{"a": "b"}.AsSelector()}
+	if err := u.reconciler.Update(t.Context(), u.settings(byTier, selected, names...)); err == nil ||
+		!strings.Contains(err.Error(), "selector") {
+		t.Errorf("Update() = %v, want an error about the selector", err)
+	}
+	if got := u.keys("by=shop"); got != shopKeys || served() != "workloads" {
+		t.Errorf("after an error, %s are served and by=shop: %s, want workloads and %s", served(), got, shopKeys)
+	}
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, noOptions, names...)))
+	if served() != "environments workloads" {
+		t.Errorf("%s are served, want environments and workloads", served())
+	}
+	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
+	u.must(u.cluster.Load(t.Context(), gadgetsDefinition("v1")))
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, noOptions, gr.String())))
+	u.awaitServed(gr)
+	u.blockLists("/apis/" + demoGroup + "/v1/gadgets")
+	kept := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec"}}}
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, kept, "gadgets."+demoGroup)))
+	before, _ := u.reconciler.Type(gr)
+	u.must(u.cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
+	u.awaitStopped(before.Informer)
+	u.awaitStopped(before.Replacement)
+	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, kept)))
+	if served() != "" || len(u.reconciler.Problems()) > 0 {
+		t.Errorf("%q are served with the problems %v, want nothing", served(), u.reconciler.Problems())
+	}
+	if err := u.reconciler.Update(t.Context(), Settings{}); err == nil {
+		t.Error("Update() without a selection succeeded, want an error")
+	}
+}
+
+// TestUpdateEnds verifies that the end of its context ends an update that computes indexes, and changes
+// nothing.
+func TestUpdateEnds(t *testing.T) {
+	u := newUpdateFixture(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	settings := u.settings(byTier, noOptions, "workloads."+demoGroup)
+	options := settings.InformerOptions
+	settings.InformerOptions = func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index,
+		error) {
+		cancel(errors.New("enough")) // the update has begun
+		return options(r)
+	}
+	if err := u.reconciler.Update(ctx, settings); err == nil || !strings.Contains(err.Error(), "enough") {
+		t.Errorf("Update() = %v, want the end of its context", err)
+	}
+	if got := u.keys("by=shop"); got != shopKeys {
+		t.Errorf("after the end, by=shop: %s, want %s", got, shopKeys)
+	}
+}
+
+// TestUpdateDuringQueries verifies that each answer during updates is from the old or from the new indexes.
+func TestUpdateDuringQueries(t *testing.T) {
+	u := newUpdateFixture(t)
+	name := "workloads." + demoGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var queries sync.WaitGroup
+	wants := []string{shopKeys, batchKeys}
+	for range 4 {
+		queries.Go(func() {
+			for ctx.Err() == nil {
+				if got := u.keys("by in (shop, batch)"); !slices.Contains(wants, got) {
+					t.Errorf("by in (shop, batch): %s, want one of %s", got, wants)
+					return
+				}
+			}
+		})
+	}
+	for i := range 200 {
+		index := []string{byTier, byTeam, byTier + ", " + byOwner}[i%3]
+		u.must(u.reconciler.Update(t.Context(), u.settings(index, noOptions, name)))
+	}
+	cancel()
+	queries.Wait()
+}

@@ -1,0 +1,233 @@
+package readapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit"
+	"github.com/crdcache/crdcache/serving/readapi"
+)
+
+type watchReader struct {
+	response *http.Response
+	decoder  *json.Decoder
+	cancel   context.CancelFunc
+}
+
+// startWatch opens a watch that ends with the test.
+func startWatch(t testing.TB, h http.Handler, path, query string, headers ...string) *watchReader {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://in-process"+path+
+		"?watch=true&"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := readapi.NewTransport(h).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cancel(); response.Body.Close() })
+	return &watchReader{response, json.NewDecoder(response.Body), cancel}
+}
+
+// next returns the next event as "TYPE namespace/name" with annotations and spec.color.
+func (w *watchReader) next(t testing.TB) string {
+	t.Helper()
+	var event struct {
+		Type   string
+		Object map[string]any
+	}
+	if err := w.decoder.Decode(&event); err != nil {
+		return err.Error()
+	}
+	u := unstructured.Unstructured{Object: event.Object}
+	text := event.Type + " " + readapi.ObjectKey(u.GetNamespace(), u.GetName())
+	if color, ok, _ := unstructured.NestedString(u.Object, "spec", "color"); ok {
+		text += " " + color
+	}
+	if event.Type == "BOOKMARK" {
+		text += fmt.Sprint(u.GetResourceVersion(), u.GetAnnotations())
+	}
+	if event.Type == "ERROR" {
+		text += fmt.Sprint(u.Object["reason"], u.Object["code"], u.Object["message"])
+	}
+	return text
+}
+
+func (w *watchReader) expect(t testing.TB, want ...string) {
+	t.Helper()
+	var got []string
+	for range want {
+		got = append(got, w.next(t))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	h := handlerOf(storage)
+	begin := storage.ResourceVersion()
+	allObjects := startWatch(t, h, widgetsPath, "resourceVersion="+begin)
+	initialObjects := startWatch(t, h, inDefaultPath, "")
+	redObjects := startWatch(t, h, widgetsPath, "labelSelector=color%3Dred&resourceVersion="+begin)
+	selectedObjects := startWatch(t, h, widgetsPath,
+		"fieldSelector=spec.color%3Dred,metadata.namespace%3Ddefault&resourceVersion="+begin)
+	partialObjects := startWatch(t, h, inDefaultPath, "resourceVersion="+begin, "Accept", asPartial)
+	initialObjects.expect(t, "ADDED default/a red", "ADDED default/b green")
+
+	apply(t, storage, testkit.Widget("default", "a", "green")) // no longer matches the selectors
+	apply(t, storage, testkit.Widget("default", "b", "red"))   // now matches the selectors
+	apply(t, storage, testkit.Widget("default", "b", "red"))   // no change
+	apply(t, storage, testkit.Widget("other", "new", "red"))
+	last := storage.ResourceVersion()
+	storage.Delete(widgetResource, "default", "b")
+
+	allObjects.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "ADDED other/new red",
+		"DELETED default/b red")
+	initialObjects.expect(t, "MODIFIED default/a green", "MODIFIED default/b red", "DELETED default/b red")
+	redObjects.expect(t, "DELETED default/a red", "ADDED default/b red", "ADDED other/new red",
+		"DELETED default/b red")
+	selectedObjects.expect(t, "DELETED default/a red", "ADDED default/b red", "DELETED default/b red")
+	partialObjects.expect(t, "MODIFIED default/a", "MODIFIED default/b", "DELETED default/b")
+
+	// A watch can start at the version of any event.
+	again := startWatch(t, h, widgetsPath, "resourceVersion="+last)
+	again.expect(t, "DELETED default/b red")
+}
+
+func TestWatchList(t *testing.T) {
+	storage := newWidgets(t, apiserver.StorageOptions{})
+	h := handlerOf(storage)
+	const list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", storage.ResourceVersion())
+	w := startWatch(t, h, inDefaultPath, list)
+	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
+	// A watch-list also gets bookmarks.
+	startWatch(t, h, inDefaultPath, "allowWatchBookmarks=true").expect(t, "ADDED default/a red",
+		"ADDED default/b green", end)
+	startWatch(t, h, inDefaultPath, list+"&labelSelector=color%3Dblue").expect(t, end)
+	startWatch(t, h, inDefaultPath, list+"&resourceVersion=3").expect(t, "ADDED default/a red",
+		"ADDED default/b green", end)
+	startWatch(t, h, inDefaultPath, list+"&resourceVersion=999").expect(t,
+		"ERROR Timeout504Timeout: Too large resource version: 999, current: "+storage.ResourceVersion(), "EOF")
+	none := startWatch(t, h, inDefaultPath, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
+	apply(t, storage, testkit.Widget("default", "new", "red"))
+	w.expect(t, "ADDED default/new red")
+	none.expect(t, "ADDED default/new red")
+}
+
+// TestWatchTable verifies that only the first event of a watch has the column definitions.
+func TestWatchTable(t *testing.T) {
+	s := newWidgets(t, apiserver.StorageOptions{})
+	w := startWatch(t, handlerOf(s), inDefaultPath,
+		"allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
+		"Accept", asTable)
+	var got []string
+	for range 3 {
+		var event struct {
+			Type   string
+			Object struct {
+				ColumnDefinitions []any
+				Rows              []struct{ Cells []any }
+			}
+		}
+		if err := w.decoder.Decode(&event); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(event.Type, " ", len(event.Object.ColumnDefinitions),
+			event.Object.Rows[0].Cells[:2]))
+	}
+	if diff := cmp.Diff([]string{"ADDED 6 [a red]", "ADDED 0 [b green]", "BOOKMARK 0 [ <nil>]"},
+		got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestStalledWatchExpires checks a client that stops reading in the middle of an event until the history is
+// dropped.
+func TestStalledWatchExpires(t *testing.T) {
+	s := newWidgets(t, apiserver.StorageOptions{History: 2})
+	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
+	apply(t, s, testkit.Widget("default", "a", "blue"))
+	firstByte := make([]byte, 1)
+	if _, err := io.ReadFull(w.response.Body, firstByte); err != nil {
+		t.Fatal(err)
+	}
+	wantPrefix := "ERROR Expired410too old resource version: " + s.ResourceVersion()
+	for n := range 10 {
+		apply(t, s, testkit.Widget("default", "a", fmt.Sprint("color-", n)))
+	}
+	w.decoder = json.NewDecoder(io.MultiReader(bytes.NewReader(firstByte), w.response.Body))
+	w.expect(t, "MODIFIED default/a blue")
+	if got := w.next(t); !strings.HasPrefix(got, wantPrefix) {
+		t.Errorf("the watch sent %s, want %s", got, wantPrefix)
+	}
+	w.expect(t, "EOF")
+}
+
+func TestBookmarks(t *testing.T) {
+	s := newWidgets(t, apiserver.StorageOptions{})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{BookmarkInterval: time.Millisecond})
+	// Changes of other types also raise the version of bookmarks.
+	apply(t, s, strings.Replace(testkit.WidgetCRD, "[all]", "[all, some]", 1))
+	begin := s.ResourceVersion()
+	apply(t, s, "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.elsewhere}}")
+	startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+begin).expect(t,
+		"BOOKMARK "+s.ResourceVersion()+"map[]", "BOOKMARK "+s.ResourceVersion()+"map[]")
+}
+
+// TestWatchEndsWithType verifies that when a type is removed, a watch sends the deletions and ends.
+func TestWatchEndsWithType(t *testing.T) {
+	s := newWidgets(t, apiserver.StorageOptions{})
+	h := handlerOf(s)
+	w := startWatch(t, h, inDefaultPath, "resourceVersion="+s.ResourceVersion())
+	definitionsWatch := startWatch(t, h, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+		"resourceVersion="+s.ResourceVersion())
+	s.Delete(crd.GVR.GroupResource(), "", "widgets.example.com")
+	w.expect(t, "DELETED default/a red", "DELETED default/b green", "EOF")
+	definitionsWatch.expect(t, "DELETED widgets.example.com")
+}
+
+// TestWatchIsCancelled closes watches on the client's side. TestMain fails if their goroutines remain.
+func TestWatchIsCancelled(t *testing.T) {
+	s := newWidgets(t, apiserver.StorageOptions{})
+	w := startWatch(t, handlerOf(s), widgetsPath, "resourceVersion="+s.ResourceVersion())
+	w.cancel()
+	w.expect(t, context.Canceled.Error())
+	closed := startWatch(t, handlerOf(s), widgetsPath, "")
+	closed.response.Body.Close()
+	if _, err := closed.response.Body.Read(make([]byte, 1)); err == nil {
+		t.Error("reading a closed body succeeded, want an error")
+	}
+}
+
+// TestEndingWatches verifies that when StopWatches is closed, watches end with a bookmark.
+func TestEndingWatches(t *testing.T) {
+	s := newWidgets(t, apiserver.StorageOptions{})
+	stopWatches := make(chan struct{})
+	h := readapi.NewHandler(s, readapi.HandlerOptions{StopWatches: stopWatches})
+	w := startWatch(t, h, widgetsPath, "allowWatchBookmarks=true&resourceVersion="+s.ResourceVersion())
+	apply(t, s, testkit.Widget("other", "new", "red"))
+	w.expect(t, "ADDED other/new red")
+	apply(t, s, testkit.Widget("other", "new", "green"))
+	close(stopWatches)
+	w.expect(t, "MODIFIED other/new green", "BOOKMARK "+s.ResourceVersion()+"map[]", "EOF")
+}

@@ -1,0 +1,198 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/test/testcluster"
+)
+
+// tenantScopes returns the scopes of a user who can see all environments, the workloads of one namespace, and
+// nothing else.
+func tenantScopes(_ *http.Request, types []schema.GroupVersionResource) ([]Scope, error) {
+	scopes := make([]Scope, len(types))
+	for i, gvr := range types {
+		switch gvr.Resource {
+		case "workloads":
+			scopes[i] = Scope{Namespaces: []string{"payments"}, Reason: "not in others"}
+		case "environments":
+			scopes[i] = Scope{All: true}
+		default:
+			scopes[i] = Scope{Reason: "ask for it"}
+		}
+	}
+	return scopes, nil
+}
+
+// TestVisibility requests invisible data in every possible way: objects, types, counts and references.
+func TestVisibility(t *testing.T) {
+	s := newFixture(t, Options{Visible: tenantScopes})
+	const workloadsType, environmentsType = "workloads.demo.crdcache.dev/v1", "environments.demo.crdcache.dev/v1"
+	for _, endpoint := range []string{"type", "table", "rows", "values", "complete", "dangling",
+		"object", "related"} {
+		if got := s.get(pageURL(endpoint, "type", "routes.demo.crdcache.dev/v1", "key", "storefront/shop"),
+			http.StatusForbidden); !strings.Contains(got, "ask for it") {
+			t.Errorf("%s of an invisible type: %s", endpoint, got)
+		}
+	}
+	s.get(pageURL("object", "type", workloadsType, "key", "payments/ledger"), http.StatusOK)
+	for _, endpoint := range []string{"object", "related"} {
+		s.get(pageURL(endpoint, "type", workloadsType, "key", "edge/dns"), http.StatusNotFound)
+	}
+	for _, q := range []string{"", "namespace=edge || namespace=payments", "!(namespace=none)",
+		`where(.metadata.name)`, "label('!x')"} {
+		table := getJSON[tableAnswer](s, "table", "type", workloadsType, "query", q)
+		rows := s.get(pageURL("rows", "type", workloadsType, "table", table.Table, "from", "0"), http.StatusOK)
+		if table.Total == 0 || table.Total != table.Objects || strings.Contains(rows, "edge/") ||
+			!strings.Contains(rows, "payments/ledger") {
+			t.Errorf("%q finds %d of %d: %s", q, table.Total, table.Objects, rows)
+		}
+		if want := []string{"Visible to you: 5 objects in payments."}; cmp.Diff(want, table.Plan) != "" {
+			t.Errorf("the plan of %q is %q, want %q", q, table.Plan, want)
+		}
+	}
+	if got := s.get(pageURL("values", "type", workloadsType, "index", "namespace"),
+		http.StatusOK); strings.Contains(got, "edge") || !strings.Contains(got, "payments") {
+		t.Errorf("the values are %s, want payments without edge", got)
+	}
+	if got := s.get(pageURL("complete", "type", workloadsType, "query", "namespace="),
+		http.StatusOK); strings.Contains(got, "edge") {
+		t.Errorf("completions are %s", got)
+	}
+	if got := s.get(pageURL("complete", "type", workloadsType, "query", "d"), http.StatusOK); strings.Contains(got,
+		"dangling") {
+		t.Errorf("completions are %s", got)
+	}
+	for _, q := range []string{"dangling()", "refersTo(Environment.demo.crdcache.dev, production-eu)",
+		"referredBy(Route.demo.crdcache.dev, storefront/shop)"} {
+		s.get(pageURL("table", "type", workloadsType, "query", q), http.StatusForbidden)
+	}
+	if got := getJSON[danglingAnswer](s, "dangling", "type", workloadsType); len(got.References) > 0 ||
+		len(got.Unchecked) != 1 {
+		t.Errorf("dangling references: %v, want none and one unchecked type", got)
+	}
+	if got := getJSON[typePage](s, "type", "type", workloadsType); len(got.References) > 0 || got.Kind != "Workload" {
+		t.Errorf("the type is %+v, want the kind Workload without references", got)
+	}
+	related := getJSON[relatedAnswer](s, "related", "type", environmentsType, "key", "production-eu")
+	for _, r := range append(related.Owned, related.Referred...) {
+		if !strings.HasPrefix(r.Key, "payments/") || r.Type != workloadsType {
+			t.Errorf("reference to an environment: %+v, want only those of workloads in payments", r)
+		}
+	}
+	if len(related.Referred) == 0 {
+		t.Error("no reference to an environment, want those of workloads in payments")
+	}
+}
+
+// TestVisibilityOfStreams verifies that figures and changes in streams cover only the objects that the user
+// can see.
+func TestVisibilityOfStreams(t *testing.T) {
+	s := newFixture(t, Options{Visible: tenantScopes})
+	events := s.openStream("changes", "1")
+	rows := map[string]*sampledRow{}
+	awaitEvent(t, events, "types", func(data string) bool {
+		for _, r := range typesOf(t, data).Rows {
+			rows[r.Resource] = r
+		}
+		return len(rows) > 4
+	})
+	if got := rows["routes"].row; got.State != stateWithheld || got.Message != "ask for it" ||
+		got.Objects != 0 || got.Bytes != 0 || got.Since != 0 {
+		t.Errorf("row of an invisible type: %+v", got)
+	}
+	if got := rows["workloads"].row; got.State != "Synced" || got.Objects != 5 || !got.Partial ||
+		got.Bytes != 0 || got.Events != 0 {
+		t.Errorf("row of a partly visible type: %+v", got)
+	}
+	if got := rows["environments"].row; got.State != "Synced" || got.Objects < 2 || got.Partial ||
+		got.Bytes == 0 {
+		t.Errorf("row of a visible type: %+v", got)
+	}
+	s.update(workloads, "edge", "dns", `{"spec":{"replicas":7}}`)
+	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
+	awaitEvent(t, events, "changes", func(data string) bool {
+		if strings.Contains(data, "edge/dns") || strings.Contains(data, "skipped") {
+			t.Errorf("the changes are %s, want none of invisible objects", data)
+		}
+		return strings.Contains(data, "payments/ledger")
+	})
+}
+
+// TestConditionMessagesNeedFullAccess verifies that users without full access see failed conditions without
+// their messages.
+func TestConditionMessagesNeedFullAccess(t *testing.T) {
+	for name, options := range map[string]Options{"all": {}, "some": {Visible: tenantScopes}} {
+		s := newFixture(t, options)
+		s.cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "services"},
+			Effect: testcluster.Status(http.StatusUnauthorized, "", "not for edge/dns")})
+		if _, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1",
+			Resource: "services"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.factory.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		awaitEvent(t, s.openStream(), "types", func(data string) bool {
+			visible := strings.Contains(data, "edge/dns")
+			for _, c := range typesOf(t, data).Conditions {
+				if c.Status == "False" {
+					if visible != (name == "all") {
+						t.Errorf("a user with %s receives %s", name, data)
+					}
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// TestTablesAreNotShared verifies that stored query results are not shared with users who see other objects.
+func TestTablesAreNotShared(t *testing.T) {
+	s := newFixture(t, Options{Visible: func(r *http.Request,
+		types []schema.GroupVersionResource) ([]Scope, error) {
+		if r.Header.Get("Fails") != "" {
+			return nil, errors.New("no answer")
+		}
+		scopes := make([]Scope, len(types))
+		for i := range types {
+			scopes[i] = Scope{Namespaces: r.Header.Values("Sees"), All: r.Header.Get("Sees") == ""}
+		}
+		return scopes, nil
+	}})
+	const id = "workloads.demo.crdcache.dev/v1"
+	table := getJSON[tableAnswer](s, "table", "type", id)
+	path := pageURL("rows", "type", id, "table", table.Table, "from", "0")
+	s.get(path, http.StatusOK)
+	for header, want := range map[string]int{"Sees": http.StatusGone,
+		"Fails": http.StatusInternalServerError} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(header, "edge")
+		response, err := s.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("rows with the header %s: %s, want %d", header, response.Status, want)
+		}
+	}
+}
+
+func typesOf(t *testing.T, data string) (event typesEvent) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(data), &event); err != nil {
+		t.Fatal(err)
+	}
+	return event
+}

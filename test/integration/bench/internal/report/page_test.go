@@ -1,0 +1,104 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/test/integration/bench/internal/experiment"
+)
+
+// TestPage checks that the page shows figures, promises, charts and failures, and leaves out sections
+// without figures.
+func TestPage(t *testing.T) {
+	r := &Result{
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Machine: Machine{CPU: "a processor", Cores: 2, LoadAverage: "0.25", Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
+	}
+	for name, cpu := range map[string]float64{experiment.ClientGo: 30, experiment.PackedTrimmed: 2} {
+		r.Add(experiment.Sync, experiment.Small, 1_000, name, map[string]float64{experiment.CPU: cpu})
+	}
+	text, charts, err := renderPage(r, "charts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"2 January 2026", "a processor", "v1.2.3", "load average 0.25", "At 1,000 objects.",
+		"|crdcache, packed, pruned|2.00 s (15.0×)|", "|≥ 14.0×|15.0×|met|", "- sync: broken\n",
+		"(charts/client-cpu-until-synced.svg)",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	for _, unwanted := range []string{"with details", "## Latency", "%!"} {
+		if strings.Contains(string(text), unwanted) {
+			t.Errorf("the page has %q", unwanted)
+		}
+	}
+	if len(charts) != 1 {
+		t.Fatalf("%d charts, want 1", len(charts))
+	}
+	words := svgText(t, charts[0].svg)
+	for _, want := range []string{"Client CPU until synced", "client-go", "2.00 s (15.0×)"} {
+		if !slices.Contains(words, want) {
+			t.Errorf("the chart lacks %q: %q", want, words)
+		}
+	}
+}
+
+// svgText returns the texts of a well-formed SVG.
+func svgText(t *testing.T, svg []byte) []string {
+	t.Helper()
+	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
+	var texts []string
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return texts
+		}
+		if err != nil {
+			t.Fatalf("parsing the SVG: %v in\n%s", err, svg)
+		}
+		if data, ok := token.(xml.CharData); ok {
+			texts = append(texts, string(data))
+		}
+	}
+}
+
+// TestPublishedPage checks that docs/benchmarks.md is short, and shows the charts of docs/benchmarks.
+func TestPublishedPage(t *testing.T) {
+	const docs = "../../../../../docs"
+	text, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if words := len(strings.Fields(string(text))); words > 1_500 {
+		t.Errorf("the page has %d words, want at most 1,500", words)
+	}
+	var shown []string
+	for _, match := range regexp.MustCompile(`\((benchmarks/[^)]+)\)`).FindAllStringSubmatch(
+		string(text), -1) {
+		shown = append(shown, match[1])
+	}
+	files, err := filepath.Glob(filepath.Join(docs, "benchmarks", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		files[i] = "benchmarks/" + filepath.Base(file)
+	}
+	slices.Sort(shown)
+	if diff := cmp.Diff(files, shown); diff != "" || len(shown) != 3 {
+		t.Errorf("charts (-files +shown):\n%s", diff)
+	}
+}

@@ -1,0 +1,109 @@
+package controllerruntime_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/crdcache/crdcache/test/integration/harness"
+)
+
+// suiteTimeout limits the duration of the suite.
+const suiteTimeout = 9 * time.Minute
+
+// minSpecs is the minimum number of specs, so that the test fails if specs did not run.
+const minSpecs = 271
+
+// TestCacheSuite runs controller-runtime's tests of its cache with our cache.
+func TestCacheSuite(t *testing.T) {
+	program := cacheSuite.build(t, "github.com/crdcache/crdcache/adapters/controllerruntime")
+	failures, passed, output := runSuite(t, program)
+	if total := len(failures) + len(passed); total < minSpecs {
+		t.Fatalf("%d specs ran, want at least %d:\n%s", total, minSpecs, output)
+	}
+	expected := map[string]string{}
+	for _, e := range readExceptions(t) {
+		expected[e.Name] = e.Reason
+		if slices.Contains(passed, e.Name) {
+			t.Errorf("%q passes: remove it from exceptions.yaml", e.Name)
+		} else if _, failed := failures[e.Name]; !failed {
+			t.Errorf("%q is not a spec of the suite: remove it from exceptions.yaml", e.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(failures)) {
+		if expected[name] == "" {
+			t.Errorf("%s\n\t%s", name, strings.ReplaceAll(failures[name], "\n", "\n\t"))
+		}
+	}
+	t.Logf("%d specs passed, %d failed", len(passed), len(failures))
+}
+
+// TestConsistencySuite runs controller-runtime's tests of EnableReadYourWritesConsistency with our cache and
+// client.
+func TestConsistencySuite(t *testing.T) {
+	program := consistencySuite.build(t, "github.com/crdcache/crdcache/adapters/controllerruntime")
+	failures, passed, output := runSuite(t, program)
+	for name, why := range failures {
+		t.Errorf("%s\n\t%s", name, strings.ReplaceAll(why, "\n", "\n\t"))
+	}
+	if len(passed) < 13 {
+		t.Errorf("%d specs passed, want 13:\n%s", len(passed), output)
+	}
+}
+
+// runSuite runs the program of the suite against the API server. It returns the failures with their reasons,
+// and the passed specs and tests by name.
+func runSuite(t *testing.T, program string) (failures map[string]string, passed []string, output string) {
+	t.Helper()
+	report := filepath.Join(t.TempDir(), "report.json")
+	command := exec.CommandContext(t.Context(), program, "-test.v", "-test.timeout="+suiteTimeout.String(),
+		"-ginkgo.timeout="+(suiteTimeout-time.Minute).String(), "-ginkgo.json-report="+report)
+	// On a busy machine, Eventually needs more than its default of one second. Specs of UnsafeDisableDeepCopy
+	// change the decoded copy of an object, which the cache can lose in the next garbage collection.
+	command.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+harness.Kubeconfig(t),
+		"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s", "GOGC=1000")
+	command.Dir = filepath.Dir(program)
+	out, err := command.CombinedOutput()
+	text, readErr := os.ReadFile(report)
+	if readErr != nil {
+		t.Fatalf("the suite left no report: %v (it ended with %v):\n%s", readErr, err, out)
+	}
+	var reports []types.Report
+	if err := json.Unmarshal(text, &reports); err != nil {
+		t.Fatal(err)
+	}
+	failures = map[string]string{}
+	for _, r := range reports {
+		for _, spec := range r.SpecReports {
+			switch name := spec.FullText(); {
+			case spec.State.Is(types.SpecStateFailureStates):
+				failures[name] = spec.FailureMessage() + "\n" + spec.FailureLocation().String()
+			case spec.State == types.SpecStatePassed && spec.LeafNodeType == types.NodeTypeIt:
+				passed = append(passed, name)
+			}
+		}
+	}
+	for _, verdict := range testResults.FindAllSubmatch(out, -1) {
+		switch name := string(verdict[2]); {
+		case name == "TestSource": // runs the specs
+		case bytes.Equal(verdict[1], []byte("PASS")):
+			passed = append(passed, name)
+		default:
+			failures[name] = "see the output of " + string(verdict[1])
+		}
+	}
+	return failures, passed, string(out)
+}
+
+// testResults match the lines with results of tests.
+var testResults = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+)`)

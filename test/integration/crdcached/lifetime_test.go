@@ -1,0 +1,263 @@
+package crdcached_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/test/integration/harness"
+)
+
+// openStream starts a watch. The test's cleanup closes the body.
+func openStream(t *testing.T, config *rest.Config, path string) *http.Response {
+	t.Helper()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// TestLostRights checks that a watch ends after its server-side lifetime, and that a new one is refused after
+// the right was revoked.
+func TestLostRights(t *testing.T) {
+	s := harness.StartCrdcached(t, "types: [namespaces]\nwatches: {min: 1s, max: 2s}\n",
+		"--authorization-webhook-cache-authorized-ttl=1s")
+	user := harness.NewUser(t, "leaver")
+	revoke := user.Grant(t, "", newPolicyRule("watch", "namespaces"))
+	config := s.As(user.Config(t))
+	const path = "/api/v1/namespaces?watch=true&timeoutSeconds=86400"
+	watch := openStream(t, config, path)
+	if watch.StatusCode != http.StatusOK {
+		t.Fatalf("the watch got %s, want 200", watch.Status)
+	}
+	revoke()
+	events := bufio.NewScanner(watch.Body)
+	for events.Scan() {
+	}
+	if events.Err() != nil {
+		t.Errorf("the watch ended with the error %v, want none", events.Err())
+	}
+	harness.Eventually(t, func(context.Context) error { // the server caches decisions for a second
+		if again := send(t, config, http.MethodGet, path); again.Code != http.StatusForbidden {
+			return fmt.Errorf("another watch is %d", again.Code)
+		}
+		return nil
+	})
+}
+
+// TestEndOfServer checks that a graceful stop ends watches properly, so that clients can continue elsewhere.
+func TestEndOfServer(t *testing.T) {
+	s := harness.StartCrdcached(t, "types: [namespaces]\n")
+	watch := openStream(t, s.As(harness.Config(t)), "/api/v1/namespaces?watch=true&allowWatchBookmarks=true")
+	events := bufio.NewScanner(watch.Body)
+	if !events.Scan() {
+		t.Fatal("the watch ended without events")
+	}
+	if err := s.Stop(); err != nil {
+		t.Errorf("Stop() = %v", err)
+	}
+	last := ""
+	for events.Scan() {
+		last = events.Text()
+	}
+	if events.Err() != nil || !strings.HasPrefix(last, `{"type":"BOOKMARK"`) {
+		t.Errorf("the watch ended with %v after %s, want a bookmark last", events.Err(), last)
+	}
+}
+
+// TestCreatedAndDeletedTypes checks that a pattern includes types that are installed later, and that deleted
+// types are not served.
+func TestCreatedAndDeletedTypes(t *testing.T) {
+	late := harness.Group(t)
+	s := harness.StartCrdcached(t, "types: ['*."+late+"']\n")
+	admin := s.As(harness.Config(t))
+	path := "/apis/" + late + "/v1/widgets"
+	if got := send(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
+		t.Errorf("list before the type is installed = %d, want 421", got.Code)
+	}
+	t.Run("installed", func(t *testing.T) {
+		harness.InstallCRDs(t, harness.NewCRD(late, "Widget"))
+		harness.Eventually(t, func(context.Context) error {
+			if got := send(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK ||
+				got.Header.Get("Crdcache-Served") != "cache" {
+				return fmt.Errorf("after its installation: %d, %v", got.Code, got.Header)
+			}
+			return nil
+		})
+	})
+	harness.Eventually(t, func(context.Context) error {
+		if got := send(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
+			return fmt.Errorf("after its deletion: %d", got.Code)
+		}
+		return nil
+	})
+}
+
+// TestCertificateReload replaces the serving certificate without a restart.
+func TestCertificateReload(t *testing.T) {
+	folder := t.TempDir()
+	cert, key := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	replace := func(host string) {
+		certificate, private, err := certutil.GenerateSelfSignedCertKey(host, nil, nil)
+		if err := errors.Join(err, os.WriteFile(cert, certificate, 0o600),
+			os.WriteFile(key, private, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace("127.0.0.1")
+	s := harness.StartCrdcached(t, "types: [namespaces]\n", "--tls-cert-file", cert, "--tls-private-key-file", key)
+	replace("replaced.example")
+	harness.Eventually(t, func(ctx context.Context) error {
+		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+		c, err := dialer.DialContext(ctx, "tcp", strings.TrimPrefix(s.URL, "https://"))
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if names := c.(*tls.Conn).ConnectionState().PeerCertificates[0].DNSNames; len(names) == 0 ||
+			names[0] != "replaced.example" {
+			return fmt.Errorf("the certificate is for %v", names)
+		}
+		return nil
+	})
+}
+
+// TestAudit expects an audit event with user and result for each request.
+func TestAudit(t *testing.T) {
+	folder := t.TempDir()
+	policy, log := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "audit.log")
+	text := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
+	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := harness.StartCrdcached(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
+	user := harness.NewUser(t, "watched")
+	if got := send(t, s.As(user.Config(t)), http.MethodGet,
+		"/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
+		t.Errorf("response = %d, want 403", got.Code)
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	written, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(written)) {
+		var event struct {
+			Verb, RequestURI string
+			User             struct{ Username string }
+			ResponseStatus   struct{ Code int }
+			Stage            string
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Stage == "ResponseComplete" && event.User.Username == user.Username &&
+			event.Verb == "list" && event.ResponseStatus.Code == http.StatusForbidden {
+			return
+		}
+	}
+	t.Errorf("the audit log does not contain the denied request: %s", written)
+}
+
+// TestTooManyWatches checks that a user with too many watches gets a retriable refusal.
+func TestTooManyWatches(t *testing.T) {
+	s := harness.StartCrdcached(t, "types: [namespaces]\nlimits: {watches: 1}\n")
+	config := s.As(harness.Config(t))
+	openStream(t, config, "/api/v1/namespaces?watch=true")
+	got := send(t, config, http.MethodGet, "/api/v1/namespaces?watch=true")
+	if got.Code != http.StatusTooManyRequests || got.Header.Get("Retry-After") == "" ||
+		!strings.Contains(got.Body, `"retryAfterSeconds":1`) {
+		t.Errorf("the second watch = %d, %v, %s, want 429 with Retry-After", got.Code, got.Header, got.Body)
+	}
+	other := harness.NewUser(t, "other")
+	other.Grant(t, "", newPolicyRule("watch", "namespaces"))
+	if watch := openStream(t, s.As(other.Config(t)),
+		"/api/v1/namespaces?watch=true"); watch.StatusCode != http.StatusOK {
+		t.Errorf("the watch of another user got %s, want 200", watch.Status)
+	}
+	metrics := send(t, config, http.MethodGet, "/metrics")
+	for _, want := range []string{
+		`crdcached_refused_requests_total{limit="watches"} 1`, "crdcached_watches 2", `crdcache_objects{`,
+		`apiserver_longrunning_requests{component="crdcached",group="",resource="namespaces"`,
+	} {
+		if !strings.Contains(metrics.Body, want) {
+			t.Errorf("the metrics have no %s", want)
+		}
+	}
+}
+
+// TestOutage checks that the server stays ready during an outage of the API server, and that its clients
+// recover.
+func TestOutage(t *testing.T) {
+	s := harness.StartCrdcached(t, "types: [serviceaccounts]\n")
+	user := harness.NewUser(t, "changed")
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.As(harness.Config(t))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := factory.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	accounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	informer, err := factory.ForResource(accounts)
+	if err == nil {
+		err = factory.Start(t.Context())
+	}
+	if err == nil {
+		err = factory.WaitForSync(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.KillAPIServer(t)
+	if got := send(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.Code != http.StatusOK {
+		t.Errorf("/readyz without an API server = %s, want ready", got.Body)
+	}
+	harness.RestartAPIServer(t)
+	admin, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := []byte(`{"metadata":{"annotations":{"after":"outage"}}}`)
+	if _, err := admin.Resource(accounts).Namespace("default").Patch(t.Context(), user.Name,
+		types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, func(context.Context) error {
+		object, ok := informer.Snapshot().Get("default/" + user.Name)
+		if !ok || object.(metav1.Object).GetAnnotations()["after"] != "outage" {
+			return fmt.Errorf("no event of the change: %s", informer.Status())
+		}
+		return nil
+	})
+}

@@ -1,0 +1,156 @@
+package crdcached_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/transport"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/crdcache/crdcache/adapters/controllerruntime"
+	"github.com/crdcache/crdcache/test/integration/harness"
+)
+
+// TestManagers runs a scaffolded manager that reads ConfigMaps from crdcached. Its leader election, events,
+// APIReader, writes and other types use the cluster.
+func TestManagers(t *testing.T) {
+	s := harness.StartCrdcached(t, "types: [configmaps]")
+	namespace := harness.Namespace(t)
+	user := harness.NewUser(t, "manager")
+	user.Grant(t, namespace, newRule("configmaps", "", "list", "watch", "get", "update"),
+		newRule("serviceaccounts", "", "list", "watch"),
+		newRule("leases", "coordination.k8s.io", "get", "create", "update"), newRule("events", "events.k8s.io",
+			"create", "patch"), newRule("events", "", "create", "patch"))
+	user.Grant(t, "", newRule("customresourcedefinitions", "apiextensions.k8s.io", "list", "watch"),
+		newRule("apiservices", "apiregistration.k8s.io", "list", "watch"), newRule("namespaces", "", "get"))
+	config := user.Config(t)
+	cached, answered := s.As(config), &responseCounter{}
+	cached.WrapTransport = answered.wrap
+	manager, err := ctrl.NewManager(config, ctrl.Options{
+		NewCache: controllerruntime.NewCacheFrom(cached, []string{"configmaps"},
+			controllerruntime.Options{}),
+		Cache:          cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}},
+		LeaderElection: true, LeaderElectionID: "manager", LeaderElectionNamespace: namespace,
+		Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &copier{Client: manager.GetClient(), direct: manager.GetAPIReader(),
+		recorder: manager.GetEventRecorder("copier")}
+	if err := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Complete(c); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- manager.Start(ctx) }() // ended by cancel
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	checkManager(t, namespace)
+	if answered.n.Load() == 0 {
+		t.Error("crdcached answered no request from its cache")
+	}
+}
+
+// checkManager waits until the manager has copied a value, leads, and has recorded an event.
+func checkManager(t *testing.T, namespace string) {
+	t.Helper()
+	admin, err := kubernetes.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Data: map[string]string{"value": "1"}}
+	if _, err := admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), object,
+		metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, func(ctx context.Context) error {
+		got, err := admin.CoreV1().ConfigMaps(namespace).Get(ctx, "a", metav1.GetOptions{})
+		if err == nil && got.Data["copy"] != "1" {
+			err = fmt.Errorf("the manager has not written: %v", got.Data)
+		}
+		return err
+	})
+	lease, err := admin.CoordinationV1().Leases(namespace).Get(t.Context(), "manager", metav1.GetOptions{})
+	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		t.Errorf("the manager is not the leader: %v, %v", lease, err)
+	}
+	harness.Eventually(t, func(ctx context.Context) error {
+		all, err := admin.EventsV1().Events(namespace).List(ctx, metav1.ListOptions{})
+		for k := range all.Items {
+			if all.Items[k].Reason == "Copied" && all.Items[k].Regarding.Name == "a" {
+				return nil
+			}
+		}
+		return fmt.Errorf("the manager has recorded no event: %w", err)
+	})
+}
+
+func newRule(resource, group string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// responseCounter counts the answers from a cache.
+type responseCounter struct{ n atomic.Int64 }
+
+func (c *responseCounter) wrap(inner http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		response, err := inner.RoundTrip(r)
+		if err == nil && response.Header.Get("Crdcache-Served") == "cache" {
+			c.n.Add(1)
+		}
+		return response, err
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+var _ transport.WrapperFunc = (&responseCounter{}).wrap
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// copier is a reconciler that copies a value within each ConfigMap.
+type copier struct {
+	client.Client
+	direct   client.Reader
+	recorder events.EventRecorder
+}
+
+func (c *copier) Reconcile(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+	object := &corev1.ConfigMap{}
+	if err := c.Get(ctx, r.NamespacedName, object); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if object.Data["value"] == object.Data["copy"] {
+		return ctrl.Result{}, nil
+	}
+	// crdcached does not cache this type
+	if err := c.List(ctx, &corev1.ServiceAccountList{}, client.InNamespace(r.Namespace)); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := c.direct.Get(ctx, client.ObjectKey{Name: r.Namespace}, &corev1.Namespace{}); err != nil {
+		return ctrl.Result{}, err
+	}
+	object.Data["copy"] = object.Data["value"]
+	if err := c.Update(ctx, object); err != nil {
+		return ctrl.Result{}, err
+	}
+	c.recorder.Eventf(object, nil, corev1.EventTypeNormal, "Copied", "Copy", "copied the value")
+	return ctrl.Result{}, nil
+}

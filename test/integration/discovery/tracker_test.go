@@ -1,0 +1,209 @@
+package discovery_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/test/integration/harness"
+)
+
+// TestManyDefinitionsAtOnce installs and deletes 500 CRDs. The number of requests must not grow with the
+// number of changes.
+func TestManyDefinitionsAtOnce(t *testing.T) {
+	config, admin := harness.Config(t), newAdminClient(t)
+	counting, requests := harness.CountRequests(config)
+	tracker, events := startTracker(t, counting, discovery.TrackerOptions{})
+	builtIn := tracker.Snapshot().Len()
+	checkRequests(t, requests, 1, harness.FirstWatches(t))
+
+	suffix := harness.Group(t)
+	var specs []crdSpec
+	for i := range 500 {
+		specs = append(specs, crdSpec{
+			group: fmt.Sprintf("g%02d.%s", i%50, suffix), plural: fmt.Sprintf("r%03ds",
+				i), kind: fmt.Sprintf("R%03d", i),
+			scope: "Namespaced", versions: []string{"v1"}, label: "many",
+		})
+	}
+	began := time.Now()
+	createDefinitions(t, admin, specs)
+	missing := map[schema.GroupResource]bool{}
+	for _, s := range specs {
+		missing[s.resource()] = true
+	}
+	events.receiveUntil(func(e discovery.Event) bool {
+		if isEstablished(e) {
+			delete(missing, e.Type.GroupResource)
+		}
+		return len(missing) == 0
+	})
+	t.Logf("500 CRDs known after %v", time.Since(began))
+	// On a busy machine, the API server ends watches that fall behind. If it no longer has their next event,
+	// the tracker lists again.
+	checkRequests(t, requests, fewLists, fewWatches)
+	if got := tracker.Snapshot().Len(); got != builtIn+500 {
+		t.Errorf("%d types, want %d", got, builtIn+500)
+	}
+
+	remaining := len(specs)
+	definitions := admin.Resource(crd.GVR)
+	if err := definitions.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "test=many"}); err != nil {
+		t.Fatal(err)
+	}
+	events.receiveUntil(func(e discovery.Event) bool {
+		if isRemoved(e) {
+			remaining--
+		}
+		return remaining == 0
+	})
+	// A discovery round may still list them. They must not reappear.
+	before := tracker.Status().Discovery.LastContact
+	tracker.Refresh()
+	harness.Eventually(t, func(context.Context) error {
+		if !tracker.Status().Discovery.LastContact.After(before) {
+			return errors.New("no discovery round yet")
+		}
+		return nil
+	})
+	if got := tracker.Snapshot().Len(); got != builtIn {
+		t.Errorf("%d types, want %d", got, builtIn)
+	}
+	checkRequests(t, requests, fewLists, fewWatches)
+}
+
+// fewLists and fewWatches limit the requests for hundreds of changes.
+const (
+	fewLists   = 5
+	fewWatches = 10
+)
+
+// checkRequests limits the requests since the tracker started.
+func checkRequests(t *testing.T, requests *harness.Requests, lists, watches int) {
+	t.Helper()
+	const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	t.Logf("requests: %v", requests.All())
+	if n := requests.Count("GET", crds); n > lists {
+		t.Errorf("%d lists of CRDs, want at most %d", n, lists)
+	}
+	if n := requests.Count("WATCH", crds); n > watches {
+		t.Errorf("%d watches of CRDs, want at most %d", n, watches)
+	}
+	if n := requests.Count("GET", "/apis"); n > 3 {
+		t.Errorf("%d discovery rounds, want at most 3", n)
+	}
+}
+
+// TestUnavailableAPIService registers an aggregated API without a server.
+func TestUnavailableAPIService(t *testing.T) {
+	config, admin := harness.Config(t), newAdminClient(t)
+	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+		versions: []string{"v1"}}
+	harness.InstallCRDs(t, s.object())
+	tracker, events := startTracker(t, config, discovery.TrackerOptions{})
+	before := tracker.Snapshot().Len()
+	create(t, admin, apiServices, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1.down.example.org"},
+		"spec": map[string]any{
+			"group": "down.example.org", "version": "v1", "groupPriorityMinimum": int64(100),
+			"versionPriority":       int64(10),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"name": "nobody", "namespace": "default"},
+		},
+	}})
+	awaitFailedGroupVersions(t, tracker, 1)
+	unknown := tracker.Status().FailedGroupVersions
+	if len(unknown) != 1 || unknown[0].GroupVersion.String() != "down.example.org/v1" {
+		t.Errorf("FailedGroupVersions = %v, want only down.example.org/v1", unknown)
+	}
+	if got := tracker.Snapshot().Len(); got != before {
+		t.Errorf("%d types, want %d as before", got, before)
+	}
+	if _, err := tracker.Snapshot().Catalog().Resolve("deployments.apps"); err != nil {
+		t.Error(err)
+	}
+	if _, err := newClient(t, config, discovery.Options{}).Resolve(t.Context(), s.name()); err != nil {
+		t.Error(err)
+	}
+	remove(t, admin, apiServices, "v1.down.example.org")
+	awaitFailedGroupVersions(t, tracker, 0)
+	// The removal, which follows all effects of the outage, must be the only event of a type.
+	remove(t, admin, crd.GVR, s.name())
+	for _, e := range events.receiveUntil(isRemoved) {
+		if e.Action != discovery.FailuresChanged && e.Type.GroupResource != s.resource() {
+			t.Errorf("the outage caused the event %v", summary([]discovery.Event{e}))
+		}
+	}
+}
+
+// TestNoRightToReadDefinitions runs a tracker for a user who may only discover, and grants the right to read
+// definitions later.
+func TestNoRightToReadDefinitions(t *testing.T) {
+	config, admin := harness.Config(t), newAdminClient(t)
+	withoutRights := rest.CopyConfig(config)
+	withoutRights.Impersonate = rest.ImpersonationConfig{UserName: "nobody",
+		Groups: []string{"system:authenticated"}}
+	tracker, events := startTracker(t, withoutRights, discovery.TrackerOptions{
+		BlindPollInterval: 100 * time.Millisecond})
+	if s := tracker.Status(); s.Mode != discovery.Polling ||
+		!s.CRDs.Unavailable || !s.APIServices.Unavailable {
+		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)
+	}
+	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
+		versions: []string{"v1"}}
+	create(t, admin, crd.GVR, s.object())
+	added := lastEvent(events.receiveOfTypeUntil(s.resource(), isEstablished))
+	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
+		t.Errorf("added the type %+v, want one from discovery without a UID", added.Type)
+	}
+	for gvr, o := range map[string]map[string]any{
+		"clusterroles": {"kind": "ClusterRole", "rules": []any{map[string]any{
+			"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"},
+			"verbs": []any{"list", "watch"},
+		}}},
+		"clusterrolebindings": {"kind": "ClusterRoleBinding",
+			"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+				"name": "crd-reader"},
+			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
+				"name": "nobody"}}},
+	} {
+		o["apiVersion"], o["metadata"] = "rbac.authorization.k8s.io/v1", map[string]any{"name": "crd-reader"}
+		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
+			Resource: gvr}, &unstructured.Unstructured{Object: o})
+	}
+	hasUID := func(e discovery.Event) bool { return e.Type.UID != "" }
+	withUID := lastEvent(events.receiveOfTypeUntil(s.resource(), hasUID))
+	if withUID.Action != discovery.Changed || withUID.Type.Source == withUID.Old.Source {
+		t.Errorf("after the grant: %v, want the same type with a UID", summary([]discovery.Event{withUID}))
+	}
+	if s := tracker.Status(); s.Mode != discovery.Watching {
+		t.Errorf("Mode = %s, want Watching", s.Mode)
+	}
+	remove(t, admin, crd.GVR, s.name())
+	events.receiveOfTypeUntil(s.resource(), isRemoved)
+}
+
+func lastEvent(list []discovery.Event) discovery.Event { return list[len(list)-1] }
+
+// awaitFailedGroupVersions waits until n group versions cannot be discovered. It polls, because no event
+// reports this.
+func awaitFailedGroupVersions(t *testing.T, tracker *discovery.Tracker, n int) {
+	t.Helper()
+	harness.Eventually(t, func(context.Context) error {
+		if got := tracker.Status().FailedGroupVersions; len(got) != n {
+			return fmt.Errorf("FailedGroupVersions = %v, want %d of them", got, n)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,120 @@
+package readapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/crdcache/crdcache/test/integration/harness"
+)
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("invalid JSON (%v): %s", err, text)
+	}
+}
+
+var kubectlCommands = []string{
+	"get workloads -A", "get wl -n payments", "get wl,env,routes -A -o name", "get env -o wide",
+	"get workloads -A -o wide --show-labels",
+	"get workloads -A -o json", "get releases -A -o yaml", "get env production-eu",
+	"get env production-eu -o yaml", "get delivery -n payments",
+	"get wl -A -l demo.crdcache.dev/team=cards", "get wl -A --field-selector spec.tier=critical",
+	"get wl -A --field-selector status.phase=Running,metadata.namespace=edge",
+	"get wl -n attic", "get wl -A --chunk-size=3", "get wl -A --sort-by=.spec.replicas",
+	"get wl -A -o jsonpath={.items[*].spec.image}",
+	"get wl -A -o custom-columns=N:.metadata.name,T:.spec.tier", "get routes.v1beta1.demo.crdcache.dev -A",
+	"get wl -A --no-headers --show-kind",
+	"get wl -n edge -L demo.crdcache.dev/team", "get namespaces -o json",
+	"get crd environments.demo.crdcache.dev -o yaml", "get --raw /apis/demo.crdcache.dev",
+	"describe env production-eu", "describe wl -n edge", "describe routes -n storefront",
+	"explain workloads.spec.strategy.canary", "explain workloads.status",
+	"explain routes.spec --api-version=demo.crdcache.dev/v1beta1", "explain env.spec --recursive",
+	"api-resources --api-group=demo.crdcache.dev",
+	"api-resources --api-group=demo.crdcache.dev --namespaced=false -o name",
+	"wait --for=jsonpath={.status.phase}=Running wl/dns -n edge --timeout=20s",
+	"get wl -A --server-print=false", "get wl dns search -n edge --ignore-not-found",
+	"get wl -A --chunk-size=1 -o name", "get wl -A -o json --chunk-size=2", "get env,wl -A",
+	"get platform -A", "get wl -n edge -o yaml --show-managed-fields",
+	"get wl dns -n edge --subresource=status",
+	"get wl -n edge -w --request-timeout=2s", "get wl -n edge --watch-only --request-timeout=2s",
+	"get wl -A -w --request-timeout=2s -l demo.crdcache.dev/team=cards",
+	"get wl dns -n edge -w -o name --request-timeout=2s",
+	"wait --for=delete wl/none -n edge --timeout=2s",
+	"wait --for=condition=Ready env/production-eu --timeout=2s", "api-resources --api-group=nope",
+	// Commands that fail with equal messages.
+	"get nope", "get wl none -n edge", "get wl/dns env/none -n edge",
+	"get wl -n edge --field-selector=spec.image=x", "get wl -l a=b=c",
+	"get --raw /apis/demo.crdcache.dev/v1/nope", "describe wl none -n edge", "explain nope",
+	"explain wl.nope",
+	"wait --for=jsonpath={.status.phase}=Never wl/dns -n edge --timeout=2s",
+}
+
+// TestKubectl compares the output of kubectl, except ages, and its exit codes.
+func TestKubectl(t *testing.T) { runKubectl(t, newPair(t), kubectlCommands) }
+
+// TestKubectlWithACache runs further commands on a cache of the real API server, including ones that an
+// in-memory cluster cannot answer.
+func TestKubectlWithACache(t *testing.T) {
+	runKubectl(t, newCachePair(t), []string{
+		"get wl,env,routes -A -o name", "get ns", "get ns -o json",
+		"api-resources --api-group=demo.crdcache.dev",
+		"get wl -n edge -w --request-timeout=2s", "get ns edge -w -o name --request-timeout=2s",
+		"get serviceaccounts -n edge -o name",
+		"get clusterroles view -o yaml", "version",
+	})
+}
+
+func runKubectl(t *testing.T, p *serverPair, commands []string) {
+	for _, command := range commands {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel() // some commands wait for seconds
+			args := strings.Fields(command)
+			real, ours := startKubectl(t, args...), startKubectl(t,
+				append([]string{"--server", p.crdcache.Host}, args...)...)
+			if diff := cmp.Diff(real(), ours(), cmp.AllowUnexported(outcome{})); diff != "" {
+				t.Errorf("output of kubectl (-API server +crdcache):\n%s", diff)
+			}
+		})
+	}
+}
+
+// outcome is the result of a run of kubectl.
+type outcome struct {
+	stdout, stderr string // without ages
+	code           int
+}
+
+// startKubectl runs kubectl without a discovery cache. wait returns its result.
+func startKubectl(t *testing.T, args ...string) (wait func() outcome) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), harness.KubectlPath(t), args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+harness.Kubeconfig(t), "KUBECACHEDIR="+t.TempDir())
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() outcome {
+		_ = cmd.Wait() // the exit code is the result
+		return outcome{withoutAges(stdout.String()), withoutAges(stderr.String()),
+			cmd.ProcessState.ExitCode()}
+	}
+}
+
+var (
+	agePattern = regexp.MustCompile(`\b(\d+[ydhms])+\b`)
+	gapPattern = regexp.MustCompile(` +`)
+)
+
+// withoutAges removes ages, because the texts were printed at different times.
+func withoutAges(text string) string {
+	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(text, "AGE"), " ")
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -102,18 +103,32 @@ func TestRootModule(t *testing.T) {
 // outsideWorkspace does not compile with the workspace's client-go: kube-state-metrics 2.19.1 needs 0.35.
 const outsideWorkspace = "test/integration/statemetrics/go.mod"
 
-// TestWorkspace verifies that the workspace of the tests has every other module.
+// TestWorkspace verifies that the workspace of the tests has every other module, and that the linters and
+// dependabot know all modules.
 func TestWorkspace(t *testing.T) {
 	var work struct{ Use []struct{ DiskPath string } }
-	if err := json.Unmarshal([]byte(goCommand(t, "test/integration", "work", "edit", "-json", "go.work")), &work); err != nil {
+	edited := goCommand(t, "test/integration", "work", "edit", "-json", "go.work")
+	if err := json.Unmarshal([]byte(edited), &work); err != nil {
 		t.Fatal(err)
+	}
+	lists := map[string][]string{"Makefile": nil, ".github/dependabot.yml": nil}
+	punctuation := strings.NewReplacer(`"`, " ", ",", " ", "[", " ", "]", " ")
+	for name := range lists {
+		lists[name] = strings.Fields(punctuation.Replace(string(readFile(t, name))))
 	}
 	var used, modules []string
 	for _, use := range work.Use {
 		used = append(used, path.Join("test/integration", use.DiskPath, "go.mod"))
 	}
 	for _, name := range files(t) {
-		if path.Base(name) == "go.mod" && name != outsideWorkspace {
+		if path.Base(name) != "go.mod" {
+			continue
+		}
+		if dir := path.Dir(name); dir != "." && (!slices.Contains(lists["Makefile"], dir) ||
+			!slices.Contains(lists[".github/dependabot.yml"], "/"+dir)) {
+			t.Errorf("the Makefile's MODULES or .github/dependabot.yml lacks %s", dir)
+		}
+		if name != outsideWorkspace {
 			modules = append(modules, name)
 		}
 	}

@@ -15,7 +15,7 @@ func TestSoak(t *testing.T) {
 	}
 	t.Logf("the seed is %d", seed)
 	if !wallclock.Available {
-		t.Log("clocks don't jump in this build: see integration/internal/wallclock")
+		t.Log("clocks don't jump in this build: see test/integration/internal/wallclock")
 	}
 	w := newFixture(t, seed)
 	w.awaitAgreement()

@@ -60,5 +60,5 @@ func isProgram(path string) bool {
 // repository returns the folder of the repository.
 func repository() string {
 	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }

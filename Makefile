@@ -109,8 +109,8 @@ test: ## Run all tests that prove what README and docs promise, some with a real
 	@$(LANE) --slowest
 
 nightly: ## Run what takes hours: race detector, histories, soak, skew, versions, adopters, fuzz tests, promtool, 32 bits
-	@$(MAKE) --no-print-directory --keep-going race history soak soak-clusters sharding attack load floor-all bits32 promtool statemetrics follow-lists \
-	  skew versions adopters fuzz
+	@$(MAKE) --no-print-directory --keep-going race history soak soak-clusters sharding attack load floor-all bits32 promtool stranger statemetrics \
+	  follow-lists skew versions adopters fuzz
 
 # Run two targets at a time and all of them, even if one fails. Do not mix the output of commands.
 TWO_LANES := --jobs=2 --keep-going --output-sync=line
@@ -120,7 +120,7 @@ unit: ## Run the tests of all modules that need only Go, and some with the oldes
 	  ./adapters/metrics/... ./adapters/storage/disk/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
 	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
 
-.PHONY: floor-all bits32 promtool statemetrics
+.PHONY: floor-all bits32 promtool stranger statemetrics
 floor-all: ## Test every module with the versions of its own go.mod
 	for m in $(PUBLISHED) . serving/server; do go test -C $$m -timeout 20m ./... || exit 1; done
 
@@ -129,6 +129,9 @@ statemetrics: ## Compare the metrics of configs with kube-state-metrics, which d
 
 bits32: ## Test the engine in 32 bits
 	GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE)
+
+stranger: ## Compile programs and commands with the released modules, as users do (15 minutes)
+	cd test/integration && go test -count=1 -timeout 60m ./project -run TestReleasedModules -args -compile
 
 promtool: ## Test the alerts with promtool, which is built first (5 minutes once)
 	go run -tags=remove_all_sd $(PROMTOOL) check rules --lint=all --lint-fatal serving/packaging/monitoring/alerts.yaml

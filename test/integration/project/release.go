@@ -32,7 +32,7 @@ var publishedFolders = []string{".", "adapters/cel", "adapters/metrics", "adapte
 // prepareRelease implements the command release.
 func prepareRelease(_ context.Context, flags *flag.FlagSet, args []string) error {
 	version := flags.String("version", "", "the version, such as v0.9.0")
-	root := flags.String("root", "..", "the folder of the repository")
+	root := flags.String("root", ".", "the folder of the repository")
 	develop := flags.Bool("develop", false, "replace the modules by their folders, for the commit after the tag")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -16,7 +16,10 @@ import (
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
-var documentPath = flag.String("document", "", "the document in which the table of modules is replaced; empty means none")
+var (
+	documentPath = flag.String("document", "", "the document whose table of modules is replaced; empty means none")
+	compile      = flag.Bool("compile", false, "compile all programs, not only README's, and run the commands")
+)
 
 // moduleProxy is a GOPROXY with a release of the work tree.
 type moduleProxy struct {
@@ -81,8 +84,17 @@ func (g *moduleProxy) run(dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// make runs go build or go install. The go command loads all packages, and compiles them if compiled is true.
+func (g *moduleProxy) make(dir string, compiled bool, command string, args ...string) {
+	flag := "-n"
+	if compiled {
+		flag = "-ldflags=-s -w"
+	}
+	g.run(dir, "go", append([]string{command, flag}, args...)...)
+}
+
 // build builds a program in a new module that requires the modules. It returns the folder of the program.
-func (g *moduleProxy) build(source string, modules ...string) string {
+func (g *moduleProxy) build(source string, compiled bool, modules ...string) string {
 	g.t.Helper()
 	dir := g.t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
@@ -90,7 +102,7 @@ func (g *moduleProxy) build(source string, modules ...string) string {
 	}
 	g.run(dir, "go", "mod", "init", "example.com/stranger")
 	g.run(dir, "go", append([]string{"get"}, modules...)...)
-	g.run(dir, "go", "build", "-o", filepath.Join(dir, "program"), ".")
+	g.make(dir, compiled, "build", "-o", filepath.Join(dir, "program"), ".")
 	goMod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
 		g.t.Fatal(err)
@@ -116,7 +128,7 @@ func (g *moduleProxy) countModules(dir string) int {
 }
 
 // TestReleasedModules uses the released modules outside of the repository: it builds programs and installs
-// commands.
+// commands. Only make nightly compiles all of them.
 func TestReleasedModules(t *testing.T) {
 	g := newModuleProxy(t)
 	t.Run("programs", func(t *testing.T) { g.with(t).testPrograms() })
@@ -151,14 +163,14 @@ func (g *moduleProxy) testPrograms() {
 		table += fmt.Sprintf("| %s | %d | %s |\n", name, n, difference)
 		return n
 	}
-	dir := g.build(readme, ours("."))
-	clientGo := g.build(program("clientgo"), g.required(dir, "k8s.io/client-go"))
+	dir := g.build(readme, true, ours("."))
+	clientGo := g.build(program("clientgo"), *compile, g.required(dir, "k8s.io/client-go"))
 	stock := row("client-go's `dynamicinformer`", clientGo, 0)
 	row("`dynamicinformer`", dir, stock)
-	row("`adapters/metrics`", g.build(program("metrics"), ours("."), ours("adapters/metrics")), stock)
-	row("`adapters/storage/disk`", g.build(program("disk"), ours("."), ours("adapters/storage/disk")), stock)
-	dir = g.build(program("manager"), ours("adapters/controllerruntime"))
-	runtime := g.build(program("stock"), g.required(dir, "sigs.k8s.io/controller-runtime"))
+	row("`adapters/metrics`", g.build(program("metrics"), *compile, ours("."), ours("adapters/metrics")), stock)
+	row("`adapters/storage/disk`", g.build(program("disk"), *compile, ours("."), ours("adapters/storage/disk")), stock)
+	dir = g.build(program("manager"), *compile, ours("adapters/controllerruntime"))
+	runtime := g.build(program("stock"), *compile, g.required(dir, "sigs.k8s.io/controller-runtime"))
 	stock = row("controller-runtime", runtime, 0)
 	row("`adapters/controllerruntime`", dir, stock)
 	g.t.Log("modules in go mod graph:\n" + table)
@@ -175,13 +187,16 @@ func (g *moduleProxy) required(dir, name string) string {
 	return name + "@" + g.run(dir, "go", "list", "-m", "-f", "{{.Version}}", name)
 }
 
-// testCommands installs the commands, which print the version.
+// testCommands installs the commands. Compiled ones print the version.
 func (g *moduleProxy) testCommands() {
 	bin := g.t.TempDir()
 	g.env = append(g.env, "GOBIN="+bin)
 	for path, argument := range map[string]string{"cmd/crdcache": "version",
 		"serving/server/cmd/crdcached": "--version"} {
-		g.run(bin, "go", "install", pathOf(path)+"@"+g.version)
+		g.make(bin, *compile, "install", pathOf(path)+"@"+g.version)
+		if !*compile {
+			continue
+		}
 		if out := g.run(bin, filepath.Join(bin, filepath.Base(path)), argument); !strings.Contains(out,
 			g.version) {
 			g.t.Errorf("%s prints the version %q, want %s", path, out, g.version)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // Schema is the structural OpenAPI schema of one field. Validation rules are omitted, because crdcache only
@@ -39,7 +41,14 @@ type Schema struct {
 	ListType string `json:"x-kubernetes-list-type,omitempty"`
 	// ListMapKeys are the fields that identify an element of a list map.
 	ListMapKeys []string `json:"x-kubernetes-list-map-keys,omitempty"`
+
+	// NameOf is the word after "name of" in the description, such as Secret. The rest of the description is
+	// omitted.
+	NameOf string `json:"-"`
 }
+
+var nameOf = regexp.MustCompile(
+	`^(?s:.{0,40})\b[Nn]ame of (?:(?:an?|the|existing|generated|referenced|Kubernetes|k8s) )*([\w-]+)`)
 
 // UnmarshalJSON also accepts true and false, which are valid for additionalProperties: true allows any
 // values, like PreserveUnknown.
@@ -53,8 +62,15 @@ func (s *Schema) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	type plain Schema // without this method
-	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
+	described := struct {
+		*plain
+		Description string `json:"description"`
+	}{plain: (*plain)(s)}
+	if err := json.Unmarshal(data, &described); err != nil {
 		return err
+	}
+	if name := nameOf.FindStringSubmatch(described.Description); name != nil {
+		s.NameOf = strings.Clone(name[1])
 	}
 	for name, property := range s.Properties {
 		if property == nil { // null: a property of any type

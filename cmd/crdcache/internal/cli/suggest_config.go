@@ -158,7 +158,7 @@ func suggestResource(t servedType, name string,
 			add(candidate)
 		}
 		fields := schemaFields(t.Version, maxReferenceDepth)
-		r.References, warnings = suggestReferences(proposeReferences(t.Group, targets, fields),
+		r.References, warnings = suggestReferences(proposeReferences(t, targets, fields),
 			!t.Namespaced, isAccepted)
 	}
 	if len(r.Indexes) == 0 {

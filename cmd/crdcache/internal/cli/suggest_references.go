@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type suggestedReference struct {
@@ -29,7 +32,8 @@ type suggestedTarget struct {
 
 // builtinTargets are built-in kinds by the end of a field's name, without its suffix Ref or Name.
 var builtinTargets = []struct{ suffix, group, kind string }{
-	{"secretkey", "", "Secret"}, {"secret", "", "Secret"},
+	{"secretkey", "", "Secret"}, {"secret", "", "Secret"}, {"pvc", "", "PersistentVolumeClaim"},
+	{"volumeclaim", "", "PersistentVolumeClaim"},
 	{"configmapkey", "", "ConfigMap"}, {"configmap", "", "ConfigMap"},
 	{"serviceaccount", "", "ServiceAccount"}, {"service", "", "Service"}, {"ingress", "networking.k8s.io", "Ingress"},
 	{"persistentvolumeclaim", "", "PersistentVolumeClaim"}, {"persistentvolume", "", "PersistentVolume"},
@@ -40,7 +44,7 @@ var builtinTargets = []struct{ suffix, group, kind string }{
 
 // referenceFinder finds the references of one type.
 type referenceFinder struct {
-	group string
+	self  target
 	types targetTypes
 	// isRemote means that the objects belong to a cluster of another object, as a Cluster API Machine does:
 	// its nodes are in that cluster.
@@ -48,8 +52,8 @@ type referenceFinder struct {
 }
 
 // proposeReferences returns a reference for each field with a known target type.
-func proposeReferences(group string, targets targetTypes, fields []schemaField) []suggestedReference {
-	finder := referenceFinder{group: group, types: targets}
+func proposeReferences(t servedType, targets targetTypes, fields []schemaField) []suggestedReference {
+	finder := referenceFinder{self: target{t.Group, t.Names.Kind}, types: targets}
 	finder.isRemote = slices.ContainsFunc(fields, func(f schemaField) bool {
 		return f.path == ".spec.clusterName" && finder.ownKind("cluster") != (target{}) ||
 			f.path == ".spec.destination.server"
@@ -79,54 +83,73 @@ func (r referenceFinder) find(f schemaField) (to suggestedTarget, each string, o
 	name := object.Properties["name"]
 	switch {
 	case object.Type == "string" && len(object.Enum) == 0 && object.Format == "":
-		to, ok = r.ofText(f.name, path, strings.HasPrefix(f.path, ".spec."))
+		to, ok = r.ofText(f, path)
 	case name != nil && name.Type == "string":
-		to, ok = r.ofObject(object, f.name, path)
+		to, ok = r.ofObject(object, f, path)
 	}
-	return to, each, ok
+	return to, each, ok && !(r.isRemote && to.KindPath == "" && *to.Kind == "Node")
 }
 
-// namedByKind are the kinds whose name alone ends the name of a text, without Name.
-var namedByKind = []string{"Service", "Ingress", "StorageClass", "Node"}
+// namedByKind are the kinds whose name alone ends the name of a text, without Name. The first three are also
+// the whole name.
+var namedByKind = []string{"PersistentVolumeClaim", "PersistentVolume", "Ingress", "Service", "ServiceAccount",
+	"StorageClass", "Node"}
 
 // isSecretName reports whether a text that ends in Secret is the name of a Secret. Others can be
 // secret themselves.
 func isSecretName(text string) bool {
 	lowerText := strings.TrimSuffix(strings.ToLower(text), "s")
-	return slices.ContainsFunc([]string{"pull", "ca", "crl", "cert", "certificate", "tls"},
+	return slices.ContainsFunc([]string{"pull", "ca", "crl", "cert", "certificate", "tls", "existing"},
 		func(use string) bool { return strings.HasSuffix(lowerText, use+"secret") })
 }
 
 // ofText returns the target of a field such as secretName.
-func (r referenceFinder) ofText(name, path string, inSpec bool) (suggestedTarget, bool) {
-	base, isName := strings.CutSuffix(name, "Name")
-	if !isName {
-		base, isName = strings.CutSuffix(name, "Names")
+func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget, ok bool) {
+	base, isReference := referenceName(f.name)
+	isName := isReference
+	if f.name == "names" { // such as serviceAccounts.names
+		base, isName = lastKey(jsonpath.MustCompile(strings.TrimSuffix(f.path, ".names"))), true
 	}
-	found := r.ownKind(base)
+	for _, suffix := range []string{"Name", "Names"} {
+		if rest, ok := strings.CutSuffix(f.name, suffix); ok {
+			base, isName = rest, true
+		}
+	}
+	found, isList := r.ownKind(base), f.schema.Items != nil
 	switch {
-	case isName && found == (target{}):
-		if found = builtinTarget(base); base == "claim" {
-			found = target{"", "PersistentVolumeClaim"}
-		} else if found.kind == "Service" && (base != "service" || inSpec) || found.kind == "Pod" {
-			found = target{} // these names are also those of hosts, products and traced programs
-		}
+	case isReference:
+		found = r.referredKind(base, false)
+	case isName && base == "parent":
+		found = r.self
+	case isName && base == "claim":
+		found = target{"", "PersistentVolumeClaim"}
 	case isName:
-	case wordsOf(name) < 2 && name != "node": // such as provider
-		found = target{}
+		inSpec, builtin := strings.HasPrefix(f.path, ".spec."), builtinTarget(base)
+		if builtin.kind == "Service" && (base != "service" || inSpec) || builtin.kind == "Pod" && inSpec {
+			builtin = target{} // these names are also those of hosts, products and traced programs
+		}
+		found = cmp.Or(found, builtin, r.customKind(base))
+	case isList && wordsOf(base) == 1 && found != (target{}):
+		if !strings.EqualFold(base, naming.GuessPlural(found.kind)) {
+			found = target{}
+		}
+	case wordsOf(base) == 1 && base != "node" && !slices.Contains(namedByKind[:3], builtinTarget(base).kind):
+		found = target{} // such as provider
+		if isList {
+			found = r.onlyKind(base)
+		}
 	case found == (target{}):
-		if found = r.onlyKind(base); found == (target{}) {
-			found = builtinTarget(base)
-			if !slices.Contains(namedByKind, found.kind) && !isSecretName(name) {
-				return suggestedTarget{}, false
-			}
+		found = builtinTarget(base)
+		isSecret := isSecretName(f.name) || isList && strings.HasSuffix(base, "Secrets")
+		if !slices.Contains(namedByKind, found.kind) && !isSecret {
+			found = r.onlyKind(base)
 		}
 	}
+	found = cmp.Or(found, r.describedKind(f.schema))
 	if path == "" {
 		path = "@"
 	}
-	return suggestedTarget{Group: &found.group, Kind: &found.kind, NamePath: path},
-		found != (target{}) && !(r.isRemote && found.kind == "Node")
+	return suggestedTarget{Group: &found.group, Kind: &found.kind, NamePath: path}, found != (target{})
 }
 
 // wordsOf returns the number of words of a name in camel case.
@@ -143,66 +166,110 @@ func wordsOf(name string) int {
 type target struct{ group, kind string }
 
 func builtinTarget(base string) target {
-	lowerName := strings.ToLower(base)
 	for _, t := range builtinTargets {
-		if strings.HasSuffix(lowerName, t.suffix) {
+		if endsIn(base, t.suffix) {
 			return target{t.group, t.kind}
 		}
 	}
 	switch { // short names are also the ends of names of other types
-	case lowerName == "node", lowerName == "pod":
-		return target{"", strings.ToUpper(lowerName[:1]) + lowerName[1:]}
-	case lowerName == "hpa", lowerName == "horizontalpodautoscaler":
+	case isNamed(base, "Node"):
+		return target{"", "Node"}
+	case isNamed(base, "Pod"):
+		return target{"", "Pod"}
+	case base == "pv":
+		return target{"", "PersistentVolume"}
+	case isNamed(base, "hpa"), isNamed(base, "HorizontalPodAutoscaler"):
 		return target{"autoscaling", "HorizontalPodAutoscaler"}
-	case strings.Contains(lowerName, "configmap"):
+	case strings.Contains(strings.ToLower(base), "configmap"):
 		return target{"", "ConfigMap"}
 	}
 	return target{}
 }
 
-// ownKind returns the type of the own group, or of a group that it extends, after which a field is named. The
-// name can have further words before a kind of two words or more.
+// ownKind returns the type of the own group, of a group that it extends, or of another group of the same owner,
+// after which a field is named. The name can have further words before a kind of two words or more.
 func (r referenceFinder) ownKind(base string) (found target) {
-	for group := r.group; strings.Contains(group, "."); _, group, _ = strings.Cut(group, ".") {
+	for group := r.self.group; strings.Contains(group, "."); _, group, _ = strings.Cut(group, ".") {
 		for _, d := range r.types {
 			kind := d.Names.Kind
 			switch {
 			case d.Group != group:
-			case strings.EqualFold(kind, base) || strings.EqualFold(d.Names.Plural, base):
+			case isNamed(base, kind):
 				return target{group, kind}
 			case wordsOf(kind) > 2 && strings.HasSuffix(base, kind) && len(kind) > len(found.kind):
 				found = target{group, kind}
 			}
 		}
 	}
-	return found
+	return cmp.Or(found, r.only(func(t target) bool {
+		return isNamed(base, t.kind) && domain(t.group) == domain(r.self.group)
+	}))
 }
 
-// namedKind returns the type after which a field is named: an own one before a built-in one.
+// domain returns the end of a group that belongs to one owner.
+func domain(group string) string {
+	labels, owned := strings.Split(group, "."), 2
+	if strings.HasSuffix(group, "k8s.io") {
+		owned = 3
+	}
+	return strings.Join(labels[max(0, len(labels)-owned):], ".")
+}
+
+// namedKind returns the type after which a field is named: an own one before a built-in one and others.
 func (r referenceFinder) namedKind(base string) target {
-	if found := r.ownKind(base); found != (target{}) {
-		return found
-	}
-	return builtinTarget(base)
+	return cmp.Or(r.ownKind(base), builtinTarget(base), r.customKind(base))
 }
 
-// onlyKind returns the type of the own group whose kind ends in a word, if there is only one.
-func (r referenceFinder) onlyKind(word string) (found target) {
-	for _, d := range r.types {
-		if d.Group != r.group || !endsIn(d.Names.Kind, word) {
-			continue
-		}
-		if found != (target{}) && found.kind != d.Names.Kind {
-			return target{}
-		}
-		found = target{d.Group, d.Names.Kind}
+// referredKind returns the type to which a field such as issuerRef refers.
+func (r referenceFinder) referredKind(base string, isKeySelector bool) target {
+	found := cmp.Or(r.namedKind(base), r.onlyKind(base))
+	if found == (target{}) && (isKeySelector || holdsSecret(base)) {
+		return target{"", "Secret"}
 	}
 	return found
 }
 
-// endsIn reports whether a kind ends in a word of any case.
-func endsIn(kind, word string) bool {
-	return word != "" && strings.HasSuffix(strings.ToLower(kind), strings.ToLower(word))
+// holdsSecret reports whether a field is named after what a Secret holds.
+func holdsSecret(base string) bool { return endsIn(base, "credential") || endsIn(base, "certificate") }
+
+// onlyKind returns the type of the own group whose kind ends in a word, or begins with it, if there is only one.
+func (r referenceFinder) onlyKind(word string) target {
+	return cmp.Or(r.only(func(t target) bool {
+		return t.group == r.self.group && (endsIn(t.kind, word) || endsIn(naming.GuessPlural(t.kind), word))
+	}), r.only(func(t target) bool {
+		return t.group == r.self.group && len(word) > 2 && strings.HasPrefix(strings.ToLower(t.kind), word)
+	}))
+}
+
+// customKind returns the type after which a field is named, if no other group has such a kind of several words.
+func (r referenceFinder) customKind(base string) target {
+	return r.only(func(t target) bool { return wordsOf(t.kind) > 2 && isNamed(base, t.kind) })
+}
+
+// only returns the type that is selected, if there is only one.
+func (r referenceFinder) only(selects func(target) bool) (found target) {
+	for _, d := range r.types {
+		switch t := (target{d.Group, d.Names.Kind}); {
+		case t == found || !selects(t):
+		case found != (target{}):
+			return target{}
+		default:
+			found = t
+		}
+	}
+	return found
+}
+
+// isNamed reports whether a field has the name of a kind, or its plural.
+func isNamed(field, kind string) bool {
+	return strings.EqualFold(field, kind) || strings.EqualFold(field, naming.GuessPlural(kind))
+}
+
+// endsIn reports whether a name ends in a word of any case, or its plural.
+func endsIn(name, word string) bool {
+	lowerName := strings.ToLower(name)
+	return word != "" && (strings.HasSuffix(lowerName, strings.ToLower(word)) ||
+		strings.HasSuffix(lowerName, naming.GuessPlural(word)))
 }
 
 // referenceName returns the name of a reference field without its suffix, or false for other fields.
@@ -217,9 +284,9 @@ func referenceName(name string) (string, bool) {
 
 // ofObject returns the target of a field such as issuerRef, or false if the schema does not determine its
 // type.
-func (r referenceFinder) ofObject(object *crd.Schema, name, path string) (suggestedTarget, bool) {
-	base, isReference := referenceName(name)
-	if r.isRemote && strings.EqualFold(base, "node") {
+func (r referenceFinder) ofObject(object *crd.Schema, f schemaField, path string) (suggestedTarget, bool) {
+	base, isReference := referenceName(f.name)
+	if base = strings.TrimSuffix(base, "To"); r.isRemote && isNamed(base, "Node") {
 		return suggestedTarget{}, false
 	}
 	isText := func(field string) bool {
@@ -239,33 +306,51 @@ func (r referenceFinder) ofObject(object *crd.Schema, name, path string) (sugges
 	if isText("kind") {
 		return to, false
 	}
-	found := target{}
+	found, isOnlyName := target{}, len(object.Properties) == 1
 	switch isKeySelector := isText("key"); {
+	case isReference && base == "parent", base == "dependsOn" && hasOnly(object, "name", "namespace", "readyExpr"):
+		found = r.self
 	case isReference:
-		if found = r.namedKind(base); found == (target{}) {
-			found = r.onlyKind(base)
-		}
-		if found == (target{}) && (isKeySelector || strings.HasSuffix(strings.ToLower(base), "credentials")) {
+		found = r.referredKind(base, isKeySelector)
+	case hasOnly(object, "name", "version") && strings.Contains(f.path, ".secrets."):
+		found = target{"", "Secret"}
+	case hasOnly(object, "name", "key", "namespace", "optional"):
+		found = r.namedKind(base)
+		if found == (target{}) && (isKeySelector || holdsSecret(base)) {
 			found = target{"", "Secret"}
 		}
-	case hasOnly(object, "name", "key", "namespace", "optional"):
-		if found = r.namedKind(strings.TrimSuffix(name, "s")); found == (target{}) && isKeySelector {
-			found = target{"", "Secret"} // a key of a Secret
-		}
-		if len(object.Properties) == 1 && found.kind != "Secret" && found.kind != "ConfigMap" {
+		if isOnlyName && found != r.ownKind(base) && found.kind != "Secret" && found.kind != "ConfigMap" {
 			found = target{} // the name of an object to create
 		}
-	case isText("namespace") || strings.EqualFold(name, "secret") || strings.EqualFold(name, "configMap"):
-		found = r.namedKind(name)
+	case isText("namespace"), strings.EqualFold(base, "secret"), strings.EqualFold(base, "configMap"):
+		found = r.namedKind(base)
+	case isNamed(base, "Service") && object.Properties["port"] != nil:
+		found = target{"", "Service"}
+	case wordsOf(base) > 1 && !endsIn(base, "class") && object.Properties["metadata"] == nil &&
+		object.Properties["spec"] == nil:
+		found = r.customKind(base)
 	}
+	if isNode := strings.HasSuffix(base, "Nodes") || base == "nodes"; isNode && strings.HasPrefix(f.path, ".status") {
+		found = cmp.Or(found, target{"", "Node"})
+	}
+	found = cmp.Or(found, r.describedKind(object.Properties["name"]))
 	to.Group, to.Kind = &found.group, &found.kind
 	return to, found != (target{})
+}
+
+// describedKind returns the type whose kind is in the description of a name.
+func (r referenceFinder) describedKind(name *crd.Schema) target {
+	word := name.NameOf
+	if strings.EqualFold(word, "secret") || strings.EqualFold(word, "configMap") {
+		return builtinTarget(word)
+	}
+	return r.only(func(t target) bool { return t.kind == word && t.group == r.self.group && t != r.self })
 }
 
 // isObjectReference reports whether an object has the fields of a reference to any type, and no other ones.
 func isObjectReference(object *crd.Schema) bool {
 	p := object.Properties
-	return (p["apiVersion"] != nil || p["apiGroup"] != nil || p["group"] != nil) &&
+	return p["apiVersion"] != nil && p["metadata"] == nil && p["spec"] == nil || (p["apiVersion"] != nil || p["apiGroup"] != nil || p["group"] != nil) &&
 		hasOnly(object, "apiVersion", "apiGroup", "group", "kind", "name", "namespace", "uid", "fieldPath",
 			"resourceVersion")
 }
@@ -302,16 +387,16 @@ func (r referenceFinder) withKind(to suggestedTarget, object *crd.Schema,
 		return to, true
 	}
 	// the kind is one of several in the own group that end in the name of the field
-	to.Group = &r.group
+	to.Group = &r.self.group
 	return to, len(kindsOf(kind)) == 0 && slices.ContainsFunc(r.types, func(d *crd.Definition) bool {
-		return d.Group == r.group && endsIn(d.Names.Kind, base)
+		return d.Group == r.self.group && endsIn(d.Names.Kind, base)
 	})
 }
 
 // groupOfKinds returns the group of all kinds that a field allows, or nil.
 func (r referenceFinder) groupOfKinds(kind *crd.Schema) *string {
 	allowed := kindsOf(kind)
-	for _, group := range []string{r.group, ""} {
+	for _, group := range []string{r.self.group, ""} {
 		isOther := func(kind string) bool { return !r.types.has(group, kind) }
 		if len(allowed) > 0 && !slices.ContainsFunc(allowed, isOther) {
 			return &group

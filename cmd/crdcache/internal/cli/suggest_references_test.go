@@ -31,10 +31,17 @@ func schemaOf(fields any) map[string]any {
 		}
 		return map[string]any{"type": "object", "properties": properties}
 	case string:
+		if fields == "i" {
+			return map[string]any{"type": "integer"}
+		}
+		fields, nameOf, isDescribed := strings.Cut(fields, "#")
 		kinds, value, hasDefault := strings.Cut(fields, "=")
 		s := map[string]any{"type": "string"}
 		if hasDefault {
 			s["default"] = value
+		}
+		if isDescribed {
+			s["description"] = "Name of the " + nameOf + "."
 		}
 		if _, enum, ok := strings.Cut(kinds, "|"); ok {
 			s["enum"] = strings.Split(enum, "|")
@@ -114,7 +121,7 @@ func TestSuggestedReferences(t *testing.T) {
 		t.Fatal(r.errOut)
 	}
 	suggested := suggestedTargets(t, r.out)
-	for set, wantRecall := range map[string]float64{"develop": 0.7, "measure": 0.7, "unseen": 0.6} {
+	for set, wantRecall := range map[string]float64{"develop": 0.7, "measure": 0.7, "unseen": 0.7, "fresh": 0.7, "blind": 0.7} {
 		types, found, right, wanted := 0, 0, 0, 0
 		for _, name := range slices.Sorted(maps.Keys(labelled)) {
 			l := labelled[name]
@@ -144,7 +151,7 @@ func TestSuggestedReferences(t *testing.T) {
 		recall, precision := float64(right)/float64(wanted), float64(right)/float64(found)
 		t.Logf("%s: %d types, recall %.0f %% of %d, precision %.1f %% of %d", set, types, 100*recall, wanted,
 			100*precision, found)
-		if types < 20 || recall < wantRecall || precision < 0.98 {
+		if types < 10 || recall < wantRecall || precision < 0.98 {
 			t.Errorf("%s: recall %.2f, want %.2f; precision %.3f, want 0.98", set, recall, wantRecall, precision)
 		}
 	}

@@ -48,10 +48,15 @@ func schemaFields(version crd.Version, depth int) []schemaField {
 // children returns the fields of an object and of the elements of a list.
 func (f schemaField) children() []schemaField {
 	var out []schemaField
-	if isPodTemplate(f.schema) {
+	if isOpaque(f.schema) {
 		return nil
 	}
+	part, isPart := podParts[f.name]
+	isPart = isPart && f.schema.Properties[part.mark] != nil
 	for _, name := range slices.Sorted(maps.Keys(f.schema.Properties)) {
+		if isPart && !slices.Contains(part.fields, name) {
+			continue
+		}
 		out = append(out, schemaField{f.path + keyPath(name), name, f.schema.Properties[name], f.lists})
 	}
 	if items := f.schema.Items; items != nil && len(items.Properties) > 0 {
@@ -61,11 +66,22 @@ func (f schemaField) children() []schemaField {
 	return out
 }
 
-// isPodTemplate reports whether a schema describes a pod or a part of one. The hundreds of fields of a pod
-// are not specific to the type.
-func isPodTemplate(s *crd.Schema) bool {
-	return s.Properties["containers"] != nil || s.Properties["nodeAffinity"] != nil ||
-		s.Properties["matchExpressions"] != nil ||
+// podParts are the fields of the parts of a pod that refer to other objects, by the name of the part. The
+// hundreds of other fields of a pod are not specific to the type.
+var podParts = map[string]struct {
+	mark   string // a field that only this part of a pod has
+	fields []string
+}{
+	"spec": {"containers", []string{"containers", "imagePullSecrets", "initContainers", "priorityClassName",
+		"runtimeClassName", "serviceAccountName", "volumes"}},
+	"containers":     {"envFrom", []string{"env", "envFrom"}},
+	"initContainers": {"envFrom", []string{"env", "envFrom"}},
+	"volumes":        {"persistentVolumeClaim", []string{"configMap", "persistentVolumeClaim", "projected", "secret"}},
+}
+
+// isOpaque reports whether the fields of a schema are not specific to the type, or not known.
+func isOpaque(s *crd.Schema) bool {
+	return s.Properties["nodeAffinity"] != nil || s.Properties["matchExpressions"] != nil ||
 		s.EmbeddedResource || s.PreserveUnknown
 }
 

@@ -120,8 +120,7 @@ func readDefinitions(ctx context.Context, target *session.Target, client dynamic
 		definition, err := target.Definition(ctx, client, r)
 		switch {
 		case apierrors.IsNotFound(err):
-			errs = append(errs,
-				fmt.Errorf("%s: cannot suggest indexes: no CRD defines this type: %w", r, err))
+			errs = append(errs, fmt.Errorf("%s: cannot suggest indexes: no CRD defines this type: %w", r, err))
 			continue
 		case err != nil:
 			errs = append(errs,
@@ -210,10 +209,8 @@ func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition 
 }
 
 func (t targetTypes) has(group, kind string) bool {
-	return slices.ContainsFunc(t, func(d *crd.Definition) bool {
-		return d.Group == group &&
-			d.Names.Kind == kind
-	})
+	return slices.ContainsFunc(t,
+		func(d *crd.Definition) bool { return d.Group == group && d.Names.Kind == kind })
 }
 
 // defaultValueOf returns the value for a missing field: the schema's default, or fallback unless it is empty.
@@ -221,10 +218,8 @@ func defaultValueOf(s *crd.Schema, fallback string) *string {
 	if text, ok := s.Default.(string); ok {
 		return &text
 	}
-	if len(s.Enum) == 1 {
-		if text, ok := s.Enum[0].(string); ok {
-			return &text
-		}
+	if kinds := kindsOf(s); len(kinds) == 1 {
+		return &kinds[0]
 	}
 	if fallback == "" {
 		return nil

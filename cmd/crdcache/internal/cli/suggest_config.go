@@ -169,9 +169,8 @@ func suggestResource(t servedType, name string,
 	add(suggestedIndex{Each: ".metadata.ownerReferences[*]", preferredName: "owner",
 		Key: []suggestedKey{{"kind", ".kind"}, {"name", ".name"}}})
 	if wasFull {
-		warnings = append(warnings,
-			fmt.Sprintf("the schema suggests more indexes than the %d printed ones; add the ones that you need",
-				maxIndexes))
+		warnings = append(warnings, fmt.Sprintf("the schema suggests more indexes than the %d printed ones; "+
+			"add the ones that you need", maxIndexes))
 	}
 	return r, warnings
 }
@@ -185,23 +184,20 @@ func suggestReferences(
 		path := candidate.Name
 		candidate.Name = "x"
 		acceptsReference := func(r suggestedReference) bool {
-			return isAccepted(
-				suggestedResource{References: []suggestedReference{r}})
+			return isAccepted(suggestedResource{References: []suggestedReference{r}})
 		}
 		if !acceptsReference(candidate) {
 			withNamespace := candidate
 			withNamespace.To.NamespacePath = "$.metadata.name"
 			if clusterScoped && candidate.To.NamespacePath == "" && acceptsReference(withNamespace) {
-				warnings = append(warnings,
-					fmt.Sprintf(
-						"no reference for %s, because the schema does not define the namespace of the %s; "+
-							"add one with namespace: NAME", path, *candidate.To.Kind))
+				warnings = append(warnings, fmt.Sprintf("no reference for %s, because the schema does not define the "+
+					"namespace of the %s; add one with namespace: NAME", path, *candidate.To.Kind))
 			}
 			continue
 		}
 		if len(out) >= maxReferences {
-			warnings = append(warnings,
-				fmt.Sprintf("the schema suggests more references than the %d printed ones; add the ones that you need", maxReferences))
+			warnings = append(warnings, fmt.Sprintf("the schema suggests more references than the %d printed ones; "+
+				"add the ones that you need", maxReferences))
 			break
 		}
 		base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
@@ -264,10 +260,6 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 // variants returns an index with and without its type, as quantity, and over list elements.
 func (i suggestedIndex) variants() []suggestedIndex {
 	variants := []suggestedIndex{i}
-	overElements := func(f suggestedIndex) suggestedIndex {
-		f.Path += "[*]"
-		return f
-	}
 	if i.Type != "" {
 		untyped := i
 		untyped.Type, untyped.Order = "", ""
@@ -278,7 +270,8 @@ func (i suggestedIndex) variants() []suggestedIndex {
 		quantity.Type, quantity.Order = "Quantity", "Sorted"
 		variants = append(variants, quantity)
 		for _, f := range slices.Clone(variants) {
-			variants = append(variants, overElements(f))
+			f.Path += "[*]"
+			variants = append(variants, f)
 		}
 	}
 	return variants
@@ -365,8 +358,7 @@ func camelCase(title string) string {
 		return ""
 	}
 	words := strings.FieldsFunc(title, func(r rune) bool {
-		return r >= utf8.RuneSelf ||
-			!unicode.IsLetter(r) && !unicode.IsDigit(r)
+		return r >= utf8.RuneSelf || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	for i, word := range words {
 		if strings.ToUpper(word) == word {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,16 +31,21 @@ type suggestedTarget struct {
 	NamespacePath  string  `yaml:"namespacePath,omitempty"`
 }
 
-// builtinTargets are built-in kinds by the end of a field's name, without its suffix Ref or Name.
-var builtinTargets = []struct{ suffix, group, kind string }{
+// builtinTargets are built-in kinds by the end of a field's name, without its suffix Ref or Name. The names
+// after = are also the ends of other names.
+var builtinTargets = []struct{ name, group, kind string }{
 	{"secretkey", "", "Secret"}, {"secret", "", "Secret"}, {"pvc", "", "PersistentVolumeClaim"},
 	{"volumeclaim", "", "PersistentVolumeClaim"},
 	{"configmapkey", "", "ConfigMap"}, {"configmap", "", "ConfigMap"},
-	{"serviceaccount", "", "ServiceAccount"}, {"service", "", "Service"}, {"ingress", "networking.k8s.io", "Ingress"},
+	{"serviceaccount", "", "ServiceAccount"}, {"service", "", "Service"},
+	{"ingress", "networking.k8s.io", "Ingress"},
 	{"persistentvolumeclaim", "", "PersistentVolumeClaim"}, {"persistentvolume", "", "PersistentVolume"},
 	{"ingressclass", "networking.k8s.io", "IngressClass"}, {"storageclass", "storage.k8s.io", "StorageClass"},
 	{"priorityclass", "scheduling.k8s.io", "PriorityClass"}, {"runtimeclass", "node.k8s.io", "RuntimeClass"},
 	{"volumeattributesclass", "storage.k8s.io", "VolumeAttributesClass"},
+	{"=node", "", "Node"}, {"=pod", "", "Pod"}, {"=pv", "", "PersistentVolume"},
+	{"=hpa", "autoscaling", "HorizontalPodAutoscaler"},
+	{"=horizontalpodautoscaler", "autoscaling", "HorizontalPodAutoscaler"},
 }
 
 // referenceFinder finds the references of one type.
@@ -61,7 +67,8 @@ func proposeReferences(t servedType, targets targetTypes, fields []schemaField) 
 	var proposed []suggestedReference
 	for _, f := range fields {
 		// the subjects of RBAC are users and groups, too
-		if isInConditions(f.path) || strings.Contains(f.path, "ownerReferences") || f.name == "subjects" {
+		if isInConditions(f.path) || strings.Contains(f.path, "ownerReferences") || f.name == "subjects" ||
+			finder.isRemote && strings.HasPrefix(f.name, "node") {
 			continue
 		}
 		if to, each, ok := finder.find(f); ok {
@@ -87,13 +94,13 @@ func (r referenceFinder) find(f schemaField) (to suggestedTarget, each string, o
 	case name != nil && name.Type == "string":
 		to, ok = r.ofObject(object, f, path)
 	}
-	return to, each, ok && !(r.isRemote && to.KindPath == "" && *to.Kind == "Node")
+	return to, each, ok
 }
 
 // namedByKind are the kinds whose name alone ends the name of a text, without Name. The first three are also
 // the whole name.
-var namedByKind = []string{"PersistentVolumeClaim", "PersistentVolume", "Ingress", "Service", "ServiceAccount",
-	"StorageClass", "Node"}
+var namedByKind = []string{"PersistentVolumeClaim", "PersistentVolume", "Ingress", "Service",
+	"ServiceAccount", "StorageClass", "Node"}
 
 // isSecretName reports whether a text that ends in Secret is the name of a Secret. Others can be
 // secret themselves.
@@ -119,8 +126,6 @@ func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget,
 	switch {
 	case isReference:
 		found = r.referredKind(base, false)
-	case isName && base == "parent":
-		found = r.self
 	case isName && base == "claim":
 		found = target{"", "PersistentVolumeClaim"}
 	case isName:
@@ -129,15 +134,10 @@ func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget,
 			builtin = target{} // these names are also those of hosts, products and traced programs
 		}
 		found = cmp.Or(found, builtin, r.customKind(base))
-	case isList && wordsOf(base) == 1 && found != (target{}):
-		if !strings.EqualFold(base, naming.GuessPlural(found.kind)) {
-			found = target{}
-		}
+	case isList && wordsOf(base) == 1:
+		found = r.onlyKind(base)
 	case wordsOf(base) == 1 && base != "node" && !slices.Contains(namedByKind[:3], builtinTarget(base).kind):
 		found = target{} // such as provider
-		if isList {
-			found = r.onlyKind(base)
-		}
 	case found == (target{}):
 		found = builtinTarget(base)
 		isSecret := isSecretName(f.name) || isList && strings.HasSuffix(base, "Secrets")
@@ -153,41 +153,28 @@ func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget,
 }
 
 // wordsOf returns the number of words of a name in camel case.
-func wordsOf(name string) int {
-	return 1 + len(name) - len(strings.Map(func(c rune) rune {
-		if c >= 'A' && c <= 'Z' {
-			return -1
-		}
-		return c
-	}, name))
-}
+func wordsOf(name string) int { return 1 + len(capitals.FindAllString(name, -1)) }
+
+var capitals = regexp.MustCompile("[A-Z]")
 
 // target is a type.
 type target struct{ group, kind string }
 
 func builtinTarget(base string) target {
 	for _, t := range builtinTargets {
-		if endsIn(base, t.suffix) {
+		name, isWhole := strings.CutPrefix(t.name, "=")
+		if isNamed(base, name) || !isWhole && endsIn(base, name) {
 			return target{t.group, t.kind}
 		}
 	}
-	switch { // short names are also the ends of names of other types
-	case isNamed(base, "Node"):
-		return target{"", "Node"}
-	case isNamed(base, "Pod"):
-		return target{"", "Pod"}
-	case base == "pv":
-		return target{"", "PersistentVolume"}
-	case isNamed(base, "hpa"), isNamed(base, "HorizontalPodAutoscaler"):
-		return target{"autoscaling", "HorizontalPodAutoscaler"}
-	case strings.Contains(strings.ToLower(base), "configmap"):
+	if strings.Contains(strings.ToLower(base), "configmap") {
 		return target{"", "ConfigMap"}
 	}
 	return target{}
 }
 
-// ownKind returns the type of the own group, of a group that it extends, or of another group of the same owner,
-// after which a field is named. The name can have further words before a kind of two words or more.
+// ownKind returns the type of the own group, of a group that it extends, or of another group of the same
+// owner, after which a field is named. The name can have further words before a kind of two words or more.
 func (r referenceFinder) ownKind(base string) (found target) {
 	for group := r.self.group; strings.Contains(group, "."); _, group, _ = strings.Cut(group, ".") {
 		for _, d := range r.types {
@@ -232,16 +219,14 @@ func (r referenceFinder) referredKind(base string, isKeySelector bool) target {
 // holdsSecret reports whether a field is named after what a Secret holds.
 func holdsSecret(base string) bool { return endsIn(base, "credential") || endsIn(base, "certificate") }
 
-// onlyKind returns the type of the own group whose kind ends in a word, or begins with it, if there is only one.
+// onlyKind returns the type of the own group whose kind ends in a word, if there is only one.
 func (r referenceFinder) onlyKind(word string) target {
-	return cmp.Or(r.only(func(t target) bool {
+	return r.only(func(t target) bool {
 		return t.group == r.self.group && (endsIn(t.kind, word) || endsIn(naming.GuessPlural(t.kind), word))
-	}), r.only(func(t target) bool {
-		return t.group == r.self.group && len(word) > 2 && strings.HasPrefix(strings.ToLower(t.kind), word)
-	}))
+	})
 }
 
-// customKind returns the type after which a field is named, if no other group has such a kind of several words.
+// customKind returns the type after which a field is named, if only one group has such a kind.
 func (r referenceFinder) customKind(base string) target {
 	return r.only(func(t target) bool { return wordsOf(t.kind) > 2 && isNamed(base, t.kind) })
 }
@@ -286,9 +271,7 @@ func referenceName(name string) (string, bool) {
 // type.
 func (r referenceFinder) ofObject(object *crd.Schema, f schemaField, path string) (suggestedTarget, bool) {
 	base, isReference := referenceName(f.name)
-	if base = strings.TrimSuffix(base, "To"); r.isRemote && isNamed(base, "Node") {
-		return suggestedTarget{}, false
-	}
+	base = strings.TrimSuffix(base, "To")
 	isText := func(field string) bool {
 		s := object.Properties[field]
 		return s != nil && s.Type == "string"
@@ -308,12 +291,10 @@ func (r referenceFinder) ofObject(object *crd.Schema, f schemaField, path string
 	}
 	found, isOnlyName := target{}, len(object.Properties) == 1
 	switch isKeySelector := isText("key"); {
-	case isReference && base == "parent", base == "dependsOn" && hasOnly(object, "name", "namespace", "readyExpr"):
+	case isReference && base == "parent", base == "dependsOn":
 		found = r.self
 	case isReference:
 		found = r.referredKind(base, isKeySelector)
-	case hasOnly(object, "name", "version") && strings.Contains(f.path, ".secrets."):
-		found = target{"", "Secret"}
 	case hasOnly(object, "name", "key", "namespace", "optional"):
 		found = r.namedKind(base)
 		if found == (target{}) && (isKeySelector || holdsSecret(base)) {
@@ -330,7 +311,7 @@ func (r referenceFinder) ofObject(object *crd.Schema, f schemaField, path string
 		object.Properties["spec"] == nil:
 		found = r.customKind(base)
 	}
-	if isNode := strings.HasSuffix(base, "Nodes") || base == "nodes"; isNode && strings.HasPrefix(f.path, ".status") {
+	if strings.HasPrefix(f.path, ".status") && strings.HasSuffix(strings.ToLower(base), "nodes") {
 		found = cmp.Or(found, target{"", "Node"})
 	}
 	found = cmp.Or(found, r.describedKind(object.Properties["name"]))
@@ -350,9 +331,10 @@ func (r referenceFinder) describedKind(name *crd.Schema) target {
 // isObjectReference reports whether an object has the fields of a reference to any type, and no other ones.
 func isObjectReference(object *crd.Schema) bool {
 	p := object.Properties
-	return p["apiVersion"] != nil && p["metadata"] == nil && p["spec"] == nil || (p["apiVersion"] != nil || p["apiGroup"] != nil || p["group"] != nil) &&
-		hasOnly(object, "apiVersion", "apiGroup", "group", "kind", "name", "namespace", "uid", "fieldPath",
-			"resourceVersion")
+	return p["apiVersion"] != nil && p["metadata"] == nil && p["spec"] == nil ||
+		(p["apiGroup"] != nil || p["group"] != nil) &&
+			hasOnly(object, "apiVersion", "apiGroup", "group", "kind", "name", "namespace", "uid", "fieldPath",
+				"resourceVersion")
 }
 
 func hasOnly(object *crd.Schema, fields ...string) bool {

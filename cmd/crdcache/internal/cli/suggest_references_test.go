@@ -121,7 +121,7 @@ func TestSuggestedReferences(t *testing.T) {
 		t.Fatal(r.errOut)
 	}
 	suggested := suggestedTargets(t, r.out)
-	for set, wantRecall := range map[string]float64{"develop": 0.7, "measure": 0.7, "unseen": 0.7, "fresh": 0.7, "blind": 0.7} {
+	for _, set := range []string{"develop", "measure", "unseen", "fresh", "blind"} {
 		types, found, right, wanted := 0, 0, 0, 0
 		for _, name := range slices.Sorted(maps.Keys(labelled)) {
 			l := labelled[name]
@@ -151,8 +151,8 @@ func TestSuggestedReferences(t *testing.T) {
 		recall, precision := float64(right)/float64(wanted), float64(right)/float64(found)
 		t.Logf("%s: %d types, recall %.0f %% of %d, precision %.1f %% of %d", set, types, 100*recall, wanted,
 			100*precision, found)
-		if types < 10 || recall < wantRecall || precision < 0.98 {
-			t.Errorf("%s: recall %.2f, want %.2f; precision %.3f, want 0.98", set, recall, wantRecall, precision)
+		if types < 10 || recall < 0.7 || precision < 0.98 {
+			t.Errorf("%s: recall %.2f, want 0.70; precision %.3f, want 0.98", set, recall, precision)
 		}
 	}
 }

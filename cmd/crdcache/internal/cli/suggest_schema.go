@@ -76,7 +76,8 @@ var podParts = map[string]struct {
 		"runtimeClassName", "serviceAccountName", "volumes"}},
 	"containers":     {"envFrom", []string{"env", "envFrom"}},
 	"initContainers": {"envFrom", []string{"env", "envFrom"}},
-	"volumes":        {"persistentVolumeClaim", []string{"configMap", "persistentVolumeClaim", "projected", "secret"}},
+	"volumes": {"persistentVolumeClaim",
+		[]string{"configMap", "persistentVolumeClaim", "projected", "secret"}},
 }
 
 // isOpaque reports whether the fields of a schema are not specific to the type, or not known.

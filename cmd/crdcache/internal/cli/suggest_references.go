@@ -114,7 +114,7 @@ func isSecretName(text string) bool {
 func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget, ok bool) {
 	base, isReference := referenceName(f.name)
 	isName := isReference
-	if f.name == "names" { // such as serviceAccounts.names
+	if f.name == "names" { // a list below the plural of a kind
 		base, isName = lastKey(jsonpath.MustCompile(strings.TrimSuffix(f.path, ".names"))), true
 	}
 	for _, suffix := range []string{"Name", "Names"} {

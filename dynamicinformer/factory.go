@@ -106,6 +106,7 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 		sweeper:         g.sweeper,
 		dictionaries:    g.dictionaries,
 		liveReadLimiter: options.liveReadLimiter(),
+		keepRepeated:    options.KeepRepeated,
 	}}
 	f.leaveGroup = sync.OnceFunc(func() {
 		limiter.Leave()

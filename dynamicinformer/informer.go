@@ -122,6 +122,7 @@ type factoryDependencies struct {
 	// isUnreachable reports whether the cluster is unreachable.
 	isUnreachable   func() bool
 	liveReadLimiter flowcontrol.RateLimiter
+	keepRepeated    bool
 }
 
 // reportFailure reports a failed list or watch to the handlers of utilruntime, which log it, as client-go
@@ -153,6 +154,7 @@ func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, opti
 		options.Indexers = cache.Indexers{} // nil would be an index by namespace
 	}
 	core := informer.New(nil, informer.Options{
+		KeepRepeated:      deps.keepRepeated,
 		VerifyPeriod:      options.Verify,
 		OnVerified:        i.recordVerification,
 		ObjectDescription: gvr.String(),

@@ -48,6 +48,12 @@ type Options struct {
 	// Indexers are merged.
 	Resources map[schema.GroupVersionResource]ResourceOptions
 
+	// KeepRepeated keeps all objects of a list in which several have one namespace and name, as some
+	// aggregated API servers have. The names of all but the first in Informer.Snapshot then end with a NUL
+	// and a number. It is for programs that list once: a watch event does not say which object it means.
+	// Default: one of them is kept, the same in each list, and the status has ReasonRepeatedKeys.
+	KeepRepeated bool
+
 	// ListConcurrency is the maximum number of concurrent lists over all types, including watch-lists until
 	// the end of their initial events. The factory reduces it while the server answers 429, and recovers
 	// later. GroupOptions.ListConcurrency also applies in a Group. Default: 10.

@@ -184,9 +184,16 @@ func TestRepeatedKeys(t *testing.T) {
 				start(t, f)
 				observe(t, i, "repeated", 5*time.Minute,
 					briefStatus{State: status.Synced, Reason: status.ReasonRepeatedKeys})
-				if s := i.Status(); !strings.Contains(s.Message, "3 objects with only 2 different names, for example web/a twice") ||
-					!strings.Contains(s.Message, "cannot be watched") {
-					t.Errorf("Status().Message = %q", s.Message)
+				for _, order := range [][]string{{"a=1", "b=1", "a=2"}, {"a=2", "a=1", "b=1"}} {
+					polled.set(order...)
+					observe(t, i, "repeated", 11*time.Minute,
+						briefStatus{State: status.Synced, Reason: status.ReasonRepeatedKeys})
+					s := i.Status()
+					json, _, err := i.Snapshot().JSON("web/a")
+					if !strings.Contains(s.Message, "3 objects with only 2 different names: the cache has one object of each name, and lacks another web/a") ||
+						!strings.Contains(s.Message, "cannot be watched") || !strings.Contains(string(json), `"usage":"2"`) {
+						t.Errorf("%q: Status().Message = %q, object %s, %v", order, s.Message, json, err)
+					}
 				}
 				polled.set("a=1", "b=1")
 				observe(t, i, "repaired", 5*time.Minute,

@@ -52,6 +52,9 @@ type Options struct {
 	// deletion, the object has left the selection: handlers then receive its stored state, as from a server
 	// that selects. Default: all objects are selected.
 	Selects func(runtime.Object) bool
+	// KeepRepeated keeps all objects of a list in which several have one key. All but the first get numbered
+	// keys; see naming.NumberedKey.
+	KeepRepeated bool
 	// SelectsObjects is true if partitions select objects by UID or namespace. A transform that changes
 	// either then fails.
 	SelectsObjects bool

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -181,6 +182,20 @@ var optionEffects = map[string]func(t *testing.T){
 		f.delete(object("b", 3))
 		f.flush()
 		expect(t, "events", log.takeSorted(), []string{"delete a2", "delete b1", "initial a1", "initial b1"})
+	},
+	"KeepRepeated": func(t *testing.T) {
+		for _, format := range []store.Format{nil, store.NewPacked(nil, nil)} {
+			f := newFeed(t, Options{KeepRepeated: true, Format: format})
+			for _, order := range [][]string{{"a@1", "b@2", "a@3"}, {"a@3", "a@1", "b@2"}} {
+				f.list(1, object(order[0], 1), object(order[1], 1), object(order[2], 1))
+				var kept []string
+				for key, item := range f.store.Snapshot().All {
+					kept = append(kept, fmt.Sprintf("%q %s", key, uidOf(item)))
+				}
+				slices.Sort(kept)
+				expect(t, "objects", kept, []string{`"ns/a" 1`, `"ns/a\x00000001" 3`, `"ns/b" 2`})
+			}
+		}
 	},
 	"SelectsObjects": func(t *testing.T) {
 		for _, selects := range []bool{true, false} {

@@ -108,16 +108,23 @@ func (p *partition) replace(listed *items, resourceVersion string) (bool, error)
 	if p.isComplete() {
 		listed = listed.selected(p.Selection)
 		batch := p.informer.store.PrepareList(len(listed.items), listed.itemWithKey)
-		p.recordRepeatedKeys(listed, batch.Len())
+		distinct := p.withDistinctKeys(listed, batch.Len())
+		if distinct != listed {
+			listed = distinct
+			batch = p.informer.store.PrepareList(len(listed.items), listed.itemWithKey)
+		}
 		return p.commitWhole(listed, batch, resourceVersion)
 	}
+	keys := make(map[string]bool, len(listed.items))
+	for k := range listed.items {
+		keys[listed.itemWithKey(k).Key] = true
+	}
+	listed = p.withDistinctKeys(listed, len(keys))
 	prepared := make([]store.Prepared, len(listed.items))
-	keys := make(map[string]bool, len(prepared))
 	for k := range prepared {
 		prepared[k] = p.informer.store.Prepare(listed.itemWithKey(k))
 		keys[prepared[k].Key] = true
 	}
-	p.recordRepeatedKeys(listed, len(keys))
 	return p.commitList(prepared, keys, resourceVersion)
 }
 

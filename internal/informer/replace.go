@@ -1,12 +1,16 @@
 package informer
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -68,13 +72,14 @@ type listOutcome struct {
 	repeatedKeys map[string]bool
 }
 
-// recordRepeatedKeys records whether several objects of a list have the same key. Some servers list
-// the objects of several workspaces, clusters or catalogs together.
-func (p *partition) recordRepeatedKeys(listed *items, keys int) {
+// withDistinctKeys returns the items with distinct keys, of which there are keys before. It records whether
+// the cache lacks objects because several have the same key. Some servers list the objects of several
+// workspaces, clusters or catalogs together.
+func (p *partition) withDistinctKeys(listed *items, keys int) *items {
 	before := p.lastList.incomplete
 	p.lastList = listOutcome{}
 	if keys != len(listed.items) {
-		p.lastList.repeatedKeys, p.lastList.incomplete = repeatedKeys(listed, keys)
+		listed = p.separateRepeated(listed, keys)
 	}
 	if p.onReceived != nil {
 		p.onReceived(p.lastList.incomplete)
@@ -83,28 +88,93 @@ func (p *partition) recordRepeatedKeys(listed *items, keys int) {
 		p.logger.Info("Warning: the cache is incomplete", "type", p.informer.options.ObjectDescription,
 			"reason", p.lastList.incomplete.Error())
 	}
+	return listed
 }
 
-// repeatedKeys returns the repeated keys of a list with fewer keys than objects, and describes them.
-func repeatedKeys(listed *items, keys int) (repeated map[string]bool, description error) {
-	seen, repeated, example, uids := map[string]Item{}, map[string]bool{}, "", ""
+// maxNamedObjects bounds the missing objects that a message names.
+const maxNamedObjects = 20
+
+// separateRepeated keeps one object of each key, or with KeepRepeated all, under numbered keys. The choice and
+// the numbers do not depend on the order of the list.
+func (p *partition) separateRepeated(listed *items, keys int) *items {
+	byKey := map[string][]Item{}
 	for n := range listed.items {
 		k := listed.itemWithKey(n)
-		other, isRepeated := seen[k.Key]
-		seen[k.Key] = k.Item
-		if !isRepeated {
-			continue
+		byKey[k.Key] = append(byKey[k.Key], k.Item)
+	}
+	distinct := &items{items: make([]Item, 0, len(listed.items)), untransformed: listed.untransformed}
+	repeated, missing := map[string]bool{}, []string(nil)
+	for n := range listed.items {
+		key := listed.itemWithKey(n).Key
+		same := byKey[key]
+		delete(byKey, key)
+		if len(same) > 1 {
+			key = strings.Clone(key)
+			slices.SortStableFunc(same, compareRepeated)
 		}
-		repeated[strings.Clone(k.Key)] = true
-		if example == "" {
-			example = k.Key
-			if !sameUID(other, k.Item) {
-				uids = fmt.Sprintf(" (UIDs %s and %s)", uidOf(other), uidOf(k.Item))
+		if p.informer.options.KeepRepeated {
+			distinct.addNumbered(key, same)
+		} else if len(same) > 0 {
+			last := len(same) - 1
+			distinct.add(key, same[last])
+			for _, item := range same[:last] {
+				if uid := uidOf(item); uid == "" || uid != uidOf(same[last]) { // else a list has the object twice
+					repeated[key] = true
+					missing = append(missing, describeRepeated(key, uid))
+				}
 			}
 		}
 	}
-	return repeated, fmt.Errorf("the server lists %d objects with only %d different names, for example %s twice%s: "+
-		"the cache has one object of each name", len(listed.items), keys, example, uids)
+	if len(missing) > 0 {
+		p.lastList.repeatedKeys = repeated
+		more := ""
+		if len(missing) > maxNamedObjects {
+			more = fmt.Sprintf(" and %d more", len(missing)-maxNamedObjects)
+		}
+		p.lastList.incomplete = fmt.Errorf("the server lists %d objects with only %d different names: "+
+			"the cache has one object of each name, and lacks another %s%s", len(listed.items), keys,
+			strings.Join(missing[:min(len(missing), maxNamedObjects)], ", "), more)
+	}
+	return distinct
+}
+
+// addNumbered adds objects of one key, all but the first under numbered keys.
+func (l *items) addNumbered(key string, same []Item) {
+	for n, item := range same {
+		numbered := key
+		if n > 0 {
+			numbered = naming.NumberedKey(key, n)
+		}
+		if o, ok := item.(*packed.Object); ok && n > 0 {
+			item = o.WithKey(numbered)
+		}
+		l.add(numbered, item)
+	}
+}
+
+// compareRepeated orders objects of one key by UID, then by resource version and then by content.
+func compareRepeated(a, b Item) int {
+	byVersion, _ := naming.CompareVersions(resourceVersion(a), resourceVersion(b)) // 0 without an order
+	return cmp.Or(strings.Compare(string(uidOf(a)), string(uidOf(b))), byVersion,
+		strings.Compare(contentOf(a), contentOf(b)))
+}
+
+// contentOf returns the object as JSON. It returns "" for values that JSON cannot represent.
+func contentOf(item Item) string {
+	var text []byte
+	if o, ok := item.(*packed.Object); ok {
+		_ = o.PeekJSON(func(json []byte) error { text = slices.Clone(json); return nil })
+	} else {
+		text, _ = json.Marshal(item)
+	}
+	return string(text)
+}
+
+func describeRepeated(key string, uid types.UID) string {
+	if uid == "" {
+		return key
+	}
+	return fmt.Sprintf("%s (UID %s)", key, uid)
 }
 
 // itemsOf transforms the objects of a list, in the memory of the list, and computes their keys. It reports an

@@ -2,6 +2,7 @@ package naming
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,15 @@ func SplitKey(key string) (namespace, name string) {
 		return namespace, name
 	}
 	return "", key
+}
+
+// NumberedKey returns a key for an object with the key of another one, which sorts after that of the other.
+func NumberedKey(key string, n int) string { return fmt.Sprintf("%s\x00%06d", key, n) }
+
+// WithoutNumber returns the key, or the name, of the object that has a numbered one.
+func WithoutNumber(key string) string {
+	key, _, _ = strings.Cut(key, "\x00")
+	return key
 }
 
 // FormatType returns RESOURCE.VERSION.GROUP, without empty parts.

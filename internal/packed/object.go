@@ -40,6 +40,16 @@ func (o *Object) namespaceLen() uint32 { return o.state.Load() & maskNamespace }
 // object. The string shares the object's memory: clone it to keep it longer than the object.
 func (o *Object) Key() string { return o.slab[o.keyOffset:] }
 
+// WithKey returns the object with another key in the same namespace. Only Key and Name differ.
+func (o *Object) WithKey(key string) *Object {
+	next := &Object{slab: o.slab[:o.keyOffset] + key, info: o.info, bodyLen: o.bodyLen, keyOffset: o.keyOffset,
+		uidOffset: o.uidOffset, versionOffset: o.versionOffset, labelsOffset: o.labelsOffset,
+		labelsLen: o.labelsLen, uidLen: o.uidLen, versionLen: o.versionLen}
+	next.state.Store(o.state.Load() & (maskNamespace | flagComplexLabels))
+	next.decoded.Store(o.decoded.Load())
+	return next
+}
+
 // Name returns metadata.name. The string shares the object's memory, as do Namespace, UID and Version.
 func (o *Object) Name() string {
 	if original := o.info.unpackableObject; original != nil {

@@ -27,6 +27,7 @@ type oddServer struct {
 	// exampleDown makes the group example.com stale. metricsStatus, if set, is the answer for NodeMetrics.
 	exampleDown   atomic.Bool
 	metricsStatus atomic.Int32
+	reversed      atomic.Bool // reverses the list of PackageManifests
 	// metricsAnswer, if set, is the JSON in place of a list of NodeMetrics, or of one of them.
 	metricsAnswer atomic.Pointer[string]
 
@@ -125,8 +126,19 @@ func (s *oddServer) serve(w http.ResponseWriter, r *http.Request) {
 			status(http.StatusInternalServerError, "", "field label not supported: metadata.namespace")
 			return
 		}
+		manifests := []string{oddManifest("shared", "certified"), oddManifest("redis", "certified"),
+			oddManifest("shared", "community"), oddManifest("apex", "community")}
+		if s.reversed.Load() {
+			slices.Reverse(manifests)
+		}
+		list("PackageManifest", "packages.operators.coreos.com/v1", "", manifests...)
+	case "/apis/packages.operators.coreos.com/v1/namespaces/olm/packagemanifests":
 		list("PackageManifest", "packages.operators.coreos.com/v1", "", oddManifest("shared", "certified"),
-			oddManifest("redis", "certified"), oddManifest("shared", "community"), oddManifest("apex", "community"))
+			oddManifest("shared", "community"))
+	case "/apis/packages.operators.coreos.com/v1/namespaces/olm/packagemanifests/shared":
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, strings.Replace(oddManifest("shared", "community"), "{",
+			`{"kind":"PackageManifest","apiVersion":"packages.operators.coreos.com/v1",`, 1))
 	case "/apis/example.com/v1/widgets":
 		list("Widget", "example.com/v1", `"resourceVersion":"7"`,
 			`{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"w1","namespace":"default","uid":"u1","resourceVersion":"5"}}`)
@@ -164,9 +176,6 @@ func TestOddServer(t *testing.T) {
 		{"dump *.metrics.k8s.io -o name", cli.ExitOK, "nodemetrics.metrics.k8s.io/node-1\n", ""},
 		{"query nodes.metrics.k8s.io --keys-only", cli.ExitOK, "node-1\n", ""},
 		{"query widgets -A --keys-only", cli.ExitOK, "default/w1\n", ""},
-		{"query packagemanifests -A --keys-only", cli.ExitIncomplete, "olm/apex\nolm/redis\nolm/shared\n",
-			"4 objects with only 3 different names, for example olm/shared"},
-		{"query packagemanifests -A --count", cli.ExitIncomplete, "3\n", "use dump, which prints all objects"},
 		{"dump tokenreviews", cli.ExitFailed, "", "does not support the verb list, only create"},
 		{"dump silents", cli.ExitFailed, "", "does not support the verb list: the server lists no verbs for it"},
 		{"stats *.reviews.example.org", cli.ExitFailed, "", "matches 2 types, and none of them supports the verb list"},
@@ -190,6 +199,36 @@ func TestOddServer(t *testing.T) {
 	}
 	if len(s.watches) > 0 {
 		t.Errorf("unexpected watches: %q", s.watches)
+	}
+}
+
+// TestRepeatedNames verifies that verbs that list once show all objects of a list in which several have one
+// name, and that the answer does not depend on the order of the list.
+func TestRepeatedNames(t *testing.T) {
+	s := newOddServer(t)
+	const columns = "-o custom-columns=N:.metadata.name,C:.status.catalogSource --no-headers"
+	for command, want := range map[string]string{
+		"query packagemanifests -A --keys-only":                                          "olm/apex\nolm/redis\nolm/shared\nolm/shared\n",
+		"query packagemanifests -A --count":                                              "4\n",
+		"query packagemanifests -A " + columns:                                           "apex     community\nredis    certified\nshared   certified\nshared   community\n",
+		"query packagemanifests -A --sort-by name --descending " + columns:               "shared   community\nshared   certified\nredis    certified\napex     community\n",
+		"query packagemanifests -A --group-by .status.catalogSource -o csv":              ".STATUS.CATALOGSOURCE,COUNT\ncertified,2\ncommunity,2\n",
+		"query packagemanifests -A --where .status.catalogSource==\"community\" --count": "2\n",
+		"stats packagemanifests -A -o json":                                              `"objects": 4,`,
+		"stats packagemanifests -A -o json --storage object":                             `"objects": 4,`,
+		"stats packagemanifests -A -o json --storage metadata":                           `"objects": 4,`,
+		"tree packagemanifests/shared -n olm --no-headers --types packagemanifests":      "shared",
+		"tree packagemanifests/shared -n olm -o json --types packagemanifests":           `"name": "shared"`,
+	} {
+		for _, reversed := range []bool{false, true} {
+			s.reversed.Store(reversed)
+			r := s.run(t, command)
+			isExact := strings.HasPrefix(command, "query")
+			if r.code != cli.ExitOK || isExact && r.out != want || !isExact && strings.Count(r.out, want) != 2 {
+				t.Errorf("%s, reversed %t: exit code %d, stdout:\n%s\nwant:\n%s\nstderr:\n%s", command, reversed, r.code,
+					r.out, want, r.errOut)
+			}
+		}
 	}
 }
 

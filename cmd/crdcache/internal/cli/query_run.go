@@ -162,7 +162,7 @@ func (o *queryVerb) queryCache(ctx context.Context, querier *query.Querier,
 	case o.explain:
 		answer.Plan, answer.Continue = fmt.Sprint(result.Plan), ""
 	case o.keysOnly:
-		answer.Keys = result.Keys()
+		answer.Keys = session.ResultKeys(result)
 	}
 	answer.Warnings = result.Plan.Warnings
 	return answer, types.ResultSection(result), nil

@@ -216,7 +216,7 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			fmt.Fprintf(streams.Out, "page: %s (one-time link for one browser)\n", print.Printable(link))
 		}
-		for _, c := range info.Unreachable {
+		for _, c := range info.Warnings {
 			print.Warnf(streams.Out, "%s: %s", c.Name, c.Reason)
 		}
 		w := printers.GetNewTabWriter(streams.Out)

@@ -137,9 +137,12 @@ func (s *cacheServer) stateChanged(before, after status.Status) {
 	if isWatching(before) && !isWatching(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
 	}
-	if after.State == status.Degraded && before.State != after.State {
+	switch {
+	case after.State == status.Degraded && before.State != after.State:
 		s.notef("%s is read from the cluster until it can be cached: %s",
 			after.GVR.GroupResource(), after.Message)
+	case after.Reason == status.ReasonRepeatedKeys && before.Reason != after.Reason:
+		s.Warnf("%s: %s", after.GVR.GroupResource(), after.Message)
 	}
 }
 
@@ -212,11 +215,15 @@ func (s *cacheServer) info() localserver.Info {
 			cachedType.Indexes = append(cachedType.Indexes, index.Name)
 		}
 		info.Types = append(info.Types, cachedType)
+		if current := cached.Informer.Status(); current.Reason == status.ReasonRepeatedKeys {
+			info.Warnings = append(info.Warnings, localserver.Absence{
+				Name: cached.GVR.GroupResource().String(), Reason: current.Message})
+		}
 	}
 	for cluster, factory := range s.group.All() {
 		for _, c := range factory.Conditions() {
 			if problem := connectionProblem(c); problem != "" {
-				info.Unreachable = append(info.Unreachable, localserver.Absence{Name: cluster,
+				info.Warnings = append(info.Warnings, localserver.Absence{Name: cluster,
 					Reason: problem})
 			}
 		}

@@ -243,7 +243,7 @@ func (o *serveVerb) serve(ctx context.Context, options localserver.Options) erro
 func (s *cacheServer) resolveTypes(ctx context.Context) error {
 	limitedCtx, cancel := s.WithTimeout(ctx)
 	defer cancel()
-	resources, unresolved := s.Resolve(limitedCtx, s.TypeNames(), "list", "watch")
+	resources, unresolved := s.resolveNames(limitedCtx)
 	if err := s.Config.CheckNames(resources); err != nil {
 		return err
 	}
@@ -276,6 +276,45 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 		return unresolved
 	}
 	return nil
+}
+
+// resolveNames resolves the type names. Types that cannot be watched are polled, but only if they are named:
+// a pattern could select many. A note names those that patterns leave out.
+func (s *cacheServer) resolveNames(ctx context.Context) (resources []discovery.Resource, err error) {
+	var patterns, names, polled []string
+	for _, name := range s.TypeNames() {
+		if strings.Contains(name, "*") {
+			patterns = append(patterns, name)
+		} else {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		resources, err = s.Resolve(ctx, names, "list")
+	}
+	if len(patterns) == 0 {
+		return resources, err
+	}
+	matched, patternErr := s.Resolve(ctx, patterns, "list")
+	for _, r := range matched {
+		isNamed := slices.ContainsFunc(resources, func(named discovery.Resource) bool { return named.GVR == r.GVR })
+		switch {
+		case isNamed:
+		case r.Watchable():
+			resources = append(resources, r)
+		default:
+			polled = append(polled, r.GVR.GroupResource().String())
+		}
+	}
+	text := "types that cannot be watched are only cached if they are named: " + abbreviate(polled, maxFailedNames)
+	switch {
+	case len(polled) == 0:
+	case len(resources) == 0:
+		err = errors.Join(err, errors.New(text))
+	default:
+		s.notef("%s", text)
+	}
+	return resources, errors.Join(err, patternErr)
 }
 
 // detach starts a background process and waits until its server answers.

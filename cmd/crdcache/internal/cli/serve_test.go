@@ -260,3 +260,30 @@ func TestServeCachesLaterTypes(t *testing.T) {
 		t.Errorf("stderr has notes about the initial types: %s", text)
 	}
 }
+
+// TestServePolls verifies that serve polls types that cannot be watched if they are named, that it names those
+// that a pattern leaves out, and the objects that its cache lacks.
+func TestServePolls(t *testing.T) {
+	shortRuntimeDir(t)
+	s := newOddServer(t)
+	if r := s.run(t, "serve *.metrics.k8s.io"); r.code != cli.ExitFailed ||
+		!strings.Contains(r.errOut, "only cached if they are named: nodes.metrics.k8s.io") {
+		t.Errorf("serve of a pattern: exit code %d, stderr:\n%s", r.code, r.errOut)
+	}
+	told := make(chan struct{})
+	startServe(t, &signalingWriter{text: "are named: packagemanifests.packages.operators.coreos.com\n", textWritten: told},
+		"nodes.metrics.k8s.io", "*", "-A", "-s", s.URL)
+	<-told
+	awaitServer(t, s.URL, 2)
+	if r := s.run(t, "serve status"); !strings.Contains(r.out, "Synced (Polled)") {
+		t.Errorf("serve status:\n%s", r.out)
+	}
+	s = newOddServer(t)
+	startServe(t, io.Discard, "packagemanifests", "-A", "-s", s.URL)
+	awaitServer(t, s.URL, 1)
+	if r := s.run(t, "serve status"); !strings.Contains(r.out, "warning: packagemanifests.packages.operators.coreos.com: "+
+		"the server lists 4 objects with only 3 different names: the cache has one object of each name, and lacks another olm/shared") {
+		t.Errorf("serve status:\n%s", r.out)
+	}
+	s.run(t, "query packagemanifests -A --count").expect(t, cli.ExitOK, "4\n")
+}

@@ -212,7 +212,7 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 		data.close()
 		return nil, err
 	}
-	return data, errors.Join(unresolved, data.incompleteErr(), data.caches.RepeatedKeysErr())
+	return data, errors.Join(unresolved, data.incompleteErr())
 }
 
 func (w *treeData) close() {

@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // relation is the relation of an object to its parent in the tree.
@@ -76,27 +77,70 @@ func (w *treeData) trees() (nodes []*treeNode) {
 		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
 	}
 	rootType := referenceType(w.roots.Resource)
-	for _, object := range w.roots.Objects {
+	for _, object := range w.rootObjects(objects[w.roots.Resource.GVR.GroupResource()]) {
 		builder := treeBuilder{graph: w.graph, objects: objects, recordUse: w.RecordUse, depth: w.depth,
 			limit: w.limit, visited: map[visitedObject]bool{}}
 		rootObject := references.Object{
 			Group: rootType.Group, Resource: rootType.Resource, Kind: rootType.Kind,
 			Namespace: object.GetNamespace(),
-			Name:      object.GetName(), UID: string(object.GetUID()),
+			Name:      object.name, UID: string(object.GetUID()),
 		}
 		root := builder.newNode("", references.Reference{To: rootObject, State: references.Resolved},
 			rootObject)
 		builder.addRelated(root, rootObject, upward|downward, 0)
-		root.treeState = newTreeState(object)
+		root.treeState = newTreeState(object.Unstructured)
 		nodes = append(nodes, root)
 	}
 	return nodes
 }
 
+type rootObject struct {
+	*unstructured.Unstructured
+	name string // in the cache; numbered if the list has several objects of the name
+}
+
+// rootObjects returns the named objects: all of a list, of which the server may have returned one.
+func (w *treeData) rootObjects(snapshot *dynamicinformer.Snapshot) (roots []rootObject) {
+	listed := map[cache.ObjectName]bool{}
+	for _, object := range w.roots.Objects {
+		name := cache.MetaObjectToName(object)
+		if listed[name] {
+			continue
+		}
+		same := []rootObject{{object, name.Name}}
+		for n := 1; snapshot != nil; n++ {
+			numbered := naming.NumberedKey(name.Name, n)
+			other := lookup(snapshot, cache.NewObjectName(name.Namespace, numbered))
+			if other == nil {
+				break
+			}
+			same = append(same, rootObject{other, numbered})
+		}
+		if listed[name] = len(same) > 1; listed[name] {
+			same[0].Unstructured = lookup(snapshot, name)
+		}
+		roots = append(roots, same...)
+	}
+	return roots
+}
+
+// lookup returns nil if the object is not cached or cannot be decoded.
+func lookup(snapshot *dynamicinformer.Snapshot, name cache.ObjectName) *unstructured.Unstructured {
+	item, ok := snapshot.Lookup(name)
+	if !ok {
+		return nil
+	}
+	object, err := session.DecodeStored(item)
+	if err != nil {
+		return nil
+	}
+	return object
+}
+
 func (g *treeBuilder) newNode(parentRelation relation, r references.Reference,
 	o references.Object) *treeNode {
 	n := &treeNode{Relation: parentRelation, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace,
-		Name: o.Name,
+		Name: naming.WithoutNumber(o.Name),
 		UID:  o.UID, TargetState: r.State}
 	if o.Kind == "" {
 		n.Resource = o.Resource
@@ -113,7 +157,7 @@ func (g *treeBuilder) newNode(parentRelation relation, r references.Reference,
 	return n
 }
 
-// cachedObject returns a cached object, or nil if it was deleted in the meantime.
+// cachedObject returns a cached object, or nil.
 func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructured {
 	resource := schema.GroupResource{Group: o.Group, Resource: o.Resource}
 	g.recordUse(resource)
@@ -121,15 +165,7 @@ func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructur
 	if snapshot == nil {
 		return nil
 	}
-	item, ok := snapshot.Lookup(cache.NewObjectName(o.Namespace, o.Name))
-	if !ok {
-		return nil
-	}
-	object, err := session.DecodeStored(item)
-	if err != nil {
-		return nil
-	}
-	return object
+	return lookup(snapshot, cache.NewObjectName(o.Namespace, o.Name))
 }
 
 // addRelated adds the related objects of a node, recursively. It visits each object once in each direction.

@@ -29,8 +29,8 @@ type Info struct {
 	Types        []CachedType `json:"types"`
 	// Absent are the requested names that cannot be cached now.
 	Absent []Absence `json:"absent,omitempty"`
-	// Unreachable are the clusters of the process that cannot be read now.
-	Unreachable []Absence `json:"unreachable,omitempty"`
+	// Warnings are the clusters of the process that cannot be read now, and the types that lack objects.
+	Warnings []Absence `json:"warnings,omitempty"`
 	// Page is set if the server has a web page.
 	Page bool `json:"page,omitempty"`
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type Caches struct {
@@ -71,7 +71,7 @@ func NewCaches(clientFor func(schema.GroupVersionResource) dynamic.Interface, re
 		if c.factories[client] == nil {
 			factory, err := dynamicinformer.New(dynamicinformer.Options{
 				Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
-				Listener: options.Listener,
+				Listener: options.Listener, KeepRepeated: true,
 			})
 			if err != nil {
 				c.Close()
@@ -160,18 +160,6 @@ func (t *Target) waitUntilSettled(ctx context.Context, informer *dynamicinformer
 	return current
 }
 
-// RepeatedKeysErr returns an error for the types with several objects of one namespace and name, because a
-// cache has only one of them.
-func (c *Caches) RepeatedKeysErr() error {
-	var errs []error
-	for _, cached := range c.Synced {
-		if current := cached.Informer.Status(); current.Reason == status.ReasonRepeatedKeys {
-			errs = append(errs, &RepeatedKeysError{cached.Resource, current.Message})
-		}
-	}
-	return errors.Join(errs...)
-}
-
 func (c *Caches) countSynced() (synced, total int) {
 	for _, cached := range c.All {
 		if cached.Informer.HasSynced() {
@@ -211,15 +199,24 @@ func DecodeStored(item any) (*unstructured.Unstructured, error) {
 	return nil, fmt.Errorf("unexpected object of type %T in the cache", item)
 }
 
+// ResultKeys returns the keys of a query result. Several objects can have the same key.
+func ResultKeys(result *query.Result) []string {
+	keys := result.Keys()
+	for i, key := range keys {
+		keys[i] = naming.WithoutNumber(key)
+	}
+	return keys
+}
+
 // ResultSection returns the objects of a query result in the order of the result.
 func (t *Types) ResultSection(result *query.Result) print.Section {
 	resource := t.Resources[0]
 	each := func(w *print.Writer) error {
 		if w.KeysOnly() {
-			return w.PrintKeys(result.Keys())
+			return w.PrintKeys(ResultKeys(result))
 		}
 		return result.AllJSON(func(key string, json []byte) error {
-			return w.Print(print.Object{Key: key, JSON: json})
+			return w.Print(print.Object{Key: naming.WithoutNumber(key), JSON: json})
 		})
 	}
 	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: result.Len() == 0, Each: each}

@@ -34,16 +34,6 @@ func (e *UnknownGroupsError) Error() string {
 		strings.Join(texts, "; "))
 }
 
-// RepeatedKeysError says that an answer lacks objects, because a cache has one object for each key.
-type RepeatedKeysError struct {
-	Resource discovery.Resource
-	message  string
-}
-
-func (e *RepeatedKeysError) Error() string {
-	return fmt.Sprintf("%s: the answer is incomplete: %s; use dump, which prints all objects", e.Resource, e.message)
-}
-
 // UsageError is an error in the command line.
 type UsageError struct {
 	text string

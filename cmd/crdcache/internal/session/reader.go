@@ -204,7 +204,7 @@ func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes,
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return errors.Join(syncErr, afterSync(caches.Synced), caches.RepeatedKeysErr())
+	return errors.Join(syncErr, afterSync(caches.Synced))
 }
 
 // inNamespace returns the client for a type in the requested namespace.

@@ -94,8 +94,8 @@ func (p *partition) withDistinctKeys(listed *items, keys int) *items {
 // maxNamedObjects bounds the missing objects that a message names.
 const maxNamedObjects = 20
 
-// separateRepeated keeps one object of each key, or with KeepRepeated all, under numbered keys. The choice and
-// the numbers do not depend on the order of the list.
+// separateRepeated keeps one object of each key, or with KeepRepeated all, under numbered keys. The choice
+// and the numbers do not depend on the order of the list.
 func (p *partition) separateRepeated(listed *items, keys int) *items {
 	byKey := map[string][]Item{}
 	for n := range listed.items {
@@ -118,7 +118,8 @@ func (p *partition) separateRepeated(listed *items, keys int) *items {
 			last := len(same) - 1
 			distinct.add(key, same[last])
 			for _, item := range same[:last] {
-				if uid := uidOf(item); uid == "" || uid != uidOf(same[last]) { // else a list has the object twice
+				// Otherwise the list has one object twice.
+				if uid := uidOf(item); uid == "" || uid != uidOf(same[last]) {
 					repeated[key] = true
 					missing = append(missing, describeRepeated(key, uid))
 				}

@@ -148,8 +148,6 @@ func (l Listing) ReportEmpty(report func(*Problem)) {
 type ListOptions struct {
 	// AllowMissing accepts paths that do not exist.
 	AllowMissing bool
-	// Flat ignores subdirectories.
-	Flat bool
 	// FS is the file system of the paths. Nil means the operating system's.
 	FS fs.FS
 }
@@ -229,8 +227,6 @@ func (o ListOptions) walk(ctx context.Context, path string,
 				return fs.SkipDir
 			}
 			return nil
-		case entry.IsDir() && o.Flat && at != path:
-			return fs.SkipDir
 		case entry.IsDir():
 			dirs = append(dirs, at)
 			return nil

@@ -144,8 +144,6 @@ func (r *Reader) Summarize() {
 type ReadOptions struct {
 	// Paths are files, directories, and Stdin.
 	Paths []string
-	// Flat ignores subdirectories.
-	Flat bool
 	// In is read for Stdin.
 	In io.Reader
 	// Warn is called for every file and document that is skipped. Optional.
@@ -168,7 +166,7 @@ func ReadFiles(ctx context.Context, options ReadOptions, handle ObjectHandler) e
 			options.Warn(p)
 		}
 	})
-	listing, err := List(ctx, options.Paths, ListOptions{Flat: options.Flat})
+	listing, err := List(ctx, options.Paths, ListOptions{})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -123,11 +123,6 @@ var commandFlagCases = map[string]flagCase{
 		requiredFlags: map[string][]string{"--live": {"--server=http://127.0.0.1:1"},
 			"--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endlessFlag: "none",
 	},
-	"eval": {
-		args: []string{".spec.color"}, values: map[string][]string{"filename": {"-", "DIR"}},
-		requiredFlags: map[string][]string{"--quiet": {"--filename=DIR"}, "--recursive": {"--filename=DIR"}},
-		endlessFlag:   "none",
-	},
 }
 
 // withReadFlags adds values for the flags of verbs that read a cluster or files.

@@ -11,11 +11,27 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
+const gizmoObject = `apiVersion: example.com/v1
+kind: Gizmo
+metadata: {name: a, namespace: web, labels: {app.kubernetes.io/name: shop}}
+spec: {parts: [{id: p, size: 1}, {id: q, size: 2.5}], none: null, empty: {}}
+`
+
+// writeTempFile writes a file to a temporary directory and returns its path.
+func writeTempFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 const demoData = "../../../../testdata"
 
 // TestOfflineProblems verifies that unreadable documents are reported, and the others printed.
 func TestOfflineProblems(t *testing.T) {
-	file := writeTempFile(t, "a.yaml", evalObjects+
+	file := writeTempFile(t, "a.yaml", gizmoObject+
 		"---\nkind: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: web}\n")
 	r := crdcache(t, "dump", "gizmos", "-o", "name", "--from", file)
 	r.expect(t, cli.ExitFailed, "gizmo.example.com/a\n")
@@ -34,7 +50,7 @@ func TestOfflineProblems(t *testing.T) {
 
 	var out, errOut bytes.Buffer
 	code := cli.Main(t.Context(), []string{"crdcache", "dump", "gizmos", "-o", "name", "--from", "-"},
-		strings.NewReader(evalObjects), &out, &errOut)
+		strings.NewReader(gizmoObject), &out, &errOut)
 	result{code, out.String(), errOut.String()}.expect(t, cli.ExitOK, "gizmo.example.com/a\n")
 
 	for name, tt := range map[string]struct {
@@ -117,14 +133,14 @@ func TestOfflineWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	writeFile(evalObjects)
+	writeFile(gizmoObject)
 	w := watchGizmos(t, "gizmos", "--from", dir, "-o",
 		"custom-columns=N:.metadata.name,S:.spec.parts[0].size")
 	w.expect("N S", "a 1")
-	writeFile(strings.Replace(evalObjects, "size: 1", "size: 7", 1))
+	writeFile(strings.Replace(gizmoObject, "size: 1", "size: 7", 1))
 	w.expect("a 7")
 	// Later problems are printed immediately, not at the end.
-	writeFile(strings.Replace(evalObjects, "size: 1", "size: 8", 1) + "---\na: [\n")
+	writeFile(strings.Replace(gizmoObject, "size: 1", "size: 8", 1) + "---\na: [\n")
 	w.expect("a 8")
 	w.interrupt()
 	if !strings.Contains(w.errOut.String(), "error: "+file+":") || !strings.Contains(w.errOut.String(),
@@ -155,10 +171,8 @@ func TestDuplicateKeys(t *testing.T) {
 			`file.json:2: document 1, item 1: duplicate key "data.a"`},
 		"typed list": {typed, "dump configmaps --from file.json",
 			`file.json:2: document 1, item 1: duplicate key "data.a"`},
-		"stdin":       {object, "dump configmaps --from -", `stdin:2: document 1: duplicate key "data.a"`},
-		"eval":        {object, "eval .data -f file.json", `file.json:2: document 1: duplicate key "data.a"`},
-		"eval, stdin": {object, "eval .data -f -", `stdin:2: document 1: duplicate key "data.a"`},
-		"config":      {config, "validate file.json", `file.json:2:1: E002: "name" is already set at 1:`},
+		"stdin":  {object, "dump configmaps --from -", `stdin:2: document 1: duplicate key "data.a"`},
+		"config": {config, "validate file.json", `file.json:2:1: E002: "name" is already set at 1:`},
 		"redactions": {redact, "snapshot save s --all --from file.json --redact-config file.json",
 			`line 2: key "redact" already set`},
 	} {

@@ -131,7 +131,6 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	})
 	root.AddCommand(
 		newDump(streams),
-		newEval(streams),
 		newImport(streams),
 		newOptionsCommand(streams),
 		newQuery(streams),

@@ -297,7 +297,8 @@ func (s *cacheServer) resolveNames(ctx context.Context) (resources []discovery.R
 	}
 	matched, patternErr := s.Resolve(ctx, patterns, "list")
 	for _, r := range matched {
-		isNamed := slices.ContainsFunc(resources, func(named discovery.Resource) bool { return named.GVR == r.GVR })
+		isNamed := slices.ContainsFunc(resources,
+			func(named discovery.Resource) bool { return named.GVR == r.GVR })
 		switch {
 		case isNamed:
 		case r.Watchable():

@@ -261,7 +261,7 @@ func TestServeCachesLaterTypes(t *testing.T) {
 	}
 }
 
-// TestServePolls verifies that serve polls types that cannot be watched if they are named, that it names those
+// TestServePolls verifies that serve polls types that cannot be watched if they are named. It names those
 // that a pattern leaves out, and the objects that its cache lacks.
 func TestServePolls(t *testing.T) {
 	shortRuntimeDir(t)

@@ -116,7 +116,7 @@ func TestSignals(t *testing.T) {
 	gizmosFile := manyGizmosFile(t)
 	phases := map[string]func(t *testing.T) *process{
 		"watching": func(t *testing.T) *process {
-			p := newProcess(t, "watch", "gizmos", "-o", "name", "--from", writeTempFile(t, "a.yaml", evalObjects),
+			p := newProcess(t, "watch", "gizmos", "-o", "name", "--from", writeTempFile(t, "a.yaml", gizmoObject),
 				"--quiet")
 			p.pipeStdout(t)
 			p.firstLine(t)
@@ -164,7 +164,6 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	phases["reading for dump"] = pipe("dump", "gizmos", "--from")
-	phases["reading for eval"] = pipe("eval", ".metadata", "-f")
 	phases["reading for suggest"] = pipe("suggest", "gizmos", "--crds")
 	phases["reading a config"] = pipe("validate")
 	for name, begin := range phases {
@@ -210,7 +209,7 @@ func TestClosedPipe(t *testing.T) {
 	t.Parallel()
 	file := manyGizmosFile(t)
 	few := writeTempFile(t, "few.yaml", "apiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: a, namespace: web}\n")
-	verbs := [][]string{{"eval", ".spec", "-f", file}}
+	verbs := [][]string{{"query", "gizmos", "-A", "--quiet", "--keys-only", "--from", file}}
 	for _, verb := range []string{"dump -w", "watch", "watch -o json"} {
 		verbs = append(verbs, append(strings.Fields(verb), "gizmos", "-A", "--quiet", "--from", few))
 	}
@@ -239,8 +238,8 @@ func TestProcessFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = full.Close() })
-	file := writeTempFile(t, "a.yaml", evalObjects)
-	verbs := [][]string{{"eval", ".spec", "-f", file}, {"--help"}, {"version"}, {"resources", "--from", file}}
+	file := writeTempFile(t, "a.yaml", gizmoObject)
+	verbs := [][]string{{"--help"}, {"version"}, {"resources", "--from", file}}
 	for _, format := range hostileFormats {
 		verbs = append(verbs, []string{"dump", "gizmos", "-A", "--quiet", "--from", file, "-o", format})
 	}

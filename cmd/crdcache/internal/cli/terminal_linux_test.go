@@ -144,7 +144,7 @@ func TestSnapshotDiffColors(t *testing.T) {
 
 // TestSnapshotToTerminal verifies that a snapshot is not written to a terminal.
 func TestSnapshotToTerminal(t *testing.T) {
-	from := writeTempFile(t, "a.yaml", evalObjects)
+	from := writeTempFile(t, "a.yaml", gizmoObject)
 	terminal := newTerminal(t, 200)
 	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "save", "-", "--all", "--from", from}, nil,
 		terminal.File, terminal.File)

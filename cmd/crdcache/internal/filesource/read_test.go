@@ -43,8 +43,6 @@ func TestRead(t *testing.T) {
 		"all": {manifest.ReadOptions{Paths: []string{dir}}, []string{"a", "wrong", "b"},
 			[]string{"values.yaml:1: document 1: ignored"},
 			[]string{"a.yaml:6: document 2: it is wrong"}},
-		"flat": {manifest.ReadOptions{Paths: []string{dir}, Flat: true}, []string{"a", "wrong"},
-			[]string{"values.yaml"}, []string{"a.yaml"}},
 		"empty": {manifest.ReadOptions{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"b"},
 			[]string{"zero.yaml: the file is empty"}, nil},
 		"missing": {manifest.ReadOptions{Paths: []string{dir + "/none", dir + "/below/b.yaml"}},
@@ -79,10 +77,8 @@ func TestNoFiles(t *testing.T) {
 		warning string
 	}{
 		"other files": {manifest.ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
-		"deeper": {manifest.ReadOptions{Paths: []string{dir + "/deep"}, Flat: true},
-			dir + "/deep" + none},
-		"deeper, and meant": {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
-		"all files":         {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
+		"deeper":      {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
+		"all files":   {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, warnings, err := readNames(t, tt.options)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/requests"
@@ -94,7 +95,7 @@ func watchBackoff() *wait.Backoff {
 }
 
 func reportFailure(ctx context.Context, target watchTarget, err error, list bool) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || requests.ReasonOf(err) == status.ReasonNone {
 		return
 	}
 	target.onFailure(err, list)

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -38,19 +39,24 @@ func observe(t *testing.T, i *Informer, step string, wait time.Duration, want br
 }
 
 // TestWatchesWithoutBookmarks verifies that a server that accepts watches and sends nothing degrades the
-// status when two bookmarks in a row are missing, and that the type is listed from time to time. A type of an
-// API server that may send no bookmarks stays synced.
+// status when two bookmarks in a row are missing, or a list shows a change that two watches have missed. The
+// type is then polled. Without a change, the pauses between these lists grow.
 func TestWatchesWithoutBookmarks(t *testing.T) {
 	for name, test := range map[string]struct {
 		verbs    []string
 		endless  bool // the server does not end watches at their timeout
 		uid      types.UID
+		changes  bool
 		degrades bool
 	}{
-		"watches of a custom resource": {[]string{"watch"}, false, "1", true},
-		"endless watches":              {[]string{"watch"}, true, "1", true},
-		"all watches":                  {[]string{"watch", "watch-list"}, true, "1", true},
-		"watches of an aggregated API": {[]string{"watch"}, false, "", false},
+		"watches of a custom resource":         {[]string{"watch"}, false, "1", true, true},
+		"quiet watches of a custom resource":   {[]string{"watch"}, false, "1", false, true},
+		"endless watches":                      {[]string{"watch"}, true, "1", true, true},
+		"all watches":                          {[]string{"watch", "watch-list"}, true, "1", true, true},
+		"watches of an aggregated API":         {[]string{"watch"}, false, "", true, true},
+		"endless watches of an aggregated API": {[]string{"watch"}, true, "", true, true},
+		"all watches of an aggregated API":     {[]string{"watch", "watch-list"}, true, "", true, true},
+		"quiet watches of an aggregated API":   {[]string{"watch"}, false, "", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
@@ -81,19 +87,32 @@ func TestWatchesWithoutBookmarks(t *testing.T) {
 				f := newVirtualFactory(t, server, Options{Types: source})
 				i := mustInformer(t, f, widgets)
 				start(t, f)
-				server.Create(t, widgets, widget("web", "a"))
-				time.Sleep(time.Hour)
+				time.Sleep(time.Minute)
+				if test.changes {
+					server.Create(t, widgets, widget("web", "a"))
+				}
+				time.Sleep(30 * time.Minute)
 				if !test.degrades {
-					observe(t, i, "quiet", 0, briefStatus{State: status.Synced})
+					observe(t, i, "quiet", 5*time.Hour, briefStatus{State: status.Synced})
+					if lists := i.Status().Relists.Total(); lists < 3 || lists > 8 {
+						t.Errorf("%d lists in six quiet hours, want 3 to 8", lists)
+					}
 					return
 				}
-				observe(t, i, "silent", 0, briefStatus{State: status.Degraded, Reason: status.ReasonNoEvents,
-					Stale: true})
-				if n := i.Snapshot().Len(); n != 1 {
-					t.Errorf("%d objects after an hour, want 1 from a list", n)
+				for n := range 40 {
+					server.Create(t, widgets, widget("web", fmt.Sprint("b", n)))
+					observe(t, i, "silent", 31*time.Second,
+						briefStatus{State: status.Degraded, Reason: status.ReasonNoEvents, Stale: true})
+				}
+				if n := i.Snapshot().Len(); n < 40 {
+					t.Errorf("%d objects, want all 40 from lists", n)
 				}
 				server.Repair()
-				observe(t, i, "repaired", time.Hour, briefStatus{State: status.Synced})
+				for n := range 40 {
+					time.Sleep(time.Minute)
+					server.Create(t, widgets, widget("web", fmt.Sprint("c", n)))
+				}
+				observe(t, i, "repaired", 0, briefStatus{State: status.Synced})
 			})
 		})
 	}

@@ -15,42 +15,25 @@ const (
 	// listHeaderTimeout is the time to wait for the response headers of a list. API servers abort a list
 	// after a minute with an error.
 	listHeaderTimeout = 70 * time.Second
-	// watchHeaderTimeout is the time to wait for the response headers of a watch.
-	watchHeaderTimeout = 30 * time.Second
-	// maxDoublings is how often the header timeout doubles while requests get no response headers, because
-	// slow servers, and proxies that buffer responses, respond eventually. After the last doubling, a watch
-	// waits until its timeout.
+	// watchHeaderTimeout is the time to wait for the response headers of a watch. API servers queue a request
+	// for 15 seconds at most.
+	watchHeaderTimeout = 20 * time.Second
+	// maxDoublings is how often the header timeout of a list doubles while lists get no response headers,
+	// because slow servers respond eventually.
 	maxDoublings = 2
 	// silenceGrace is the time after which a silent watch is aborted after its timeout. The server ends a
 	// watch at its timeout.
 	silenceGrace = 30 * time.Second
 	// silenceHTTP1 is the time after which a silent watch over HTTP/1 is aborted. API servers send a bookmark
 	// each minute. HTTP/2 needs no such limit, because the transport detects a dead connection with pings.
-	// After a watch without any event, the next one can be silent until its timeout, because some proxies
-	// buffer all events until a watch ends.
+	// After a watch without any event, a trial shows whether a proxy holds back events. If it does not, the
+	// next watch can be silent until its timeout.
 	silenceHTTP1 = 90 * time.Second
 )
 
 // errNoAnswer is the error of a request without response headers in time, and of a watch that was silent for
 // too long.
 var errNoAnswer = errors.New("the server does not answer")
-
-// headerTimeoutFor returns the time to wait for response headers after a number of consecutive requests
-// without any.
-func headerTimeoutFor(verb Verb, timeoutSeconds *int64, unanswered int) time.Duration {
-	if !verb.Watches() {
-		return listHeaderTimeout << min(unanswered, maxDoublings)
-	}
-	timeout := watchHeaderTimeout
-	if verb == VerbWatchList {
-		timeout = InitialEventsTimeout
-	}
-	timeout <<= min(unanswered, maxDoublings)
-	if unanswered > maxDoublings {
-		timeout = max(timeout, maxWatchSilence(timeoutSeconds))
-	}
-	return timeout
-}
 
 // maxWatchSilence returns the time that a watch with this timeout can be silent; zero means no limit.
 func maxWatchSilence(timeoutSeconds *int64) time.Duration {
@@ -78,9 +61,9 @@ type attempt struct {
 	// clientReads is set if the user's client reads the body, on its own goroutine.
 	clientReads      bool
 	silenceTimerRuns bool
-	// watchLists has the attempt of a watch-list until its initial events are complete; nil otherwise.
+	// watches has the attempt of a watch-list until its initial events are complete; nil otherwise.
 	// lastData is the time of the latest data in Unix nanoseconds.
-	watchLists  *watchListRecord
+	watches     *watchRecord
 	lastData    atomic.Int64
 	headersLate bool
 	// reconnected is set if Connection.Update ended the watch.
@@ -90,11 +73,9 @@ type attempt struct {
 	waited       time.Duration
 	waitingSince time.Time
 	// maxSilence is the longest accepted silence of a watch; zero means no limit. silentSince is the time
-	// when the request was sent, or when the watch or a part of it began. promptFirstEvent is set if the
-	// first event or bookmark followed soon.
-	maxSilence       time.Duration
-	silentSince      time.Time
-	promptFirstEvent bool
+	// when the request was sent.
+	maxSilence  time.Duration
+	silentSince time.Time
 }
 
 type attemptKey struct{}
@@ -155,7 +136,7 @@ func (a *attempt) retriesWatch(err error) bool {
 // watchSilence aborts the watch when the server is silent for longer than silence; zero means never. Time
 // spent by the reader does not count.
 func (a *attempt) watchSilence(silence time.Duration) {
-	a.maxSilence, a.silentSince = silence, time.Now()
+	a.maxSilence = silence
 }
 
 // awaitData starts to wait for the server.
@@ -187,7 +168,7 @@ func (b watchedBody) Read(data []byte) (int, error) {
 	if n > 0 && b.attempt.limiter != nil {
 		b.attempt.limiter.recordContact(true)
 	}
-	if n > 0 && b.attempt.watchLists != nil {
+	if n > 0 && b.attempt.watches != nil {
 		b.attempt.lastData.Store(time.Now().UnixNano())
 	}
 	if err != nil || len(bytes.TrimLeft(data[:n], " \t\r\n")) > 0 { // white space is not progress
@@ -201,8 +182,8 @@ func (a *attempt) end() {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	if a.watchLists != nil {
-		a.watchLists.ended(a, false)
+	if a.watches != nil {
+		a.watches.ended(a, false)
 	}
 	a.cancel(nil)
 }

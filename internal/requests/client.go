@@ -16,6 +16,7 @@ type Client struct {
 	dynamic.Interface
 	config      *rest.Config
 	defaultREST *rest.RESTClient
+	watches     *watchRecord
 }
 
 // NewClient returns a client for config. httpClient takes precedence over the transport settings of config;
@@ -38,7 +39,12 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{Interface: dynamic.New(stock), config: config, defaultREST: stock}, nil
+	client := &Client{Interface: dynamic.New(stock), config: config, defaultREST: stock,
+		watches: &watchRecord{}}
+	if shared, ok := config.Transport.(*Connection); ok {
+		client.watches = &shared.watches
+	}
+	return client, nil
 }
 
 // Endpoint identifies the server by its address and its certificate authority.

@@ -27,6 +27,7 @@ import (
 type Connection struct {
 	// identifyToken holds a token during a request for the UID of the cluster.
 	identifyToken chan struct{}
+	watches       watchRecord
 
 	mu struct {
 		sync.Mutex

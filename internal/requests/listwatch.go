@@ -74,7 +74,7 @@ func (l *listWatch) record(o requestOutcome) {
 	}
 	if e.watchOpened {
 		l.reports.WatchOpened()
-		l.setPolls(false)
+		l.setPolls(l.pacer.pollText() != "")
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *listWatch) Panicked(value any) {
 // attempt returns the next request and its context.
 func (l *listWatch) attempt(ctx context.Context, verb Verb,
 	options metav1.ListOptions) (context.Context, *attempt) {
-	request, a := newAttempt(ctx, l.pacer.headerTimeout(verb, options.TimeoutSeconds),
+	request, a := newAttempt(ctx, l.pacer.headerTimeout(verb),
 		func() { l.reports.Throttled(verb) })
 	a.limiter = l.limiter
 	return request, a
@@ -127,7 +127,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	}
 	if l.stalled {
 		l.stalled = false
-		l.pacer.watchLists.stalled()
+		l.pacer.watches.stalled()
 	}
 	if m, err := meta.ListAccessor(list); err == nil && m.GetContinue() == "" {
 		l.reports.ListCompleted(time.Since(l.listStarted))

@@ -15,9 +15,9 @@ import (
 type Pacer struct {
 	facts targetFacts
 	retry *RetrySignal
-	// outage and watchLists are shared by the pacers of a Server.
-	outage     *sharedOutage
-	watchLists *watchListRecord
+	// outage is shared by the pacers of a Server, watches by those of a connection.
+	outage  *sharedOutage
+	watches *watchRecord
 
 	mu struct {
 		sync.Mutex
@@ -31,7 +31,7 @@ type Pacer struct {
 // type as served. newNamespace states that the requests are for a namespace that was just created.
 func NewPacer(typeKnown, newNamespace bool, retry *RetrySignal) *Pacer {
 	p := &Pacer{facts: targetFacts{typeKnown: typeKnown, newNamespace: newNamespace}, retry: retry,
-		outage: &sharedOutage{}, watchLists: &watchListRecord{}}
+		outage: &sharedOutage{}, watches: &watchRecord{}}
 	p.mu.retryRequested = retry.next()
 	return p
 }
@@ -49,11 +49,18 @@ func (p *Pacer) record(o requestOutcome) outcomeEffect {
 	return e
 }
 
-// headerTimeout returns the time to wait for response headers.
-func (p *Pacer) headerTimeout(verb Verb, timeoutSeconds *int64) time.Duration {
+// headerTimeout returns the time to wait for response headers. It is short for watches if a proxy may hold
+// them back.
+func (p *Pacer) headerTimeout(verb Verb) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return headerTimeoutFor(verb, timeoutSeconds, p.mu.state.unansweredRequests)
+	switch {
+	case !verb.Watches():
+		return listHeaderTimeout << min(p.mu.state.unansweredRequests, maxDoublings)
+	case verb == VerbWatchList || p.isTrialLocked():
+		return InitialEventsTimeout
+	}
+	return watchHeaderTimeout
 }
 
 // maxSilence returns the longest accepted silence of an open watch.
@@ -61,34 +68,13 @@ func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	silence := maxWatchSilence(timeoutSeconds)
-	if a.http1 && !p.mu.state.proxyBuffers {
+	switch {
+	case p.isTrialLocked():
+		silence = min(silence, trialDuration+trialGrace)
+	case a.http1 && !p.mu.state.proxyBuffers:
 		silence = min(silence, silenceHTTP1)
 	}
 	return silence
-}
-
-// watchEnded records whether a proxy may buffer events. silent is true if the watch was ended because it was
-// silent, prompt if its first event arrived without delay.
-func (p *Pacer) watchEnded(silent, prompt bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.state.proxyBuffers = !prompt && (silent || p.mu.state.proxyBuffers)
-}
-
-// lacksBookmarks records the end of a watch, and reports whether it is at least the second in a row without
-// the bookmark that was due.
-func (p *Pacer) lacksBookmarks(sawEvent, bookmarkDue bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case sawEvent:
-		p.mu.state.watchesWithoutBookmark = 0
-	case bookmarkDue:
-		p.mu.state.watchesWithoutBookmark++
-	default:
-		return false
-	}
-	return p.mu.state.watchesWithoutBookmark >= 2
 }
 
 // awaitRound waits until the next round of list and watch can begin. The first round begins immediately.
@@ -121,15 +107,15 @@ func (p *Pacer) awaitWatch(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// mustList reports whether to list because watch-lists stall, or the type cannot be watched.
+// mustList reports whether to list because watch-lists stall, or lists replace watches.
 func (p *Pacer) mustList() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return time.Now().Before(p.mu.state.listsUntil) || p.pollsLocked() ||
-		p.watchLists.mustList(p.mu.state.firstRoundDone)
+		p.watches.mustList(p.mu.state.firstRoundDone)
 }
 
-// polls reports whether the type is listed periodically, because it cannot be watched.
+// polls reports whether the type is listed periodically, because watches do not work.
 func (p *Pacer) polls() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,26 +126,18 @@ func (p *Pacer) pollsLocked() bool {
 	return p.facts.listOnly || time.Now().Before(p.mu.state.pollsUntil)
 }
 
-// awaitPoll waits until the next list of a type that cannot be watched. The first list begins immediately.
+// awaitPoll waits until the next list of a type that is polled. The first list begins immediately. Long lists
+// have long pauses.
 func (p *Pacer) awaitPoll(ctx context.Context) error {
 	p.mu.Lock()
 	s, due := &p.mu.state, time.Time{}
 	if s.hasListed {
-		due = time.Now().Add(backoffs[stagePoll].pauseAfter(s.unchangedLists, rand.Float64()))
+		pause := backoffs[stagePoll].pauseAfter(s.unchangedLists, rand.Float64())
+		due = time.Now().Add(max(pause, pausePerListTime*s.listTime))
 	}
 	s.listIsFallback = true
 	p.mu.Unlock()
 	return p.sleep(ctx, due)
-}
-
-// listStored records whether a list has changed the cache.
-func (p *Pacer) listStored(changed bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.state.unchangedLists++
-	if changed {
-		p.mu.state.unchangedLists = 0
-	}
 }
 
 // sleep waits until a time, or for the retry signal, including one sent since the last request began. While

@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// errPollDue is returned in place of a watch when a type that cannot be watched has to be listed.
-var errPollDue = errors.New("the type cannot be watched, and its next list is due")
+// errPollDue is returned in place of a watch when a type that is polled has to be listed.
+var errPollDue = errors.New("lists replace watches, and the next one is due")
 
 // Polls implements informer.InlineWatcher.
 func (l *listWatch) Polls() bool { return l.polls.Load() }
 
-// awaitPoll waits until the next list of a type that cannot be watched, and returns errPollDue.
+// awaitPoll waits until the next list of a type that is polled, and returns errPollDue.
 func (l *listWatch) awaitPoll(ctx context.Context) error {
 	l.setPolls(true)
 	pause, cancel := context.WithCancel(ctx)
@@ -35,13 +36,17 @@ func (l *listWatch) setPolls(polls bool) {
 	message := ""
 	if polls {
 		poll := backoffs[stagePoll]
-		message = fmt.Sprintf("the type cannot be watched: it is listed every %v to %v", poll.first, poll.longest)
+		message = fmt.Sprintf("%s: it is listed every %v to %v", l.pacer.pollText(), poll.first, poll.longest)
 	}
 	l.reports.Remark(status.ReasonPolled, message)
 }
 
 // ListStored implements informer.InlineWatcher.
-func (l *listWatch) ListStored(changed bool) { l.pacer.listStored(changed) }
+func (l *listWatch) ListStored(changed bool) {
+	if l.pacer.listStored(changed, time.Since(l.listStarted)) {
+		l.reports.RequestEnded(VerbWatch, errMissedEvents)
+	}
+}
 
 // ListReceived implements informer.InlineWatcher.
 func (l *listWatch) ListReceived(incomplete error) {

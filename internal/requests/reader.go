@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -20,13 +19,18 @@ import (
 type Reader struct {
 	resource   resource
 	continuity *Continuity
+	pacer      *Pacer
 }
 
 // NewReader returns a reader of the objects of a custom or built-in type, without the fields that the pruner
 // removes.
 func NewReader(client dynamic.Interface, restores *RestoreDetector, gvr schema.GroupVersionResource,
 	pruner *packed.Pruner) *Reader {
-	r := &Reader{resource: newResource(client, gvr, "", ObjectOptions{Packer: packed.NewPacker(pruner)}, nil)}
+	r := &Reader{resource: newResource(client, gvr, "", ObjectOptions{Packer: packed.NewPacker(pruner)}, nil),
+		pacer: NewPacer(false, false, NewRetrySignal())}
+	if own, ok := client.(*Client); ok {
+		r.pacer.watches = own.watches
+	}
 	r.continuity = restores.Continuity(VersionCounter(gvr, true), func(ctx context.Context) (string, error) {
 		list, err := r.list(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
@@ -41,8 +45,13 @@ func NewReader(client dynamic.Interface, restores *RestoreDetector, gvr schema.G
 func (r *Reader) List(ctx context.Context,
 	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	r.continuity.BeforeList(&options)
+	begun := time.Now()
 	list, err := r.list(ctx, options)
 	r.continuity.Failed(err)
+	if err == nil {
+		r.pacer.record(requestOutcome{verb: VerbList})
+		r.pacer.listStored(false, time.Since(begun)) // the caller knows about changes
+	}
 	return list, err
 }
 
@@ -71,7 +80,8 @@ func (r *Reader) list(ctx context.Context,
 }
 
 // Watch opens a watch, unless the server was restored from a backup since the last list. A watch-list ends
-// with an ERROR if its initial events pause for longer than InitialEventsTimeout or end early.
+// with an ERROR if its initial events pause for longer than InitialEventsTimeout or end early. If a proxy
+// holds back watches, Watch returns an error without a reason when the next list is due: see ReasonOf.
 func (r *Reader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	w, err := r.watch(ctx, options)
 	r.continuity.Failed(err)
@@ -81,7 +91,7 @@ func (r *Reader) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 func (r *Reader) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	l := &listWatch{
 		resource: r.resource, continuity: r.continuity, reports: discardReporter{},
-		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
+		pacer: r.pacer, limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
 	return l.openDecoded(ctx, options)
 }
@@ -89,15 +99,16 @@ func (r *Reader) watch(ctx context.Context, options metav1.ListOptions) (watch.I
 // openDecoded opens a watch or watch-list that a goroutine reads. It retries nothing.
 func (l *listWatch) openDecoded(ctx context.Context,
 	options metav1.ListOptions) (_ watch.Interface, err error) {
-	// Some proxies hold back the response to a watch until it ends.
-	headerTimeout := cmp.Or(maxWatchSilence(options.TimeoutSeconds), InitialEventsTimeout)
-	o := &openWatch{verb: VerbWatch, began: time.Now()}
+	o := &openWatch{verb: VerbWatch, began: time.Now(), isTrial: l.pacer.isTrial()}
 	if sendsInitialEvents(&options) {
-		o.verb, headerTimeout = VerbWatchList, InitialEventsTimeout
-		o.initial = &initialList{release: func() {}}
+		o.verb, o.initial = VerbWatchList, &initialList{release: func() {}}
 		l.continuity.BeforeList(&options)
+	} else if l.pacer.polls() {
+		return nil, l.awaitPoll(ctx)
+	} else {
+		options.TimeoutSeconds = trialTimeout(options.TimeoutSeconds, o.isTrial)
 	}
-	o.ctx, o.attempt = newAttempt(ctx, headerTimeout, func() {})
+	o.ctx, o.attempt = newAttempt(ctx, l.pacer.headerTimeout(o.verb), func() {})
 	if o.initial == nil {
 		err = l.continuity.BeforeWatch(o.ctx, &options)
 	}
@@ -109,10 +120,15 @@ func (l *listWatch) openDecoded(ctx context.Context,
 			_ = o.Close() // the headers arrived too late
 		}
 		o.end()
+		if failure == errNoAnswer && o.initial == nil && l.isHeldBack(ctx) {
+			failure = errPollDue
+		}
 		return nil, failure
 	}
 	if o.initial != nil {
 		o.watchSilence(InitialEventsTimeout)
+	} else {
+		o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
 	}
 	l.closeOnEnd(o)
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {

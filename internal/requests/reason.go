@@ -21,6 +21,9 @@ var errWatchClosed = errors.New("the server accepts watches and closes them at o
 // errNoBookmarks is the failure of watches that receive neither events nor the bookmarks that are due.
 var errNoBookmarks = errors.New("the server accepts watches and sends neither events nor bookmarks, so changes may be missed: look for a proxy that holds back events; if the server sends no bookmarks, set WatchBookmarks to false")
 
+// errMissedEvents is the failure of silent watches that have missed changes which a list shows.
+var errMissedEvents = errors.New("the server accepts watches and sends no events, although a list shows changes: look for a proxy that holds back events")
+
 // errPanicked is the failure of a list or watch after a panic in its handling.
 var errPanicked = errors.New("a function of the program panicked")
 
@@ -76,7 +79,7 @@ func ReasonOf(err error) status.Reason {
 		return status.ReasonWatchClosed
 	case errors.Is(err, errPanicked):
 		return status.ReasonPanicked
-	case errors.Is(err, errNoBookmarks):
+	case errors.Is(err, errNoBookmarks), errors.Is(err, errMissedEvents):
 		return status.ReasonNoEvents
 	case RelistReasonOf(err) == status.RelistRestored:
 		return status.ReasonRestored

@@ -25,8 +25,8 @@ type Server struct {
 	// RestoreDetector detects that a server was restored from a backup.
 	RestoreDetector *RestoreDetector
 
-	outage     sharedOutage
-	watchLists watchListRecord
+	outage  sharedOutage
+	watches watchRecord // of clients other than Client
 }
 
 // Target describes the objects that one reflector reads.
@@ -97,7 +97,10 @@ type Reporter interface {
 // list or watch is forbidden, which is then not reported as a failure.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 	forbidden func(error)) cache.ListerWatcher {
-	p.outage, p.watchLists, p.facts.listOnly = &s.outage, &s.watchLists, target.ListOnly
+	p.outage, p.watches, p.facts.listOnly = &s.outage, &s.watches, target.ListOnly
+	if client, ok := s.Client.(*Client); ok {
+		p.watches = client.watches
+	}
 	l := &listWatch{
 		Target:    target,
 		client:    s.Client,

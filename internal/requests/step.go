@@ -28,6 +28,8 @@ const (
 	phaseBroken
 	// phaseClosed: an open watch ended without an error.
 	phaseClosed
+	// phaseHeldBack: a watch got no response headers, while the server answered lists.
+	phaseHeldBack
 )
 
 type requestOutcome struct {
@@ -95,9 +97,9 @@ type targetState struct {
 	// proxyBuffers is set after a watch over HTTP/1 without any event was ended. A proxy may buffer its
 	// events.
 	proxyBuffers bool
-	// watchesWithoutBookmark is the number of consecutive watches without an event in which a bookmark was
-	// due.
-	watchesWithoutBookmark int
+	// tried is set after a trial, or an event, has shown that no proxy holds back watches.
+	tried   bool
+	silence silenceRecord
 	// wakeFailures is how often this type failed again after the server had responded to another type.
 	wakeFailures int
 
@@ -113,16 +115,15 @@ type targetState struct {
 	// listIsFallback is set while the reflector lists because a watch-list failed, or the list of a polled
 	// type is due, as part of the same round.
 	listIsFallback bool
-	// pollsUntil is the time until which no watch is requested, because the server does not support one.
-	// unchangedLists is the number of consecutive lists without a change in this time.
+	// pollsUntil is the time until which no watch is requested, for the reason pollCause. unchangedLists is
+	// the number of consecutive lists without a change in this time, listTime the duration of the latest.
 	pollsUntil     time.Time
+	pollCause      pollCause
 	unchangedLists int
+	listTime       time.Duration
 	// listsUntil is the time until which no watch-list is requested, because one has stalled.
 	listsUntil time.Time
 }
-
-// watchRetryPeriod is how long a type that could not be watched is only listed.
-const watchRetryPeriod = 10 * time.Minute
 
 // establishedAfter is the duration of a watch after which earlier failures are forgotten. client-go uses the
 // same value.
@@ -139,6 +140,8 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 	case o.phase == phaseStalled:
 		s.listsUntil, s.listIsFallback = o.now.Add(watchListRetryPeriod), true
 		return s, outcomeEffect{}
+	case o.phase == phaseHeldBack:
+		return s.polling(pollHeldBack, o.now), outcomeEffect{reports: true, verb: o.verb, err: errPollDue}
 	case o.phase == phaseClosed:
 		return p.watchClosed(s, o)
 	case o.err == nil:
@@ -163,7 +166,8 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 	case reason == status.ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
 		return s, outcomeEffect{callForbidden: true, err: o.err}
 	case reason == status.ReasonVerbUnsupported && o.verb == VerbWatch && s.hasListed:
-		s.pollsUntil = o.now.Add(watchRetryPeriod)
+		s = s.polling(pollUnsupported, o.now)
+		s.listIsFallback = false
 		return s, outcomeEffect{reports: true, verb: o.verb, err: errPollDue}
 	case reason == status.ReasonNone: // part of the protocol: the reflector lists again
 		return s, outcomeEffect{reports: true, verb: o.verb, err: o.err}
@@ -234,6 +238,9 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 	case o.phase == phaseListed:
 		s.hasListed = true
 	}
+	if o.verb == VerbWatch && s.pollCause != pollSilent {
+		s.pollCause = pollNone
+	}
 	if s.watchOpenSince.IsZero() && (o.verb == VerbWatch || o.phase == phaseListed) {
 		s.watchOpenSince = o.now
 	}
@@ -246,7 +253,7 @@ func (s targetState) succeeded(o requestOutcome) targetState {
 // failed returns the state after a failure, with the pause that the server asked for, if any.
 func (p targetFacts) failed(s targetState, o requestOutcome, reason status.Reason,
 	wait time.Duration) targetState {
-	s.hasFailed = true
+	s.hasFailed, s.silence.compares = true, false
 	if reason != s.reason || s.failures == 0 {
 		s.reason, s.failures, s.failingSince, s.pausesAtStage = reason, 0, o.now, 0
 	}

@@ -137,7 +137,8 @@ func TestStep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tt.outcome.now = start
 			next, e := targetFacts{}.step(targetState{}, tt.outcome)
-			if diff := cmp.Diff(tt.state, next, cmp.AllowUnexported(targetState{})); diff != "" {
+			if diff := cmp.Diff(tt.state, next,
+				cmp.AllowUnexported(targetState{}, silenceRecord{})); diff != "" {
 				t.Errorf("the state (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(tt.effect, e, cmp.AllowUnexported(outcomeEffect{}),

@@ -47,6 +47,9 @@ type openWatch struct {
 	// sawEvent is set after the first event, sawLiveEvent after the first event that does not belong to the
 	// initial list.
 	sawEvent, sawLiveEvent bool
+	// isTrial is set if the watch shows whether watches work. firstEvent is the time of its first event.
+	isTrial    bool
+	firstEvent time.Time
 }
 
 type initialList struct {
@@ -69,7 +72,7 @@ func (o *openWatch) isOverdue(event watch.Event) bool {
 	}
 	expected := time.Duration(list.received) * timePerInitialEvent
 	return list.maxWait > 0 && o.waited > list.maxWait || o.waited > InitialEventsTimeout+expected ||
-		o.waited > answerTimeout+expected && o.watchLists != nil && o.watchLists.hasStalledSince(time.Time{})
+		o.waited > answerTimeout+expected && o.watches != nil && o.watches.hasStalledSince(time.Time{})
 }
 
 // WatchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch
@@ -100,6 +103,7 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 	if l.NoBookmarks {
 		options.AllowWatchBookmarks = false
 	}
+	timeout := options.TimeoutSeconds
 	for {
 		if l.pacer.polls() {
 			return nil, l.awaitPoll(ctx)
@@ -107,7 +111,14 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 		if err := l.pacer.awaitWatch(ctx); err != nil {
 			return nil, err
 		}
+		isTrial := l.pacer.isTrial()
+		options.TimeoutSeconds = trialTimeout(timeout, isTrial)
 		o, err := l.open(ctx, VerbWatch, options)
+		o.isTrial = isTrial
+		if err == errNoAnswer && l.isHeldBack(ctx) {
+			o.end()
+			return nil, errPollDue
+		}
 		again := o.retriesWatch(err)
 		l.record(requestOutcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter,
 			headersLate:   o.headersLate,
@@ -143,7 +154,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	if err != nil {
 		return nil, err
 	}
-	if l.pacer.watchLists.hasStalledSince(waited) {
+	if l.pacer.watches.hasStalledSince(waited) {
 		release()
 		l.stall()
 		return nil, errStalled
@@ -177,8 +188,8 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 	var err error
 	if verb == VerbWatchList {
 		o.lastData.Store(time.Now().UnixNano())
-		o.watchLists = l.pacer.watchLists
-		o.watchLists.opened(o.attempt)
+		o.watches = l.pacer.watches
+		o.watches.opened(o.attempt)
 	}
 	if verb == VerbWatch {
 		err = l.continuity.BeforeWatch(o.ctx, options)
@@ -229,7 +240,6 @@ func (l *listWatch) endWatch(o *openWatch) {
 	l.continuity.Closed()
 	if o.verb == VerbWatch {
 		l.interruption.closed()
-		l.pacer.watchEnded(silent, o.promptFirstEvent)
 	}
 	o.stop()
 	_ = o.Close()
@@ -281,8 +291,7 @@ func (l *listWatch) forward(o *openWatch, take func(watch.Event) bool) {
 // from the functions that wait for events to keep their stack frames small: see docs/design/types.md.
 func (l *listWatch) recordReceipt(o *openWatch) {
 	if !o.sawEvent {
-		o.sawEvent = true
-		o.promptFirstEvent = time.Since(o.silentSince) < silenceHTTP1
+		o.sawEvent, o.firstEvent = true, time.Now()
 		if o.verb == VerbWatch {
 			l.record(requestOutcome{verb: VerbWatch, phase: phaseFlowing})
 		}
@@ -313,8 +322,9 @@ func (l *listWatch) stall() {
 // remarkStall records in the status why the type is listed.
 func (l *listWatch) remarkStall() {
 	l.remarkedStall = true
-	l.reports.Remark(status.ReasonNone, "lists replace watch-lists, whose initial events do not end: "+
-		"a proxy may buffer responses or drop bookmarks")
+	l.reports.Remark(status.ReasonNone, fmt.Sprintf("lists replace watch-lists, whose initial events do not end, "+
+		"and watches end after %v until one receives an event in time: a proxy may buffer responses or drop bookmarks",
+		trialDuration))
 }
 
 // recordInitialList records that the initial events are complete.
@@ -322,9 +332,9 @@ func (l *listWatch) recordInitialList(o *openWatch) {
 	list := o.initial
 	o.initial = nil
 	list.release()
-	if o.watchLists != nil {
-		o.watchLists.ended(o.attempt, true)
-		o.watchLists = nil
+	if o.watches != nil {
+		o.watches.ended(o.attempt, true)
+		o.watches = nil
 	}
 	if l.remarkedStall {
 		l.remarkedStall = false
@@ -371,7 +381,7 @@ func (l *listWatch) handleReadError(o *openWatch, err error, take func(watch.Eve
 		l.recordErrorEvent(o, event)
 		take(event)
 	default:
-		if err := cmp.Or(l.recordServerClose(o), l.recordMissingBookmark(o)); err != nil {
+		if err := cmp.Or(l.recordServerClose(o), l.judge(o)); err != nil {
 			take(endedEvent(err.Error()))
 		}
 	}
@@ -425,23 +435,6 @@ func (l *listWatch) recordServerClose(o *openWatch) error {
 		return nil
 	}
 	return errWatchClosed
-}
-
-// minWatchTimeout is the shortest timeout of a watch. An earlier end is due to the connection, which says
-// nothing about bookmarks.
-const minWatchTimeout = 5 * time.Minute
-
-// recordMissingBookmark reports that two watches in a row have received neither events nor the bookmarks that
-// were due. The error makes a list follow.
-func (l *listWatch) recordMissingBookmark(o *openWatch) error {
-	silent := context.Cause(o.ctx) == errNoAnswer
-	isDue := silent || o.ctx.Err() == nil && time.Since(o.began) >= minWatchTimeout
-	if l.interruption.pending() || o.reconnected.Load() || !l.sendsBookmarks() ||
-		!l.pacer.lacksBookmarks(o.sawLiveEvent, isDue) {
-		return nil
-	}
-	l.reports.RequestEnded(VerbWatch, errNoBookmarks)
-	return errNoBookmarks
 }
 
 func endsWatches(err error) bool {

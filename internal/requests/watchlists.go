@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// watchListRecord has the experience of a Server with watch-lists on its connection. A proxy that buffers
-// responses, or drops the bookmark that ends the initial events, stalls the watch-lists of all types. It is
-// safe for concurrent use. The zero value is ready to use.
-type watchListRecord struct {
+// watchRecord has the experience with watches on a connection. A proxy that buffers responses, or drops the
+// bookmark that ends the initial events, stalls the watch-lists of all types. It is safe for concurrent use.
+// The zero value is ready to use.
+type watchRecord struct {
 	mu sync.Mutex
 	// stalledAt is the time of the latest stall; zero if a watch-list was completed after it.
 	stalledAt time.Time
 	// probeAt is the earliest time of the next watch-list of a type that was listed before.
 	probeAt time.Time
+	// holdsBack is set after a watch got no response headers, until one receives an event in time.
+	holdsBack bool
 	// open are the watch-lists that are not complete.
 	open map[*attempt]bool
 }
@@ -27,7 +29,7 @@ const (
 
 // mustList reports whether to list, because watch-lists stall. listedBefore states that a stalled watch-list
 // would only delay a relist.
-func (r *watchListRecord) mustList(listedBefore bool) bool {
+func (r *watchRecord) mustList(listedBefore bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stalledAt.IsZero() {
@@ -41,14 +43,28 @@ func (r *watchListRecord) mustList(listedBefore bool) bool {
 }
 
 // hasStalledSince reports whether a watch-list has stalled after a time.
-func (r *watchListRecord) hasStalledSince(since time.Time) bool {
+func (r *watchRecord) hasStalledSince(since time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stalledAt.After(since)
 }
 
+// isSuspect reports whether a proxy may hold back watches.
+func (r *watchRecord) isSuspect() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.holdsBack || !r.stalledAt.IsZero()
+}
+
+// recordHeldBack records whether the latest watch was held back.
+func (r *watchRecord) recordHeldBack(heldBack bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holdsBack = heldBack
+}
+
 // opened adds a watch-list that waits for its initial events.
-func (r *watchListRecord) opened(a *attempt) {
+func (r *watchRecord) opened(a *attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.open == nil {
@@ -58,7 +74,7 @@ func (r *watchListRecord) opened(a *attempt) {
 }
 
 // ended removes a watch-list. completed states that its initial events are complete.
-func (r *watchListRecord) ended(a *attempt, completed bool) {
+func (r *watchRecord) ended(a *attempt, completed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.open, a)
@@ -69,7 +85,7 @@ func (r *watchListRecord) ended(a *attempt, completed bool) {
 
 // stalled records that a watch-list has stalled, and aborts the others that are silent, or become silent
 // soon.
-func (r *watchListRecord) stalled() {
+func (r *watchRecord) stalled() {
 	r.mu.Lock()
 	now := time.Now()
 	r.stalledAt, r.probeAt = now, now.Add(watchListProbePeriod)
@@ -79,7 +95,7 @@ func (r *watchListRecord) stalled() {
 }
 
 // abortSilent aborts the watch-lists that have been silent for answerTimeout.
-func (r *watchListRecord) abortSilent() {
+func (r *watchRecord) abortSilent() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for a := range r.open {

@@ -1,0 +1,218 @@
+package requests
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// pollCause is the reason why lists replace the watches of a target.
+type pollCause int
+
+const (
+	pollNone pollCause = iota
+	// pollUnsupported: the server supports no watch.
+	pollUnsupported
+	// pollHeldBack: watches get no response headers. An answered watch ends it.
+	pollHeldBack
+	// pollSilent: watches are answered, and get no events before they end. Only an event ends it.
+	pollSilent
+)
+
+// pollTexts are the explanations for the status.
+var pollTexts = [...]string{
+	pollUnsupported: "the type cannot be watched",
+	pollHeldBack:    "a proxy holds back the responses to watches",
+	pollSilent:      "a proxy or the server holds back the events of watches",
+}
+
+const (
+	// watchRetryPeriod is how long a type whose watches do not work is only listed.
+	watchRetryPeriod = 10 * time.Minute
+	// pausePerListTime is the pause between two polls for each second that a list takes.
+	pausePerListTime = 4
+	// trialDuration is the timeout of a watch that shows whether watches work. If a proxy buffers responses,
+	// they arrive when the watch ends. A server that sends bookmarks sends one two seconds before the end.
+	trialDuration = 20 * time.Second
+	// trialGrace is the time after which a trial is aborted after its timeout.
+	trialGrace = 5 * time.Second
+	// minWatchTimeout is the shortest timeout of a watch. An earlier end is due to the connection, which says
+	// nothing about bookmarks.
+	minWatchTimeout = 5 * time.Minute
+	// maxComparePeriod is the longest silence of watches before a list shows whether they missed events.
+	maxComparePeriod = 16 * minWatchTimeout
+)
+
+// silenceRecord has the experience with watches that received no events.
+type silenceRecord struct {
+	// watches is the number of silent watches since the latest event or comparison, total their duration.
+	watches int
+	total   time.Duration
+	// withoutBookmark is the number of consecutive watches without an event in which a bookmark was due.
+	withoutBookmark int
+	// comparePeriod is the total after which a list follows. compares is set while that list is due.
+	comparePeriod time.Duration
+	compares      bool
+}
+
+// errCompare makes a list show whether watches without events have missed any.
+var errCompare = errors.New("watches received no events, and a list shows whether they missed any")
+
+// polling returns the state in which lists replace watches. The next list begins immediately.
+func (s targetState) polling(cause pollCause, now time.Time) targetState {
+	s.pollCause, s.pollsUntil, s.listIsFallback = cause, now.Add(watchRetryPeriod), true
+	return s
+}
+
+// watchEnd describes a watch that has ended without an error.
+type watchEnd struct {
+	// isTrial is set for a trial, suspect if a proxy may hold back the watches of the connection.
+	isTrial, suspect bool
+	// sawEvent is set if the watch received an event, late if the first one arrived with the end of the watch. silent is set if the watch was ended because it was silent.
+	sawEvent, late, silent bool
+	// lacksBookmark is set if a bookmark was due and the server is known to send some.
+	lacksBookmark bool
+	openFor       time.Duration
+	now           time.Time
+}
+
+// judged returns the state after the end of a watch. The error is the reason if a list has to follow:
+// errPollDue and errNoBookmarks begin to poll, errCompare lists once.
+func (s targetState) judged(w watchEnd) (targetState, error) {
+	switch {
+	case w.sawEvent:
+		s.silence = silenceRecord{comparePeriod: s.silence.comparePeriod}
+		s.pollCause, s.tried, s.proxyBuffers = pollNone, !w.late, w.late
+		return s, nil
+	case w.isTrial && s.pollCause == pollSilent:
+		return s.polling(pollSilent, w.now), errPollDue
+	case w.isTrial:
+		s.tried = !w.suspect
+	case w.silent:
+		s.tried, s.proxyBuffers = s.tried && s.proxyBuffers, true
+	}
+	s.silence.watches++
+	s.silence.total += w.openFor
+	if w.lacksBookmark {
+		s.silence.withoutBookmark++
+	}
+	switch {
+	case s.silence.withoutBookmark >= 2:
+		return s.polling(pollSilent, w.now), errNoBookmarks
+	case s.silence.watches >= 2 && s.silence.total >= max(s.silence.comparePeriod, minWatchTimeout):
+		s.silence.compares, s.listIsFallback = true, true
+		return s, errCompare
+	}
+	return s, nil
+}
+
+// compared returns the state after a list. missed is set if the list shows changes that silent watches have
+// missed. Otherwise the next comparison is later.
+func (s targetState) compared(changed bool, now time.Time) (_ targetState, missed bool) {
+	if !s.silence.compares {
+		return s, false
+	}
+	period := min(2*max(s.silence.comparePeriod, minWatchTimeout), maxComparePeriod)
+	s.silence = silenceRecord{comparePeriod: period}
+	if changed {
+		s = s.polling(pollSilent, now)
+	}
+	return s, changed
+}
+
+// judge records the end of a watch without an error. The error makes a list follow.
+func (l *listWatch) judge(o *openWatch) error {
+	if l.interruption.pending() || o.reconnected.Load() {
+		return nil
+	}
+	w := watchEnd{isTrial: o.isTrial, suspect: l.pacer.watches.isSuspect(), sawEvent: o.sawLiveEvent, silent: context.Cause(o.ctx) == errNoAnswer,
+		openFor: time.Since(o.began), now: time.Now()}
+	if !w.silent && o.ctx.Err() != nil {
+		return nil
+	}
+	w.late = w.sawEvent && w.openFor > trialDuration/2 && time.Since(o.firstEvent) < ShortWatch &&
+		(w.isTrial || w.suspect)
+	w.lacksBookmark = l.sendsBookmarks() && !w.isTrial && (w.silent || w.openFor >= minWatchTimeout)
+	err := l.pacer.judge(w)
+	switch err {
+	case nil:
+		return nil
+	case errCompare:
+		l.reports.RelistRequested()
+	default:
+		l.setPolls(true)
+		l.reports.RequestEnded(VerbWatch, err)
+	}
+	return err
+}
+
+// isHeldBack reports whether the server answers lists, although a watch got no response headers. The type is
+// polled then.
+func (l *listWatch) isHeldBack(ctx context.Context) bool {
+	timed, cancel := context.WithTimeout(ctx, versionRequestTimeout)
+	defer cancel()
+	if _, err := l.continuity.requestVersion(timed); err != nil {
+		return false
+	}
+	l.pacer.watches.recordHeldBack(true)
+	l.record(requestOutcome{verb: VerbWatch, phase: phaseHeldBack})
+	l.setPolls(true)
+	return true
+}
+
+// judge updates the state after the end of a watch: see targetState.judged.
+func (p *Pacer) judge(w watchEnd) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next, err := p.mu.state.judged(w)
+	if p.mu.state = next; w.sawEvent && !w.late {
+		p.watches.recordHeldBack(false)
+	}
+	return err
+}
+
+// listStored records whether a list has changed the cache, and its duration. It reports whether the watches
+// before the list have missed the changes.
+func (p *Pacer) listStored(changed bool, took time.Duration) (missed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := &p.mu.state
+	s.listTime = took
+	s.unchangedLists++
+	if changed {
+		s.unchangedLists = 0
+	}
+	*s, missed = s.compared(changed, time.Now())
+	return missed
+}
+
+// pollText explains why lists replace watches; it is empty if they do not.
+func (p *Pacer) pollText() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.facts.listOnly {
+		return pollTexts[pollUnsupported]
+	}
+	return pollTexts[p.mu.state.pollCause]
+}
+
+// isTrial reports whether the next watch is short, to show whether watches work.
+func (p *Pacer) isTrial() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.isTrialLocked()
+}
+
+func (p *Pacer) isTrialLocked() bool {
+	s := p.mu.state
+	return s.pollCause >= pollHeldBack || !s.tried && (s.proxyBuffers || p.watches.isSuspect())
+}
+
+// trialTimeout returns the timeout of a watch.
+func trialTimeout(timeoutSeconds *int64, isTrial bool) *int64 {
+	trial := int64(trialDuration / time.Second)
+	if !isTrial || timeoutSeconds != nil && *timeoutSeconds <= trial {
+		return timeoutSeconds
+	}
+	return &trial
+}

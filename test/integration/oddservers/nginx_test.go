@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/integration/harness"
+	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
 // throughNginx returns a config that reaches the API server through nginx with only proxy_pass, which holds

@@ -221,40 +221,6 @@ func TestConversionFailureIsNotThrottling(t *testing.T) {
 	})
 }
 
-// TestStalledWatchListFallsBack verifies that a watch-list without a response or without events is replaced
-// by a list.
-func TestStalledWatchListFallsBack(t *testing.T) {
-	t.Run("no answer", func(t *testing.T) { checkStalledRequest(t, apitest.Fault{Path: widgetsPath, Verb: "watch-list"}) })
-	t.Run("no events", func(t *testing.T) { checkStalledRequest(t, fault(widgetsPath, "watch-list", 200)) })
-}
-
-func checkStalledRequest(t *testing.T, tt apitest.Fault) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		server.Create(t, widgets, widget("web", "a"))
-		server.AddFaults(tt)
-		f := newVirtualFactory(t, server, Options{ListConcurrency: 1})
-		i := mustInformer(t, f, widgets)
-		begun := time.Now()
-		start(t, f)
-		if err := f.WaitForSync(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if elapsed := time.Since(begun); elapsed < requests.InitialEventsTimeout ||
-			elapsed > requests.InitialEventsTimeout+2*time.Second {
-			t.Errorf("the list was sent after %v, want InitialEventsTimeout", elapsed)
-		}
-		if held, _, _ := f.deps.Limiter.Load(); held != 0 || len(i.GetStore().ListKeys()) != 1 {
-			t.Errorf("%d slots are held and the keys are %v, want 0 and 1 key", held, i.GetStore().ListKeys())
-		}
-		// The next relist sends no watch-list.
-		server.CloseClientConnections()
-		time.Sleep(time.Minute)
-		if got := count(server, "watch-list "+widgetsPath); got != 1 {
-			t.Errorf("%d watch-lists were sent, want 1", got)
-		}
-	})
-}
-
 // TestForbiddenIsRetriedRarely verifies that a forbidden type is retried after one to five minutes, or by
 // Retry.
 func TestForbiddenIsRetriedRarely(t *testing.T) {

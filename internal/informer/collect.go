@@ -11,71 +11,35 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/consistencydetector"
 )
 
 // collectedList has the objects of the initial events of a watch-list. A reflector would put them into a
-// temporary store and copy that to a list. Nearly always all events are ADDED, so a list is enough. The
-// reflector receives only the final bookmark, and inlineStore then replaces its empty list by this one.
+// temporary store and copy that to a list. Nearly always all events are ADDED, so a list is enough.
 type collectedList struct {
+	// version is the resource version of the final bookmark; complete is set after it.
+	version   string
+	complete  bool
 	items     []any
 	transform cache.TransformFunc // may be nil
 	// indexByKey maps keys to positions in items. It is nil until an event changes an earlier one.
 	indexByKey map[string]int
 }
 
-// collect reads the initial events of a watch-list. It returns a watch with only their final bookmark or an
-// ERROR event, for the reflector to handle.
-func (w *inlineWatch) collect(ctx context.Context, options *metav1.ListOptions) (watch.Interface, error) {
-	if send := options.SendInitialEvents; send == nil || !*send {
-		return nil, errListsOnly
-	}
-	// client-go's consistency check, which only tests enable, compares the reflector's own list.
-	checksConsistency := consistencydetector.IsDataConsistencyDetectionForWatchListEnabled()
-	c := &collectedList{transform: w.Transformer()}
-	c.items = make([]any, 0, w.sizeHint())
-	var forwarded []watch.Event
-	err := w.lw.WatchInline(ctx, options, func(event watch.Event) bool {
-		last := event.Type == watch.Error || w.collectEvent(ctx, c, event)
-		if last || checksConsistency {
-			forwarded = append(forwarded, event)
-		}
-		return !last && ctx.Err() == nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	if checksConsistency {
-		w.collectedObjects = nil
-	}
-	events := make(chan watch.Event, len(forwarded))
-	for _, event := range forwarded {
-		events <- event
-	}
-	close(events)
-	return watch.NewProxyWatcher(events), nil
-}
-
-// errListsOnly is returned to a reflector that requests a watch after its list. inlineStore.Replace has then
-// ended the reflector's context, so the reflector does not report the error.
-var errListsOnly = errors.New("the reflector only lists")
-
-// collectEvent collects an event, and reports whether it ends the initial events.
-func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event watch.Event) (last bool) {
+// collectEvent collects an event. The last one completes the list.
+func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event watch.Event) {
 	object, ok := w.metadataOf(ctx, event.Object)
 	if !ok {
-		return false
+		return
 	}
 	if event.Type == watch.Bookmark &&
 		object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		w.collectedObjects = c
-		return true
+		c.version, c.complete = object.GetResourceVersion(), true
+		return
 	}
 	if err := c.add(event); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event",
 			"reflector", w.informer.options.ObjectDescription, "type", event.Type)
 	}
-	return false
 }
 
 // sizeHint returns the number of stored objects of the partition, or 0 if counting them is expensive.

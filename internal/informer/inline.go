@@ -12,13 +12,11 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/watchlist"
 	"k8s.io/klog/v2"
 )
 
 // InlineWatcher is a ListerWatcher with watches that the caller's goroutine reads. A reflector has three
-// goroutines for a watch, with their stacks and buffers, which are most of the cost of a quiet type. The
-// reflector of an InlineWatcher therefore only lists.
+// goroutines for a watch, with their stacks and buffers, which are most of the cost of a quiet type.
 type InlineWatcher interface {
 	cache.ListerWatcher
 	cache.ListerWatcherWithContext
@@ -48,54 +46,6 @@ type InlineWatcher interface {
 	// Interrupt ends the open watch, or the next one if none is open: WatchInline returns nil. It does not
 	// wait, and can be called while WatchInline runs.
 	Interrupt()
-}
-
-// inlineWatch lists with a reflector, and then watches without it, by the same rules.
-type inlineWatch struct {
-	*partition
-	lw InlineWatcher
-	// version is the last observed resource version; empty before the first list.
-	version string
-	// canWatch is true if a watch can continue from version.
-	canWatch       bool
-	inVersionOrder bool               // events arrive in the order of resource versions
-	endList        context.CancelFunc // ends the reflector's round of list and watch
-	// collectedObjects has the objects of a complete watch-list; nil if the reflector has listed.
-	collectedObjects *collectedList
-	// The rest is guarded by Informer.mu.
-
-	// bookmarkDue is set if the open watch, or the next one, is a short one that receives a bookmark soon.
-	bookmarkDue bool
-	lists       listRequests
-}
-
-// listAndWatch watches from the stored version, or lists, until that fails or ctx ends. It keeps the stack
-// small while it waits for events, because most watches are idle.
-func (w *inlineWatch) listAndWatch(ctx context.Context, r *cache.Reflector) error {
-	for ctx.Err() == nil {
-		if !w.canWatch || w.mustList() {
-			if err := w.list(ctx, r); err != nil || !w.canWatch {
-				return err
-			}
-			continue
-		}
-		round := &inlineRound{inlineWatch: w}
-		w.inVersionOrder, w.canWatch = !isUnordered(w.version), false
-		err := w.lw.WatchInline(ctx, w.options(), round.eventHandler(ctx))
-		if err != nil || !round.continues(ctx) {
-			return err
-		}
-		w.canWatch = true
-	}
-	return nil
-}
-
-// list lists with the reflector.
-func (w *inlineWatch) list(ctx context.Context, r *cache.Reflector) error {
-	ctx, w.endList = context.WithCancel(ctx)
-	defer w.endList()
-	w.canWatch = false
-	return r.ListAndWatchWithContext(ctx)
 }
 
 // inlineRound is one watch.
@@ -132,13 +82,18 @@ const minWatchDuration = 5 * time.Minute
 
 // options returns the options of a watch from the last observed version.
 func (w *inlineWatch) options() *metav1.ListOptions {
+	options := &metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: w.watchTimeout(),
+		AllowWatchBookmarks: true}
+	if w.beginsCatchUp() {
+		options.TimeoutSeconds = &catchUpSeconds
+	}
+	return options
+}
+
+func (w *inlineWatch) watchTimeout() *int64 {
 	minTimeout := max(w.informer.options.MinWatchTimeout, minWatchDuration)
 	seconds := int64((minTimeout + rand.N(minTimeout)).Seconds())
-	if w.beginsCatchUp() {
-		seconds = catchUpSeconds
-	}
-	return &metav1.ListOptions{ResourceVersion: w.version, TimeoutSeconds: &seconds,
-		AllowWatchBookmarks: true}
+	return &seconds
 }
 
 func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
@@ -180,70 +135,4 @@ var errTable = errors.New("the server sent a Table")
 func isTable(object runtime.Object) bool {
 	gvk := object.GetObjectKind().GroupVersionKind()
 	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
-}
-
-// inlineStore is the store of the reflector of an inlineWatch, which only lists.
-type inlineStore struct{ *inlineWatch }
-
-// Replace implements cache.ReflectorStore, and ends the reflector's round.
-func (s inlineStore) Replace(list []any, resourceVersion string) error {
-	if c := s.collectedObjects; c != nil {
-		s.collectedObjects = nil
-		list = c.list()
-	}
-	if err := s.partition.Replace(list, resourceVersion); err != nil {
-		return err
-	}
-	s.version = resourceVersion
-	s.recordList()
-	s.lw.ListStored(s.lastList.changed)
-	s.canWatch = true
-	s.endList()
-	return nil
-}
-
-// inlineLister is the ListerWatcher of the reflector of an inlineWatch. Its lists are not older than the
-// watch events since the last list, which the reflector has not received.
-type inlineLister struct {
-	InlineWatcher
-	*inlineWatch
-}
-
-// IsWatchListSemanticsUnSupported returns true if the ListerWatcher has no watch-lists.
-func (l inlineLister) IsWatchListSemanticsUnSupported() bool {
-	return watchlist.DoesClientNotSupportWatchListSemantics(l.lw)
-}
-
-// ListWithContext implements cache.ListerWithContext.
-func (l inlineLister) ListWithContext(ctx context.Context,
-	options metav1.ListOptions) (runtime.Object, error) {
-	if options.Continue == "" {
-		l.beginList()
-		l.polled = l.lw.Polls()
-	}
-	l.collectedObjects = nil
-	l.setMinVersion(&options)
-	return l.lw.ListWithContext(ctx, options)
-}
-
-// WatchWithContext implements cache.WatcherWithContext.
-func (l inlineLister) WatchWithContext(ctx context.Context,
-	options metav1.ListOptions) (watch.Interface, error) {
-	l.beginList()
-	l.collectedObjects = nil
-	l.setMinVersion(&options)
-	return l.collect(ctx, &options)
-}
-
-// setMinVersion requires a list that is at least as recent as the cached objects and as the version for which
-// callers wait. A reflector begins with resource version 0, which accepts any state, even if the store has
-// objects.
-func (l inlineLister) setMinVersion(options *metav1.ListOptions) {
-	acceptsAny := options.ResourceVersion == "0" && l.version != ""
-	if (acceptsAny || !isUnordered(options.ResourceVersion)) &&
-		options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
-		l.informer.mu.Lock()
-		defer l.informer.mu.Unlock()
-		options.ResourceVersion = laterVersion(l.version, l.informer.goalLocked())
-	}
 }

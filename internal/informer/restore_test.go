@@ -235,22 +235,21 @@ func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptio
 // of its cache, is not older than the stored objects.
 func TestListsAreNotOlder(t *testing.T) {
 	for _, c := range []struct {
-		seen, requested string
-		match           metav1.ResourceVersionMatch
-		want            string
+		seen, listed, first string
+		isLost              bool
+		want                string
 	}{
-		{"", "0", "", "0"}, // no objects are stored
-		{"1500", "0", "", "1500"},
-		{"1500", "1000", "", "1500"},
-		{"1500", "", "", ""}, // the newest
-		{"1500", "1000", metav1.ResourceVersionMatchExact, "1000"},
+		{"", "", "0", false, "0"}, // no objects are stored
+		{"1500", "", "0", false, "1500"},
+		{"1500", "1000", "0", false, "1500"},
+		{"1500", "1000", "", false, "1500"},
+		{"1500", "", "", false, ""}, // the newest
+		{"1500", "1000", "0", true, ""},
 	} {
-		options := metav1.ListOptions{ResourceVersion: c.requested, ResourceVersionMatch: c.match}
 		p := &partition{incarnation: &incarnation{informer: New(nil, Options{})}}
-		inlineLister{inlineWatch: &inlineWatch{partition: p, version: c.seen}}.setMinVersion(&options)
-		if options.ResourceVersion != c.want {
-			t.Errorf("after version %q, a request for %q %s becomes %q, want %q", c.seen, c.requested,
-				c.match, options.ResourceVersion, c.want)
+		w := &inlineWatch{partition: p, version: c.seen, listed: c.listed, isLost: c.isLost}
+		if got := w.listVersion(c.first); got != c.want {
+			t.Errorf("the version of a list is %q, want %q: %+v", got, c.want, c)
 		}
 	}
 }

@@ -102,9 +102,9 @@ func (i *Informer) endIncarnation(g *incarnation) {
 func (i *Informer) reflect(ctx context.Context, p *partition) {
 	inline := i.inlineWatcher(p.ListerWatcher)
 	if inline == nil {
-		r := i.newReflector(ctx, p, p, p.ListerWatcher)
-		i.repeat(ctx, p.incarnation, &reflectorLoop{Reflector: r, lw: p.ListerWatcher,
-			run: r.ListAndWatchWithContext})
+		r := i.newReflector(ctx, p)
+		i.repeat(ctx, p.incarnation, &reflectorLoop{lw: p.ListerWatcher, run: r.ListAndWatchWithContext,
+			reflector: func() *cache.Reflector { return r }})
 		return
 	}
 	w := &inlineWatch{partition: p, lw: inline}
@@ -118,13 +118,11 @@ func (i *Informer) reflect(ctx context.Context, p *partition) {
 	w.canWatch = w.version != ""
 	i.addStream(w)
 	defer i.removeStream(w)
-	r := i.newReflector(ctx, p, inlineStore{w}, inlineLister{inline, w})
-	i.repeat(ctx, p.incarnation, &reflectorLoop{Reflector: r, lw: w.lw,
-		run: func(ctx context.Context) error { return w.listAndWatch(ctx, r) }})
+	i.repeat(ctx, p.incarnation, &reflectorLoop{lw: w.lw, run: w.listAndWatch,
+		reflector: func() *cache.Reflector { return i.newReflector(ctx, p) }})
 }
 
-func (i *Informer) newReflector(ctx context.Context, p *partition, target cache.ReflectorStore,
-	lw cache.ListerWatcher) *cache.Reflector {
+func (i *Informer) newReflector(ctx context.Context, p *partition) *cache.Reflector {
 	options := cache.ReflectorOptions{
 		Name:            i.options.ObjectDescription,
 		TypeDescription: i.options.ObjectDescription,
@@ -132,16 +130,18 @@ func (i *Informer) newReflector(ctx context.Context, p *partition, target cache.
 	}
 	newer.SetLogger(&options, &p.logger)
 	newer.SetBackoff(&options, i.options.Backoff, boundClock{WithTicker: i.clock, ctx: ctx})
-	r := cache.NewReflectorWithOptions(lw, i.options.ExampleObject, newer.ReflectorStore(target), options)
+	r := cache.NewReflectorWithOptions(p.ListerWatcher, i.options.ExampleObject,
+		newer.ReflectorStore(p), options)
 	r.WatchListPageSize = i.options.WatchListPageSize
 	return r
 }
 
-// reflectorLoop repeats rounds of list and watch of a reflector.
+// reflectorLoop repeats rounds of list and watch.
 type reflectorLoop struct {
-	*cache.Reflector
 	lw  cache.ListerWatcher
 	run func(context.Context) error
+	// reflector returns the reflector for handlers of errors.
+	reflector func() *cache.Reflector
 }
 
 // PanicReporter is implemented by a ListerWatcher that records panics in a round of list and watch.
@@ -188,7 +188,7 @@ func (g *incarnation) listAndWatch(ctx context.Context, r *reflectorLoop) (ok bo
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
 	// The end of the context is not a failure.
 	if err := r.run(ctx); err != nil && ctx.Err() == nil {
-		g.onError(ctx, r.Reflector, err)
+		g.onError(ctx, r.reflector(), err)
 	}
 	return true
 }

@@ -18,12 +18,9 @@ const (
 	// watchHeaderTimeout is the time to wait for the response headers of a watch. API servers queue a request
 	// for 15 seconds at most.
 	watchHeaderTimeout = 20 * time.Second
-	// maxDoublings is how often the header timeout of a list doubles while lists get no response headers,
-	// because slow servers respond eventually.
-	maxDoublings = 2
 	// silenceGrace is the time after which a silent watch is aborted after its timeout. The server ends a
 	// watch at its timeout.
-	silenceGrace = 30 * time.Second
+	silenceGrace = 10 * time.Second
 	// silenceHTTP1 is the time after which a silent watch over HTTP/1 is aborted. API servers send a bookmark
 	// each minute. HTTP/2 needs no such limit, because the transport detects a dead connection with pings.
 	// After a watch without any event, a trial shows whether a proxy holds back events. If it does not, the
@@ -63,19 +60,16 @@ type attempt struct {
 	silenceTimerRuns bool
 	// watches has the attempt of a watch-list until its initial events are complete; nil otherwise.
 	// lastData is the time of the latest data in Unix nanoseconds.
-	watches     *watchRecord
-	lastData    atomic.Int64
-	headersLate bool
+	watches  *watchRecord
+	lastData atomic.Int64
 	// reconnected is set if Connection.Update ended the watch.
 	reconnected atomic.Bool
 	// waited is the total time of waiting for data since the headers, waitingSince the start of the current
 	// wait.
 	waited       time.Duration
 	waitingSince time.Time
-	// maxSilence is the longest accepted silence of a watch; zero means no limit. silentSince is the time
-	// when the request was sent.
-	maxSilence  time.Duration
-	silentSince time.Time
+	// maxSilence is the longest accepted silence of a watch; zero means no limit.
+	maxSilence time.Duration
 }
 
 type attemptKey struct{}
@@ -91,7 +85,6 @@ func newAttempt(ctx context.Context, headerTimeout time.Duration,
 
 // awaitHeaders starts to wait for response headers.
 func (a *attempt) awaitHeaders() {
-	a.silentSince = time.Now()
 	a.abortAfter(a.headerTimeout)
 }
 
@@ -111,7 +104,6 @@ func (a *attempt) abortAfter(timeout time.Duration) {
 func (a *attempt) headersArrived() {
 	if a.timer != nil {
 		a.timer.Stop()
-		a.headersLate = time.Since(a.silentSince) >= watchHeaderTimeout
 	}
 }
 

@@ -121,7 +121,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 	list, err := l.resource.List(request, options, true)
 	release()
 	err = a.resultError(request, err)
-	l.record(requestOutcome{verb: verb, err: err, retryAfter: a.retryAfter, headersLate: a.headersLate})
+	l.record(requestOutcome{verb: verb, err: err, retryAfter: a.retryAfter})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/consistencydetector"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
@@ -292,21 +291,6 @@ func TestRecovery(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestConsistencyIsChecked sets KUBE_WATCHLIST_INCONSISTENCY_DETECTOR, which compares the content with a list
-// of exactly that resource version.
-func TestConsistencyIsChecked(t *testing.T) {
-	withVirtualClock(t, func(r *clientComparison) {
-		defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
-		r.startOurs(false)
-		if elapsed := r.awaitSync(gadgets); elapsed > time.Minute {
-			r.Errorf("synced after %v, want at most a minute", elapsed)
-		}
-		if lists := r.count(gadgets, "list"); lists != 1 {
-			r.Errorf("%d lists, want 1", lists)
-		}
-	})
 }
 
 // TestRelistsAreNotOlderThanWatch checks that watched objects do not vanish after a list from a

@@ -52,12 +52,10 @@ func (p *Pacer) record(o requestOutcome) outcomeEffect {
 // headerTimeout returns the time to wait for response headers. It is short for watches if a proxy may hold
 // them back.
 func (p *Pacer) headerTimeout(verb Verb) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch {
 	case !verb.Watches():
-		return listHeaderTimeout << min(p.mu.state.unansweredRequests, maxDoublings)
-	case verb == VerbWatchList || p.isTrialLocked():
+		return listHeaderTimeout
+	case verb == VerbWatchList || p.isTrial():
 		return InitialEventsTimeout
 	}
 	return watchHeaderTimeout
@@ -68,10 +66,7 @@ func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	silence := maxWatchSilence(timeoutSeconds)
-	switch {
-	case p.isTrialLocked():
-		silence = min(silence, trialDuration+trialGrace)
-	case a.http1 && !p.mu.state.proxyBuffers:
+	if a.http1 && !p.mu.state.proxyBuffers {
 		silence = min(silence, silenceHTTP1)
 	}
 	return silence

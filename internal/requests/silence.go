@@ -34,8 +34,6 @@ const (
 	// trialDuration is the timeout of a watch that shows whether watches work. If a proxy buffers responses,
 	// they arrive when the watch ends. A server that sends bookmarks sends one two seconds before the end.
 	trialDuration = 20 * time.Second
-	// trialGrace is the time after which a trial is aborted after its timeout.
-	trialGrace = 5 * time.Second
 	// minWatchTimeout is the shortest timeout of a watch. An earlier end is due to the connection, which says
 	// nothing about bookmarks.
 	minWatchTimeout = 5 * time.Minute
@@ -68,7 +66,8 @@ func (s targetState) polling(cause pollCause, now time.Time) targetState {
 type watchEnd struct {
 	// isTrial is set for a trial, suspect if a proxy may hold back the watches of the connection.
 	isTrial, suspect bool
-	// sawEvent is set if the watch received an event, late if the first one arrived with the end of the watch. silent is set if the watch was ended because it was silent.
+	// sawEvent is set if the watch received an event, late if the first one arrived with the watch's end, and
+	// silent if the watch was ended because it was silent.
 	sawEvent, late, silent bool
 	// lacksBookmark is set if a bookmark was due and the server is known to send some.
 	lacksBookmark bool
@@ -125,8 +124,8 @@ func (l *listWatch) judge(o *openWatch) error {
 	if l.interruption.pending() || o.reconnected.Load() {
 		return nil
 	}
-	w := watchEnd{isTrial: o.isTrial, suspect: l.pacer.watches.isSuspect(), sawEvent: o.sawLiveEvent, silent: context.Cause(o.ctx) == errNoAnswer,
-		openFor: time.Since(o.began), now: time.Now()}
+	w := watchEnd{isTrial: o.isTrial, suspect: l.pacer.watches.isSuspect(), sawEvent: o.sawLiveEvent,
+		silent: context.Cause(o.ctx) == errNoAnswer, openFor: time.Since(o.began), now: time.Now()}
 	if !w.silent && o.ctx.Err() != nil {
 		return nil
 	}
@@ -200,11 +199,7 @@ func (p *Pacer) pollText() string {
 func (p *Pacer) isTrial() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.isTrialLocked()
-}
-
-func (p *Pacer) isTrialLocked() bool {
-	s := p.mu.state
+	s := &p.mu.state
 	return s.pollCause >= pollHeldBack || !s.tried && (s.proxyBuffers || p.watches.isSuspect())
 }
 

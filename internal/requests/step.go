@@ -36,8 +36,6 @@ type requestOutcome struct {
 	verb  Verb
 	phase requestPhase
 	err   error // nil if it succeeded
-	// headersLate states that the response headers came late. The next request has to wait as long.
-	headersLate bool
 	// retryAfter is the pause that the server asked for in a header; zero if it did not.
 	retryAfter time.Duration
 	// forbiddenHandled states that a forbidden type is handled otherwise, and is not a failure.
@@ -92,8 +90,6 @@ type targetState struct {
 	stage         stage
 	pausesAtStage int
 	pauseEnd      time.Time
-	// unansweredRequests is the number of consecutive requests without response headers.
-	unansweredRequests int
 	// proxyBuffers is set after a watch over HTTP/1 without any event was ended. A proxy may buffer its
 	// events.
 	proxyBuffers bool
@@ -157,11 +153,6 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 	reason := ReasonOf(o.err)
 	repeats := o.callerRetries || reflectorRetries(o.err) || o.verb == VerbWatchList &&
 		isConnectionFailure(o.err)
-	if errors.Is(o.err, errNoAnswer) {
-		s.unansweredRequests++
-	} else if !o.headersLate {
-		s.unansweredRequests = 0
-	}
 	switch {
 	case reason == status.ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
 		return s, outcomeEffect{callForbidden: true, err: o.err}
@@ -228,9 +219,6 @@ func (s targetState) withoutOldFailures(now time.Time) targetState {
 // watches count until one receives an event.
 func (s targetState) succeeded(o requestOutcome) targetState {
 	endsFailure := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != status.ReasonWatchClosed
-	if !o.headersLate {
-		s.unansweredRequests = 0
-	}
 	switch {
 	case !o.verb.Watches():
 		s.hasListed = true

@@ -73,8 +73,7 @@ func (l *listWatch) attemptVersion(ctx context.Context) (string, error) {
 	defer a.end()
 	version, err := l.reportedVersion(request, true)
 	err = a.resultError(request, err)
-	l.record(requestOutcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter,
-		headersLate: a.headersLate})
+	l.record(requestOutcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter})
 	return version, err
 }
 

@@ -120,9 +120,7 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 			return nil, errPollDue
 		}
 		again := o.retriesWatch(err)
-		l.record(requestOutcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter,
-			headersLate:   o.headersLate,
-			callerRetries: again})
+		l.record(requestOutcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, callerRetries: again})
 		if err == nil {
 			o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
 			return o, nil
@@ -164,16 +162,14 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	if err != nil {
 		release()
 		o.end()
-		out := requestOutcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter,
-			headersLate: o.headersLate}
 		if err == errNoAnswer {
 			l.stall()
 			return nil, errStalled
 		}
-		l.record(out)
+		l.record(requestOutcome{verb: VerbWatchList, err: err, retryAfter: o.retryAfter})
 		return nil, err
 	}
-	l.record(requestOutcome{verb: VerbWatchList, headersLate: o.headersLate})
+	l.record(requestOutcome{verb: VerbWatchList})
 	silence := l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
 	o.initial = &initialList{shard: shard, release: release, maxSilence: silence}
 	o.watchSilence(InitialEventsTimeout)

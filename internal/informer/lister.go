@@ -1,0 +1,170 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	clientfeatures "k8s.io/client-go/features"
+	"k8s.io/client-go/tools/pager"
+	"k8s.io/client-go/util/watchlist"
+)
+
+// inlineWatch lists and watches by the rules of client-go's reflector: see listAndWatch.
+type inlineWatch struct {
+	*partition
+	lw InlineWatcher
+	// version is the last observed resource version, listed that of the last list; empty before the first.
+	// isLost is set if the server does not have listed.
+	version, listed string
+	isLost          bool
+	isPaged         bool // the server has divided a list from version 0 into pages
+	// canWatch is true if a watch can continue from version.
+	canWatch       bool
+	inVersionOrder bool // events arrive in the order of resource versions
+	// The rest is guarded by Informer.mu.
+
+	// bookmarkDue is set if the open watch, or the next one, is a short one that receives a bookmark soon.
+	bookmarkDue bool
+	lists       listRequests
+}
+
+// listAndWatch watches from the stored version, or lists, until that fails or ctx ends:
+//
+//	watch-list ──stored──▶ watch ──ended──▶ watch …
+//	    │ fails                 │ fails
+//	    ▼                       ▼
+//	   list ────stored──▶ watch  the next round begins with a list
+//
+// It keeps the stack small while it waits for events, because most watches are idle.
+func (w *inlineWatch) listAndWatch(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if !w.canWatch || w.mustList() {
+			if err := w.list(ctx); err != nil || !w.canWatch {
+				return err
+			}
+			continue
+		}
+		round := &inlineRound{inlineWatch: w}
+		w.inVersionOrder, w.canWatch = !isUnordered(w.version), false
+		err := w.lw.WatchInline(ctx, w.options(), round.eventHandler(ctx))
+		if err != nil || !round.continues(ctx) {
+			return err
+		}
+		w.canWatch = true
+	}
+	return nil
+}
+
+// list stores a watch-list, or a list if the watch-list fails. If it stores nothing and returns no error,
+// another round follows.
+func (w *inlineWatch) list(ctx context.Context) error {
+	w.canWatch = false
+	if clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) &&
+		!watchlist.DoesClientNotSupportWatchListSemantics(w.lw) {
+		if c, falls := w.watchList(ctx); c.complete {
+			return w.store(c.list(), c.version)
+		} else if !falls {
+			return nil
+		}
+	}
+	list, err := w.page(ctx, w.listVersion("0"))
+	if isVersionLost(err) {
+		w.isLost = true
+		list, err = w.page(ctx, "")
+	}
+	if err != nil {
+		return fmt.Errorf("failed to list %s: %w", w.informer.options.ObjectDescription, err)
+	}
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return err
+	}
+	objects, err := meta.ExtractListWithAlloc(list)
+	if err != nil {
+		return err
+	}
+	items := make([]any, len(objects))
+	for k, object := range objects {
+		items[k] = object
+	}
+	return w.store(items, m.GetResourceVersion())
+}
+
+// watchList collects the initial events of a watch-list. falls is true if a list has to replace it.
+func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bool) {
+	w.beginList()
+	c = &collectedList{transform: w.Transformer(), items: make([]any, 0, w.sizeHint())}
+	sendsInitial := true
+	var failure error
+	err := w.lw.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: w.listVersion(""),
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, SendInitialEvents: &sendsInitial,
+		AllowWatchBookmarks: true, TimeoutSeconds: w.watchTimeout()}, func(event watch.Event) bool {
+		if event.Type == watch.Error {
+			failure = apierrors.FromObject(event.Object)
+			return false
+		}
+		w.collectEvent(ctx, c, event)
+		return !c.complete && ctx.Err() == nil
+	})
+	if err == nil {
+		err = failure
+	}
+	w.isLost = w.isLost || isVersionLost(err)
+	return c, err != nil && ctx.Err() == nil && !isVersionLost(err) && !utilnet.IsConnectionRefused(err) &&
+		!apierrors.IsTooManyRequests(err)
+}
+
+// page lists all pages from a resource version. Only lists from 0 and of the newest state have several,
+// because a server answers others from its cache only as a whole.
+func (w *inlineWatch) page(ctx context.Context, version string) (runtime.Object, error) {
+	p := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+		if options.Continue == "" {
+			w.beginList()
+			w.polled = w.lw.Polls()
+		}
+		return w.lw.ListWithContext(ctx, options)
+	}))
+	if size := w.informer.options.WatchListPageSize; size != 0 || !isUnordered(version) && !w.isPaged {
+		p.PageSize = size
+	}
+	list, paged, err := p.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: version})
+	w.isPaged = w.isPaged || paged && version == "0"
+	return list, err
+}
+
+// listVersion returns the version of a list. A list is at least as recent as the cached objects and as the
+// version for which callers wait. first is the version of the first list of an empty cache.
+func (w *inlineWatch) listVersion(first string) string {
+	switch {
+	case w.isLost:
+		return ""
+	case w.listed == "" && (first == "" || w.version == ""):
+		return first
+	}
+	w.informer.mu.Lock()
+	defer w.informer.mu.Unlock()
+	return laterVersion(w.version, w.informer.goalLocked())
+}
+
+// isVersionLost reports whether the server does not have a requested version, or not yet.
+func isVersionLost(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}
+
+// store stores a list.
+func (w *inlineWatch) store(items []any, version string) error {
+	if err := w.Replace(items, version); err != nil {
+		return fmt.Errorf("unable to sync list result: %w", err)
+	}
+	w.version, w.listed, w.isLost, w.canWatch = version, version, false, true
+	w.recordList()
+	w.lw.ListStored(w.lastList.changed)
+	return nil
+}

@@ -105,20 +105,6 @@ func (s targetState) judged(w watchEnd) (targetState, error) {
 	return s, nil
 }
 
-// compared returns the state after a list. missed is set if the list shows changes that silent watches have
-// missed. Otherwise the next comparison is later.
-func (s targetState) compared(changed bool, now time.Time) (_ targetState, missed bool) {
-	if !s.silence.compares {
-		return s, false
-	}
-	period := min(2*max(s.silence.comparePeriod, minWatchTimeout), maxComparePeriod)
-	s.silence = silenceRecord{comparePeriod: period}
-	if changed {
-		s = s.polling(pollSilent, now)
-	}
-	return s, changed
-}
-
 // judge records the end of a watch without an error. The error makes a list follow.
 func (l *listWatch) judge(o *openWatch) error {
 	if l.interruption.pending() || o.reconnected.Load() {
@@ -132,10 +118,16 @@ func (l *listWatch) judge(o *openWatch) error {
 	w.late = w.sawEvent && w.openFor > trialDuration/2 && time.Since(o.firstEvent) < ShortWatch &&
 		(w.isTrial || w.suspect)
 	w.lacksBookmark = l.sendsBookmarks() && !w.isTrial && (w.silent || w.openFor >= minWatchTimeout)
-	err := l.pacer.judge(w)
+	if w.sawEvent && !w.late {
+		l.pacer.watches.recordHeldBack(false)
+	}
+	p := l.pacer
+	p.mu.Lock()
+	next, err := p.mu.state.judged(w)
+	p.mu.state = next
+	p.mu.Unlock()
 	switch err {
 	case nil:
-		return nil
 	case errCompare:
 		l.reports.RelistRequested()
 	default:
@@ -159,19 +151,8 @@ func (l *listWatch) isHeldBack(ctx context.Context) bool {
 	return true
 }
 
-// judge updates the state after the end of a watch: see targetState.judged.
-func (p *Pacer) judge(w watchEnd) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	next, err := p.mu.state.judged(w)
-	if p.mu.state = next; w.sawEvent && !w.late {
-		p.watches.recordHeldBack(false)
-	}
-	return err
-}
-
-// listStored records whether a list has changed the cache, and its duration. It reports whether the watches
-// before the list have missed the changes.
+// listStored records whether a list has changed the cache, and its duration. It reports whether silent
+// watches have missed the changes. If they have not, the next comparison is later.
 func (p *Pacer) listStored(changed bool, took time.Duration) (missed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,8 +162,15 @@ func (p *Pacer) listStored(changed bool, took time.Duration) (missed bool) {
 	if changed {
 		s.unchangedLists = 0
 	}
-	*s, missed = s.compared(changed, time.Now())
-	return missed
+	if !s.silence.compares {
+		return false
+	}
+	s.silence = silenceRecord{
+		comparePeriod: min(2*max(s.silence.comparePeriod, minWatchTimeout), maxComparePeriod)}
+	if changed {
+		*s = s.polling(pollSilent, time.Now())
+	}
+	return changed
 }
 
 // pollText explains why lists replace watches; it is empty if they do not.

@@ -157,9 +157,7 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 	case reason == status.ReasonForbidden && o.forbiddenHandled && o.verb != VerbWatchList:
 		return s, outcomeEffect{callForbidden: true, err: o.err}
 	case reason == status.ReasonVerbUnsupported && o.verb == VerbWatch && s.hasListed:
-		s = s.polling(pollUnsupported, o.now)
-		s.listIsFallback = false
-		return s, outcomeEffect{reports: true, verb: o.verb, err: errPollDue}
+		return s.polling(pollUnsupported, o.now), outcomeEffect{reports: true, verb: o.verb, err: errPollDue}
 	case reason == status.ReasonNone: // part of the protocol: the reflector lists again
 		return s, outcomeEffect{reports: true, verb: o.verb, err: o.err}
 	case o.verb == VerbWatchList && o.phase == phaseAnswered && !repeats:

@@ -2,7 +2,6 @@ package oddservers_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -99,25 +96,19 @@ func TestNginx(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.Eventually(t, func(context.Context) error {
-		var late []error
 		for _, i := range f.Informers() {
 			if s := i.Status(); s.State != status.Synced || s.Reason != status.ReasonPolled {
-				late = append(late, fmt.Errorf("%s, want Polled", s))
+				return fmt.Errorf("%s, want Polled", s)
 			}
 		}
-		return errors.Join(late...)
+		return nil
 	})
 	admin, err := dynamic.NewForConfig(harness.Config(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	boat := &unstructured.Unstructured{}
-	boat.SetGroupVersionKind(boats.GroupVersion().WithKind("Boat"))
-	boat.SetName("late")
-	if _, err := admin.Resource(boats).Namespace(harness.Namespace(t)).Create(t.Context(), boat,
-		metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	(&fixture{T: t, gvr: boats,
+		objects: admin.Resource(boats).Namespace(harness.Namespace(t))}).createObject("late")
 	harness.InstallCRDs(t, harness.NewCRD(group, "Ship"))
 	harness.Eventually(t, func(context.Context) error {
 		i, err := f.ForResource(boats)

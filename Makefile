@@ -4,6 +4,8 @@ export GOFLAGS := -buildvcs=false
 
 MODULES := . cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics adapters/storage/disk serving/server examples test/integration \
   test/integration/statemetrics test/sandbox
+# The module outside of the workspace of the tests.
+OUTSIDE := test/integration/statemetrics
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 PROMTOOL := github.com/prometheus/prometheus/cmd/promtool@v0.315.0
@@ -121,11 +123,11 @@ unit: ## Run the tests of all modules that need only Go, and some with the oldes
 	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
 
 .PHONY: floor-all bits32 promtool stranger statemetrics
-floor-all: ## Test every module with the versions of its own go.mod
-	for m in $(PUBLISHED) . serving/server; do go test -C $$m -timeout 20m ./... || exit 1; done
+floor-all: $(BIN)/staticcheck ## Lint and test every module with the versions of its own go.mod
+	for m in $(PUBLISHED) . serving/server; do (cd $$m && $(BIN)/staticcheck ./... && go test -timeout 20m ./...) || exit 1; done
 
-statemetrics: ## Compare the metrics of configs with kube-state-metrics, which does not compile with the workspace's client-go
-	go test -C test/integration/statemetrics -timeout 20m .
+statemetrics: $(BIN)/staticcheck ## Compare the metrics of configs with kube-state-metrics, which does not compile with the workspace's client-go
+	cd $(OUTSIDE) && go vet . && $(BIN)/staticcheck . && go test -timeout 20m .
 
 bits32: ## Test the engine in 32 bits
 	GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE)
@@ -265,16 +267,27 @@ formatted:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 
-lint: formatted ## Run gofmt, go vet, staticcheck, go mod tidy, other platforms, actionlint, the prose rules and govulncheck
-	@for m in $(MODULES); do echo "lint $$m"; \
-	  (cd $$m && go vet ./... && go run $(STATICCHECK) ./... && go mod tidy -diff) || exit 1; done
-	@echo "platforms: $(PLATFORMS) darwin/arm64"; (cd test/integration && go build -o $(BIN)/project ./project) && $(BIN)/project platforms $(PLATFORMS)
-	@for m in $(PUBLISHED); do (cd $$m && $(BIN)/project platforms windows/amd64) || exit 1; done
-	@for m in $(MODULES); do (cd $$m && $(BIN)/project platforms darwin/arm64) || exit 1; done
+# The packages that the linters check in the workspace, as the tests do. ./... skips folders named testdata.
+EVERYWHERE := ./... ./testdata $(patsubst %,./%/...,$(filter-out . $(OUTSIDE),$(MODULES)))
+
+lint: formatted ## Run gofmt, go mod tidy, go vet, staticcheck, other platforms, actionlint, the prose rules and govulncheck
+	@for m in $(MODULES); do echo "tidy $$m"; (cd $$m && go mod tidy -diff) || exit 1; done
+	@$(MAKE) --no-print-directory linters GOWORK=$(WORK)
 	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
-	@go vet ./testdata && go run $(STATICCHECK) ./testdata # ./... skips folders named testdata
 	@$(MAKE) --no-print-directory prose
 	.ci/vulncheck $(MODULES)
+
+.PHONY: linters
+linters: $(BIN)/staticcheck
+	go vet $(EVERYWHERE)
+	$(BIN)/staticcheck -checks inherit,-SA1019 $(EVERYWHERE) # what only newer versions deprecate: floor-all finds the others
+	go build -o $(BIN)/project ./test/integration/project
+	$(BIN)/project platforms -packages './... ./cmd/crdcache/...' $(PLATFORMS)
+	$(BIN)/project platforms -packages '$(patsubst %,./%/...,$(PUBLISHED))' windows/amd64
+	$(BIN)/project platforms -packages '$(EVERYWHERE)' darwin/arm64
+
+$(BIN)/staticcheck: Makefile
+	GOBIN=$(BIN) GOWORK=off go install $(STATICCHECK)
 
 .PHONY: prose
 prose: ## Check the English of documents, comments and messages with the rules in .vale; gcc is installed if missing

@@ -81,9 +81,9 @@ func TestHostileValues(t *testing.T) {
 		t.Run(output, func(t *testing.T) {
 			args := append([]string{typeName, "-n", namespace}, strings.FieldsFunc(output,
 				func(r rune) bool { return r == '|' })...)
+			want := run(t, harness.KubectlPath(t), append([]string{"get"}, args...)...)
 			for _, source := range [][]string{nil, {"--from", files}} {
 				got := dump(t, append(slices.Clone(args), source...)...)
-				want := run(t, harness.KubectlPath(t), append([]string{"get"}, args...)...)
 				if want.stdout != got.stdout { // an age may have changed
 					got = dump(t, append(slices.Clone(args), source...)...)
 					want = run(t, harness.KubectlPath(t), append([]string{"get"}, args...)...)

@@ -99,27 +99,17 @@ func (s *typeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("watch") != "":
 		s.watch(w, r)
 	default:
-		s.list(w, r)
+		s.list(w, path)
 	}
 }
 
-// selects reports whether the field selector of a request, which can only name one object, selects an object.
-func selects(r *http.Request, object map[string]any) bool {
-	name := object["metadata"].(map[string]any)["name"].(string)
-	selector := r.URL.Query().Get("fieldSelector")
-	return selector == "" || selector == "metadata.name="+name
-}
-
-func (s *typeServer) list(w http.ResponseWriter, r *http.Request) {
+func (s *typeServer) list(w http.ResponseWriter, path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path := r.URL.Path
 	s.mu.listCounts[path]++
 	items := []any{}
 	for _, o := range s.mu.objects[path] {
-		if selects(r, o) {
-			items = append(items, o)
-		}
+		items = append(items, o)
 	}
 	if path == crdPath && s.mu.emptyCRDLists > 0 {
 		s.mu.emptyCRDLists--
@@ -154,10 +144,8 @@ func (s *typeServer) watch(w http.ResponseWriter, r *http.Request) {
 			if !ok {
 				return
 			}
-			if selects(r, e.Object) {
-				_ = json.NewEncoder(w).Encode(e)
-				w.(http.Flusher).Flush()
-			}
+			_ = json.NewEncoder(w).Encode(e)
+			w.(http.Flusher).Flush()
 		}
 	}
 }

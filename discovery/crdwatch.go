@@ -1,23 +1,19 @@
 package discovery
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/packed"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // crdObject contains the part of a CustomResourceDefinition that the state needs, without schemas.
@@ -45,25 +41,6 @@ func (o *crdObject) unreadable() unreadableCRD {
 type crdWatch struct{ tracker *Tracker }
 
 var _ watchTarget = crdWatch{}
-
-// run watches the selected definitions until more is closed, and then all of them.
-func (w crdWatch) run(ctx context.Context, reader *requests.Reader, selected fields.Selector,
-	more <-chan struct{}) {
-	selectedCtx, end := context.WithCancel(ctx)
-	defer end()
-	var wg sync.WaitGroup
-	wg.Go(func() { runReflector(selectedCtx, reader, crd.GVR, selected, w) }) // Wait is below
-	select {
-	case <-more:
-	case <-ctx.Done():
-	}
-	end()
-	wg.Wait()
-	if ctx.Err() == nil {
-		w.tracker.Refresh() // the catalog may be older than changes of the other definitions
-		runReflector(ctx, reader, crd.GVR, fields.Everything(), w)
-	}
-}
 
 // crdPruner removes the largest fields, which crd.Summary does not read.
 func crdPruner() *packed.Pruner {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -137,6 +139,43 @@ func (s *typeState) putCRD(d *crd.Definition) []Event {
 	delete(s.recentlyDeletedCRDs, gr)
 	delete(s.unreadableCRDs, gr)
 	return s.reconcile(nil, gr)
+}
+
+// assume adds a type that a caller has found, unless the sources have answered.
+func (s *typeState) assume(mapping *meta.RESTMapping, definition *metav1.PartialObjectMetadata) []Event {
+	gr, version := mapping.Resource.GroupResource(), mapping.Resource.Version
+	if s.synced() || s.crdsKnown && s.crds[gr] != nil {
+		return nil
+	}
+	old, exists := s.types[gr]
+	d := &crd.Definition{UID: old.UID, Group: gr.Group, Established: true,
+		Names:      crd.Names{Plural: gr.Resource, Kind: mapping.GroupVersionKind.Kind},
+		Namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace}
+	versions := old.ServedVersions()
+	if !slices.Contains(versions, version) {
+		versions = append(versions, version)
+	}
+	for _, name := range versions {
+		d.Versions = append(d.Versions, crd.Version{Name: name, Served: true})
+	}
+	if definition != nil {
+		d.UID = definition.UID
+	}
+	found := typeOfCRD(d)
+	switch {
+	case definition == nil && old.Source != FromCRD:
+		found.Source = FromDiscovery
+	case !s.crdsKnown:
+		s.crds[gr] = d // the first list of CRDs shows whether it was deleted
+	}
+	s.types[gr] = found
+	switch {
+	case !exists:
+		return []Event{{Action: Added, Type: found}}
+	case !sameType(old, found):
+		return []Event{{Action: Changed, Type: found, Old: old}}
+	}
+	return nil
 }
 
 func (s *typeState) dropCRD(gr schema.GroupResource, now time.Time) []Event {

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -120,21 +120,12 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 
 // Run follows the server until ctx ends. It returns when all goroutines of the tracker and of its
 // subscriptions have ended, and therefore waits for handlers. Queued events are dropped, because the end of a
-// tracker does not change types. It returns an error only if the tracker was run before.
-func (t *Tracker) Run(ctx context.Context) error { return t.run(ctx, fields.Everything(), nil) }
-
-// RunFor is Run for users of one type, because a server can have megabytes of CustomResourceDefinitions. The
-// tracker reads only the definition of gr until more is closed. Meanwhile it knows other custom resources
-// from discovery only, and observes their changes late.
-func (t *Tracker) RunFor(ctx context.Context, gr schema.GroupResource, more <-chan struct{}) error {
-	return t.run(ctx, fields.OneTermEqualSelector("metadata.name", gr.String()), more)
-}
-
-func (t *Tracker) run(ctx context.Context, crds fields.Selector, more <-chan struct{}) error {
+// tracker does not change types. It returns an error only if Run was called before.
+func (t *Tracker) Run(ctx context.Context) error {
 	t.mu.Lock()
 	if t.mu.runCalled {
 		t.mu.Unlock()
-		return errors.New("tracker: it was run before")
+		return errors.New("tracker: Run was called before")
 	}
 	t.mu.runCalled = true
 	t.mu.Unlock()
@@ -144,10 +135,8 @@ func (t *Tracker) run(ctx context.Context, crds fields.Selector, more <-chan str
 	definitions := requests.NewReader(client, restores, crd.GVR, crdPruner())
 	apiServices := requests.NewReader(client, restores, apiServiceGVR, prunerOf())
 	// All three end with ctx.
-	wg.Go(func() { crdWatch{t}.run(ctx, definitions, crds, more) })
-	wg.Go(func() {
-		runReflector(ctx, apiServices, apiServiceGVR, fields.Everything(), &apiServiceWatch{tracker: t})
-	})
+	wg.Go(func() { runReflector(ctx, definitions, crd.GVR, crdWatch{t}) })
+	wg.Go(func() { runReflector(ctx, apiServices, apiServiceGVR, &apiServiceWatch{tracker: t}) })
 	wg.Go(func() { t.discover(ctx) })
 	wg.Wait()
 
@@ -163,6 +152,13 @@ func (t *Tracker) run(ctx context.Context, crds fields.Selector, more <-chan str
 		<-s.Done()
 	}
 	return nil
+}
+
+// Assume adds a type that the caller has found, such as with a RESTMapper, until Run observes whether the server
+// serves it. Users of few types need no Run before anything suggests that a type has changed. definition is the
+// metadata of the type's CRD, or nil if it is unknown or there is none.
+func (t *Tracker) Assume(mapping *meta.RESTMapping, definition *metav1.PartialObjectMetadata) {
+	t.update(func(s *typeState, _ *TrackerStatus) []Event { return s.assume(mapping, definition) })
 }
 
 // Subscribe calls handler for every known type, and then for every change, in order, one at a time and

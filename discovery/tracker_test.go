@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime"
 	"slices"
@@ -11,7 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 )
@@ -85,54 +89,56 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
-// TestTrackerRunFor verifies that a tracker for one type reads no other definition until more is closed,
-// notices every change of this type, and then finds what happened to the others.
-func TestTrackerRunFor(t *testing.T) {
-	groups := append(sampleGroups(), oneGroup("example.com", "ws", "created", "deleted"))
-	server := newTypeServer(t, groups...)
-	definitions := map[string]map[string]any{}
-	put := func(name, uid string) {
-		definitions[name] = crdObjectOf(definition(name, uid))
-		server.put(crdPath, definitions[name])
+// TestTrackerAssumes verifies that a tracker reports assumed types before Run, and that it then removes those that
+// the server does not serve. Only those with a CRD that is gone are known to be deleted.
+func TestTrackerAssumes(t *testing.T) {
+	const lagging = "lagging" // discovery still lists the type of the deleted CRD
+	server := newTypeServer(t, append(sampleGroups(), oneGroup("example.com", "ws", lagging, "same"))...)
+	for name, uid := range map[string]string{"ws": "2", "same": "3"} {
+		server.put(crdPath, crdObjectOf(definition(name, uid)))
 	}
-	put("ws", "1")
-	put("deleted", "2")
-	tracker, more := server.tracker(t, TrackerOptions{}), make(chan struct{})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	ws := schema.GroupResource{Group: "example.com", Resource: "ws"}
-	go func() { done <- tracker.RunFor(ctx, ws, more) }() // ends with ctx
-	listener := listen(t, tracker)
-	first := listener.awaitEvent(syncedText)
-	for want, has := range map[string]bool{
-		"Added deleted.example.com": true, "Added deleted.example.com 2": false} {
-		if slices.Contains(first, want) != has {
-			t.Errorf("events before the sync: %v; has %q, want %t", first, want, has)
+	tracker := server.tracker(t, TrackerOptions{})
+	deleted := make(chan string, 100)
+	tracker.Subscribe(func(e Event) {
+		if e.Action == Removed {
+			deleted <- fmt.Sprint(e.Type.GroupResource.Resource, " ", e.Type.UID, " ", e.Deleted)
 		}
-	}
-	put("created", "3")
-	server.remove(crdPath, "deleted.example.com")
-	put("ws", "4") // follows the other changes in the watch
-	if got := listener.awaitEvent("Added ws.example.com 4"); slices.ContainsFunc(got, func(e string) bool {
-		return strings.Contains(e, "created.example.com 3")
-	}) {
-		t.Errorf("events: %v, want none of another definition", got)
-	}
-	server.remove(crdPath, "ws.example.com")
-	listener.awaitEvent("Removed ws.example.com 4")
-	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
-		(*groups)[len(*groups)-1] = oneGroup("example.com", "created")
 	})
-	close(more)
-	got := listener.awaitEvent("Removed deleted.example.com")
-	if !slices.Contains(got, "Changed created.example.com 3") {
-		listener.awaitEvent("Changed created.example.com 3")
+	listener := listen(t, tracker)
+	assume := func(plural, version string, definition *metav1.PartialObjectMetadata) {
+		kind := schema.GroupVersionKind{Group: "example.com", Version: version, Kind: plural}
+		tracker.Assume(&meta.RESTMapping{Resource: kind.GroupVersion().WithResource(plural), GroupVersionKind: kind,
+			Scope: meta.RESTScopeNamespace}, definition)
 	}
-	put("created", "5")
-	listener.awaitEvent("Added created.example.com 5")
-	cancel()
-	if err := <-done; err != nil {
-		t.Errorf("RunFor() = %v, want nil", err)
+	definitionOf := func(uid types.UID) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+	}
+	for plural, uid := range map[string]types.UID{"ws": "1", "same": "", lagging: "4", "gone": "5", "aggregated": ""} {
+		assume(plural, "v1", nil)
+		listener.awaitEvent("Added " + plural + ".example.com")
+		if uid != "" {
+			assume(plural, "v1", definitionOf(uid))
+		}
+		assume(plural, "v2", nil)
+		listener.awaitEvent(strings.TrimSpace("Changed " + plural + ".example.com " + string(uid)))
+	}
+	if found, _ := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"}); !slices.Equal(
+		found.ServedVersions(), []string{"v2", "v1"}) {
+		t.Errorf("the assumed versions are %q, want both", found.ServedVersions())
+	}
+	runTracker(t, tracker)
+	listener.awaitEvent(syncedText)
+	var got []string
+	for range 4 {
+		got = append(got, <-deleted)
+	}
+	slices.Sort(got)
+	if want := []string{"aggregated  false", "gone 5 true", "lagging 4 true", "ws 1 true"}; !slices.Equal(got, want) {
+		t.Errorf("removed %q, want %q", got, want)
+	}
+	assume("ws", "v3", definitionOf("9"))
+	if found, _ := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"}); found.UID != "2" {
+		t.Errorf("the UID is %q after the sync, want that of the server", found.UID)
 	}
 }
 

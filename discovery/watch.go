@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -32,12 +31,11 @@ type watchTarget interface {
 	onForbidden()
 }
 
-// runReflector updates target from the selected objects of a resource of the kube-apiserver until ctx ends.
+// runReflector updates target from a resource of the kube-apiserver until ctx ends.
 func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.GroupVersionResource,
-	selected fields.Selector, target watchTarget) {
+	target watchTarget) {
 	listWatch := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = selected.String()
 			list, err := reader.List(ctx, options)
 			if err != nil {
 				reportFailure(ctx, target, err, true)
@@ -47,7 +45,6 @@ func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.Group
 			return list, nil
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = selected.String()
 			w, err := reader.Watch(ctx, options)
 			if err != nil {
 				reportFailure(ctx, target, err, false)

@@ -113,7 +113,7 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 		}
 	}
 	if c.types != nil {
-		listener := status.Listener{StateChanged: c.types.stateChanged}
+		listener := status.Listener{StateChanged: c.types.stateChanged, Relisted: c.types.relisted}
 		if _, err := c.factory.AddListener(listener); err != nil { // it ends with the factory
 			return nil, fmt.Errorf("controllerruntime: %w", err)
 		}

@@ -89,8 +89,8 @@ func (s *typeState) replaceCRDs(list []*crd.Definition, unreadable []unreadableC
 		return nil, errMassRemoval
 	}
 	s.crdRemovalPending = false
-	for gr := range s.crds {
-		if next[gr] == nil {
+	for gr, t := range s.types { // some may be assumed
+		if next[gr] == nil && (t.Source == FromCRD || s.crds[gr] != nil) {
 			s.recentlyDeletedCRDs[gr] = now
 		}
 	}
@@ -144,38 +144,25 @@ func (s *typeState) putCRD(d *crd.Definition) []Event {
 // assume adds a type that a caller has found, unless the sources have answered.
 func (s *typeState) assume(mapping *meta.RESTMapping, definition *metav1.PartialObjectMetadata) []Event {
 	gr, version := mapping.Resource.GroupResource(), mapping.Resource.Version
-	if s.synced() || s.crdsKnown && s.crds[gr] != nil {
+	t, exists := s.types[gr]
+	switch {
+	case s.synced() || s.crdsKnown && s.crds[gr] != nil:
 		return nil
+	case !exists:
+		t = Type{GroupResource: gr, Kind: mapping.GroupVersionKind.Kind, Scope: Cluster,
+			Source: FromDiscovery, Established: true}
 	}
-	old, exists := s.types[gr]
-	d := &crd.Definition{UID: old.UID, Group: gr.Group, Established: true,
-		Names:      crd.Names{Plural: gr.Resource, Kind: mapping.GroupVersionKind.Kind},
-		Namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace}
-	versions := old.ServedVersions()
-	if !slices.Contains(versions, version) {
-		versions = append(versions, version)
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		t.Scope = Namespaced
 	}
-	for _, name := range versions {
-		d.Versions = append(d.Versions, crd.Version{Name: name, Served: true})
+	if !slices.Contains(t.ServedVersions(), version) {
+		t.Versions = append(slices.Clip(t.Versions), TypeVersion{Name: version, Served: true,
+			Kind: mapping.GroupVersionKind, Verbs: customVerbs})
 	}
 	if definition != nil {
-		d.UID = definition.UID
+		t.Source, t.UID = FromCRD, definition.UID
 	}
-	found := typeOfCRD(d)
-	switch {
-	case definition == nil && old.Source != FromCRD:
-		found.Source = FromDiscovery
-	case !s.crdsKnown:
-		s.crds[gr] = d // the first list of CRDs shows whether it was deleted
-	}
-	s.types[gr] = found
-	switch {
-	case !exists:
-		return []Event{{Action: Added, Type: found}}
-	case !sameType(old, found):
-		return []Event{{Action: Changed, Type: found, Old: old}}
-	}
-	return nil
+	return s.put(nil, t)
 }
 
 func (s *typeState) dropCRD(gr schema.GroupResource, now time.Time) []Event {
@@ -283,15 +270,20 @@ func (s *typeState) reconcile(events []Event, gr schema.GroupResource) []Event {
 		return append(events, Event{Action: Removed, Type: old,
 			Deleted: (old.Source == FromCRD || old.UID != "") && s.crdsAuthoritative()})
 	}
-	s.types[gr] = current
+	return s.put(events, current)
+}
+
+// put stores the current state of a type, and appends the events.
+func (s *typeState) put(events []Event, current Type) []Event {
+	old, existed := s.types[current.GroupResource]
+	s.types[current.GroupResource] = current
 	switch {
 	case !existed:
 		return append(events, Event{Action: Added, Type: current})
 	case old.UID != "" && current.UID != "" && old.UID != current.UID:
 		return append(events, Event{Action: Removed, Type: old, Deleted: true},
 			Event{Action: Added, Type: current})
-	}
-	if !sameType(old, current) {
+	case !sameType(old, current):
 		return append(events, Event{Action: Changed, Type: current, Old: old})
 	}
 	return events

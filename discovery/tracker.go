@@ -154,9 +154,9 @@ func (t *Tracker) Run(ctx context.Context) error {
 	return nil
 }
 
-// Assume adds a type that the caller has found, such as with a RESTMapper, until Run observes whether the server
-// serves it. Users of few types need no Run before anything suggests that a type has changed. definition is the
-// metadata of the type's CRD, or nil if it is unknown or there is none.
+// Assume adds a type that the caller has found, such as with a RESTMapper, until Run observes whether the
+// server serves it. Users of few types can thus run the tracker later. definition is the metadata of the
+// type's CRD, or nil if it is unknown or there is none.
 func (t *Tracker) Assume(mapping *meta.RESTMapping, definition *metav1.PartialObjectMetadata) {
 	t.update(func(s *typeState, _ *TrackerStatus) []Event { return s.assume(mapping, definition) })
 }

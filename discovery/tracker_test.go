@@ -89,8 +89,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 	}
 }
 
-// TestTrackerAssumes verifies that a tracker reports assumed types before Run, and that it then removes those that
-// the server does not serve. Only those with a CRD that is gone are known to be deleted.
+// TestTrackerAssumes verifies that a tracker reports assumed types before Run, and that it then removes those
+// that the server does not serve. Only those with a CRD that is gone are known to be deleted.
 func TestTrackerAssumes(t *testing.T) {
 	const lagging = "lagging" // discovery still lists the type of the deleted CRD
 	server := newTypeServer(t, append(sampleGroups(), oneGroup("example.com", "ws", lagging, "same"))...)
@@ -107,8 +107,8 @@ func TestTrackerAssumes(t *testing.T) {
 	listener := listen(t, tracker)
 	assume := func(plural, version string, definition *metav1.PartialObjectMetadata) {
 		kind := schema.GroupVersionKind{Group: "example.com", Version: version, Kind: plural}
-		tracker.Assume(&meta.RESTMapping{Resource: kind.GroupVersion().WithResource(plural), GroupVersionKind: kind,
-			Scope: meta.RESTScopeNamespace}, definition)
+		tracker.Assume(&meta.RESTMapping{Resource: kind.GroupVersion().WithResource(plural),
+			GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, definition)
 	}
 	definitionOf := func(uid types.UID) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid}}
@@ -123,7 +123,7 @@ func TestTrackerAssumes(t *testing.T) {
 		listener.awaitEvent(strings.TrimSpace("Changed " + plural + ".example.com " + string(uid)))
 	}
 	if found, _ := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"}); !slices.Equal(
-		found.ServedVersions(), []string{"v2", "v1"}) {
+		found.ServedVersions(), []string{"v1", "v2"}) {
 		t.Errorf("the assumed versions are %q, want both", found.ServedVersions())
 	}
 	runTracker(t, tracker)

@@ -260,8 +260,8 @@ func (o ResourceOptions) serverSelectors() (label labels.Selector, field fields.
 // zero value is unset; the default is PinnedVersion.
 type VersionPolicy struct{ versions follow.Versions }
 
-// PinnedVersion watches only the requested version. While the server does not serve it, the informer keeps its
-// objects as stale, and waits.
+// PinnedVersion watches only the requested version. While the server does not serve it, the informer keeps
+// its objects as stale, and waits.
 func PinnedVersion() VersionPolicy { return VersionPolicy{follow.Pinned()} }
 
 // PreferredVersion watches the server's preferred version that supports list and watch. The informer keeps it

@@ -58,8 +58,8 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 	return s, err
 }
 
-// run looks up the CRDs of types until the tracker is needed, and then tracks the types of the server until ctx
-// ends.
+// run looks up the CRDs of types until the tracker is needed, and then tracks the types of the server until
+// ctx ends.
 func (s *typeSource) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -76,8 +76,8 @@ func (s *typeSource) run(ctx context.Context) {
 	}
 }
 
-// identify reads the metadata of the CRDs of types, which show later whether a CRD was deleted or made again. After
-// an error this stays unknown.
+// identify reads the metadata of the CRDs of types, which shows later whether a CRD was deleted or created
+// again. After an error this stays unknown.
 func (s *typeSource) identify(ctx context.Context) {
 	s.mu.Lock()
 	mappings := s.mu.unidentified
@@ -95,15 +95,16 @@ func (s *typeSource) identify(ctx context.Context) {
 		return
 	}
 	for _, m := range mappings {
-		definition, err := client.Resource(crd.GVR).Get(ctx, m.Resource.GroupResource().String(), metav1.GetOptions{})
+		name := m.Resource.GroupResource().String()
+		definition, err := client.Resource(crd.GVR).Get(ctx, name, metav1.GetOptions{})
 		if err == nil {
 			s.tracker.Assume(m, definition)
 		}
 	}
 }
 
-// stateChanged runs the tracker for an informer that another user of the factory has made, and for a type that
-// the server no longer has or cannot watch.
+// stateChanged runs the tracker for an informer that another user of the factory has made, and for a type
+// that the server no longer has or cannot watch.
 func (s *typeSource) stateChanged(_, after status.Status) {
 	s.mu.Lock()
 	mapped := s.mu.mapped[after.GVR]

@@ -274,8 +274,8 @@ func cacheOf(t *testing.T, config *rest.Config) *Cache {
 	return c
 }
 
-// TestTrackerRunsWhenNeeded verifies that CRDs are not watched before anything suggests that a type has changed:
-// the watch costs more than a small cache.
+// TestTrackerRunsWhenNeeded verifies that CRDs are not watched before anything suggests that a type has
+// changed: the watch costs more than a small cache.
 func TestTrackerRunsWhenNeeded(t *testing.T) {
 	for name, use := range map[string]func(c *Cache, server *apitest.Server) error{
 		"a type that is gone": func(c *Cache, server *apitest.Server) error {

@@ -12,10 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -56,9 +54,8 @@ func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.Group
 	}
 	// No logger: failures are in the status, and a missing permission should not be logged every few seconds.
 	logger := klog.Logger{}
-	reflectorOptions := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String()}
-	newer.SetLogger(&reflectorOptions, &logger)
-	newer.SetBackoff(&reflectorOptions, watchBackoff(), clock.RealClock{})
+	reflectorOptions := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(),
+		Logger: &logger, Backoff: watchBackoff()}
 	// A watch-list would need a buffer for the largest object and, while it is open, a decompressor.
 	reflector := cache.NewReflectorWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(listWatch,

@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -98,7 +99,9 @@ type Informer struct {
 	health        *health.Health
 	objectOptions requests.ObjectOptions
 	core          *informer.Informer
-	shard         *follow.Shard // nil: no shard
+	// shard is that of options or SetShardSelector. settings serializes the latter with the start.
+	shard    atomic.Pointer[informerShard]
+	settings sync.Mutex
 	// retry ends the pauses between the informer's requests.
 	retry     *requests.RetrySignal
 	runCalled atomic.Bool // RunWithContext was called, or is no longer allowed
@@ -182,7 +185,7 @@ func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, opti
 	i.retry, i.stopped = requests.NewRetrySignal(), make(chan struct{})
 	i.addIndexesToken = make(chan struct{}, 1)
 	i.persister = newPersister(i)
-	i.shard = options.Shard.newFollowShard(i)
+	i.setShard(options.Shard)
 	return i, nil
 }
 
@@ -251,14 +254,14 @@ func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextFo
 // have ended. With Options.Types it starts and stops with the type. An informer runs once: further calls log
 // that and return.
 func (i *Informer) RunWithContext(ctx context.Context) {
-	if i.runCalled.Swap(true) {
+	if i.startOnce() {
 		i.ignoreRun(ctx)
 		return
 	}
 	ctx = i.logging(ctx)
 	i.health.Started()
 	leaveSweeper := i.deps.sweeper.Join(i.core.Store(), i.deps.isUnreachable)
-	leaveShard := i.options.Shard.register(i)
+	leaveShard := i.Shard().register(i)
 	i.persister.Start()
 	defer func() {
 		leaveSweeper()
@@ -270,6 +273,13 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		close(i.stopped)
 	}()
 	i.follower().Run(ctx)
+}
+
+// startOnce reports whether an earlier call, or stopUnstarted, precluded a start.
+func (i *Informer) startOnce() (calledBefore bool) {
+	i.settings.Lock()
+	defer i.settings.Unlock()
+	return i.runCalled.Swap(true)
 }
 
 // ignoreRun and logging are separate functions to keep the stack frame of a quiet informer small: see
@@ -290,7 +300,7 @@ func (i *Informer) follower() *follow.Follower {
 	return &follow.Follower{
 		RestoredState: i.persister.Restore,
 		Type:          i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
-		Shard: i.shard, SelectsNothing: i.options.matchesNothing(), Types: i.typeRegistry,
+		Shard: i.shard.Load().follow, SelectsNothing: i.options.matchesNothing(), Types: i.typeRegistry,
 		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.deps.namespaces,
 	}
 }

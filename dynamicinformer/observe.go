@@ -55,8 +55,8 @@ func (i *Informer) Stats() status.Stats {
 		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),
 		ListDuration: i.Status().ListDuration,
 	}
-	if i.shard != nil {
-		stats.ShardDropped = i.shard.Dropped()
+	if shard := i.shard.Load().follow; shard != nil {
+		stats.ShardDropped = shard.Dropped()
 	}
 	for _, x := range coreStats.Indexes {
 		stats.Indexes = append(stats.Indexes, status.IndexStats(x))

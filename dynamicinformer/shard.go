@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	shardselector "k8s.io/apimachinery/pkg/sharding"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/follow"
+	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -112,10 +116,10 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	s.mu.Unlock()
 	s.ranges.Store(&next)
 	for _, i := range s.runningInformers() {
-		i.core.EvictOutOfShard(i.shard.Narrow, func(item any) bool { return next.Has(s.key, item) })
+		i.core.EvictOutOfShard(i.shard.Load().follow.Narrow, func(item any) bool { return next.Has(s.key, item) })
 	}
 	for _, i := range s.runningInformers() {
-		i.shard.Changed()
+		i.shard.Load().follow.Changed()
 		if i.core.ListMissing() {
 			i.retry.Send()
 		}
@@ -182,6 +186,7 @@ func (s *Shard) validate() error {
 // newFollowShard returns the shard for the informer's follower; nil without a shard.
 func (s *Shard) newFollowShard(i *Informer) *follow.Shard {
 	if s.orNil() == nil {
+		i.health.UpdateShard(nil)
 		return nil
 	}
 	var f *follow.Shard
@@ -199,7 +204,7 @@ func (s *Shard) register(i *Informer) (leave func()) {
 	s.mu.Lock()
 	s.mu.informers[i] = struct{}{}
 	s.mu.Unlock()
-	i.shard.Changed() // the ranges may have changed since the informer was made
+	i.shard.Load().follow.Changed() // the ranges may have changed since the informer was made
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -208,7 +213,71 @@ func (s *Shard) register(i *Informer) (leave func()) {
 }
 
 // Shard returns the shard of the informer; nil without one.
-func (i *Informer) Shard() *Shard { return i.options.Shard.orNil() }
+func (i *Informer) Shard() *Shard { return i.shard.Load().orNil() }
+
+// informerShard is the shard of an informer, with the part that its follower uses. It has neither without a
+// shard.
+type informerShard struct {
+	*Shard
+	follow *follow.Shard
+}
+
+func (i *Informer) setShard(shard *Shard) {
+	i.shard.Store(&informerShard{shard, shard.newFollowShard(i)})
+}
+
+// SetShardSelector limits the informer to the objects of the selector, like a Shard with the same ranges. It
+// affects all users of the informer. It fails after the start, for a selector of an unknown field, and if the
+// informer is persisted; set ResourceOptions.Shard then.
+func (i *Informer) SetShardSelector(selector shardselector.Selector) error {
+	shard, err := shardOf(selector)
+	if err != nil {
+		return fmt.Errorf("%s: set a shard selector: %w", formatGVR(i.gvr), err)
+	}
+	i.settings.Lock()
+	defer i.settings.Unlock()
+	switch {
+	case i.runCalled.Load():
+		return fmt.Errorf("%s: set a shard selector: %w", formatGVR(i.gvr), informer.ErrStarted)
+	case i.persister.Status().Enabled:
+		return fmt.Errorf("%s: set a shard selector: the informer is persisted; set ResourceOptions.Shard",
+			formatGVR(i.gvr))
+	}
+	i.setShard(shard)
+	i.core.SelectObjects(shard != unsharded)
+	return nil
+}
+
+// shardOf returns a shard for a selector of apimachinery, which names the hashed fields as "object." and Key.
+func shardOf(selector shardselector.Selector) (*Shard, error) {
+	if selector == nil || selector.Empty() {
+		return unsharded, nil
+	}
+	var key sharding.Key
+	var ranges []sharding.Range
+	for k, r := range selector.Requirements() {
+		next := sharding.Key(strings.TrimPrefix(r.Key, "object."))
+		if k > 0 && next != key {
+			return nil, fmt.Errorf("%q hashes two fields; select ranges of one", selector)
+		}
+		start, err := parseHash(r.Start)
+		end, endErr := parseHash(r.End)
+		if err = errors.Join(err, endErr); err != nil {
+			return nil, fmt.Errorf("%q: %w", selector, err)
+		}
+		key, ranges = next, append(ranges, sharding.Range{Start: start, End: end})
+	}
+	shard := NewShard(key, ranges...)
+	return shard, shard.validate()
+}
+
+// parseHash parses a bound of a range; the end of the hash space is zero.
+func parseHash(bound string) (uint64, error) {
+	if bound == "0x10000000000000000" {
+		return 0, nil
+	}
+	return strconv.ParseUint(bound, 0, 64)
+}
 
 // WaitForShard waits until the cache has all objects of the given ranges, or of all ranges of the shard if
 // none are given. It returns ErrNotInShard as soon as a range is not in the shard, ErrStopped when the

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -49,10 +48,6 @@ func TestShardRequestsMostRecentVersion(t *testing.T) {
 // TestServerBeginsToFilter verifies that responses show whether the server filters by shard, and that this
 // can change with the server.
 func TestServerBeginsToFilter(t *testing.T) {
-	filtering, silent := sharding.FilterServer, sharding.FilterUnknown
-	if !newer.HasShardSelector { // apimachinery 0.35 cannot send the shard selector
-		filtering, silent = sharding.FilterClient, sharding.FilterClient
-	}
 	prepare := func(s *shardStage) {
 		s.sharding.Disabled.Store(true)
 		s.server.AddFaults(fault(widgetsPath, "watch-list", 422))
@@ -74,12 +69,12 @@ func TestServerBeginsToFilter(t *testing.T) {
 		}
 		expect("the server does not filter", sharding.FilterClient)
 		s.sharding.Disabled.Store(false)
-		expect("the server filters", filtering)
+		expect("the server filters", sharding.FilterServer)
 		s.sharding.Disabled.Store(true)
 		expect("it does not any more", sharding.FilterClient)
 		s.sharding.Disabled.Store(false)
 		s.sharding.OmitFromLists.Store(true)
-		expect("it does, and is silent", silent)
+		expect("it does, and is silent", sharding.FilterUnknown)
 		// A watch also shows whether the server filters.
 		s.sharding.Disabled.Store(true)
 		s.server.CloseClientConnections()

@@ -19,7 +19,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -156,9 +155,6 @@ var shardServers = map[string]struct {
 // shard from deleted ones.
 func TestShard(t *testing.T) {
 	for name, server := range shardServers {
-		if server.sent > 0 && !newer.HasShardSelector {
-			continue // apimachinery 0.35 cannot send the shard selector
-		}
 		for _, mode := range []StorageMode{StoragePacked, StorageObject, StorageMetadata, StorageAdaptive} {
 			for _, watchList := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s/%v/%v", name, mode, watchList), func(t *testing.T) {

@@ -24,6 +24,8 @@ import (
 // Cache is a cache.Cache with the informers of a dynamicinformer.Factory. Create it with New. It is
 // safe for concurrent use.
 type Cache struct {
+	foreignCache // nil
+
 	scheme   *runtime.Scheme
 	mapper   meta.RESTMapper
 	settings settings // mu guards byKind

@@ -18,27 +18,30 @@ import (
 
 // indexer is the read-only cache.Indexer of an Informer. It reads the current informers of a resource and
 // returns shared objects of the resource's form. Reduced objects are marked.
-type indexer struct{ resource *resource }
+type indexer struct {
+	foreignIndexer // nil
+	resource       *resource
+}
 
-var _ toolscache.Indexer = indexer{}
+var _ toolscache.Indexer = (*indexer)(nil)
 
 var errReadOnly = errors.New("the store of an informer is read-only: write objects to the API server")
 
-func (indexer) Add(any) error               { return errReadOnly }
-func (indexer) Update(any) error            { return errReadOnly }
-func (indexer) Delete(any) error            { return errReadOnly }
-func (indexer) Replace([]any, string) error { return errReadOnly }
-func (indexer) Resync() error               { return nil }
+func (*indexer) Add(any) error               { return errReadOnly }
+func (*indexer) Update(any) error            { return errReadOnly }
+func (*indexer) Delete(any) error            { return errReadOnly }
+func (*indexer) Replace([]any, string) error { return errReadOnly }
+func (*indexer) Resync() error               { return nil }
 
 // Bookmark implements cache.Store and does nothing.
-func (indexer) Bookmark(string) {}
+func (*indexer) Bookmark(string) {}
 
-func (x indexer) LastStoreSyncResourceVersion() string {
+func (x *indexer) LastStoreSyncResourceVersion() string {
 	return x.resource.informer.LastSyncResourceVersion()
 }
 
 // List returns all objects. It reports an object that does not fit the form, and leaves it out.
-func (x indexer) List() []any {
+func (x *indexer) List() []any {
 	objects := []any{}
 	for _, scoped := range x.resource.current.Load().informersByNamespace {
 		for _, stored := range scoped.informer().Snapshot().AllStored() {
@@ -53,7 +56,7 @@ func (x indexer) List() []any {
 	return objects
 }
 
-func (x indexer) ListKeys() []string {
+func (x *indexer) ListKeys() []string {
 	keys := []string{}
 	for _, informer := range x.resource.current.Load().informers() {
 		keys = append(keys, informer.Snapshot().Keys()...)
@@ -61,7 +64,7 @@ func (x indexer) ListKeys() []string {
 	return keys
 }
 
-func (x indexer) Get(object any) (item any, exists bool, err error) {
+func (x *indexer) Get(object any) (item any, exists bool, err error) {
 	key, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(object)
 	if err != nil {
 		return nil, false, toolscache.KeyError{Obj: object, Err: err}
@@ -70,7 +73,7 @@ func (x indexer) Get(object any) (item any, exists bool, err error) {
 }
 
 // GetByKey implements cache.Store. It returns an error for an object that does not fit the form.
-func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
+func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 	namespace, _, namespaced := strings.Cut(key, "/")
 	if !namespaced {
 		namespace = ""
@@ -91,7 +94,7 @@ func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
 }
 
 // Index returns the objects that share a value of an index with an object of any type with metadata.
-func (x indexer) Index(name string, object any) (objects []any, err error) {
+func (x *indexer) Index(name string, object any) (objects []any, err error) {
 	keys, ok := x.GetIndexers()[name]
 	if !ok {
 		return nil, noIndexError(name)
@@ -118,14 +121,14 @@ func (x indexer) Index(name string, object any) (objects []any, err error) {
 	return objects, nil
 }
 
-func (x indexer) IndexKeys(name, value string) (keys []string, err error) {
+func (x *indexer) IndexKeys(name, value string) (keys []string, err error) {
 	return keys, x.each(name, value, func(_ *scopedInformer, key string, _ any) error {
 		keys = append(keys, strings.Clone(key)) // it shares the object's memory
 		return nil
 	})
 }
 
-func (x indexer) ByIndex(name, value string) (objects []any, err error) {
+func (x *indexer) ByIndex(name, value string) (objects []any, err error) {
 	err = x.each(name, value, func(scoped *scopedInformer, _ string, stored any) error {
 		object, err := x.object(scoped, stored)
 		objects = append(objects, object)
@@ -138,7 +141,7 @@ func (x indexer) ByIndex(name, value string) (objects []any, err error) {
 }
 
 // ListIndexFuncValues implements cache.Indexer. The values of an index of IndexField include namespaces.
-func (x indexer) ListIndexFuncValues(name string) []string {
+func (x *indexer) ListIndexFuncValues(name string) []string {
 	values := map[string]bool{}
 	nameInInformers, isField := x.resolve(name)
 	for _, informer := range x.resource.current.Load().informers() {
@@ -164,7 +167,7 @@ func (x indexer) ListIndexFuncValues(name string) []string {
 
 // GetIndexers returns the index functions as the stock cache has them: by namespace, and those of IndexField
 // and AddIndexers.
-func (x indexer) GetIndexers() toolscache.Indexers {
+func (x *indexer) GetIndexers() toolscache.Indexers {
 	indexers := toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc}
 	for name, added := range x.resource.indexes.allAdded() {
 		indexers[name] = added.keys
@@ -175,11 +178,11 @@ func (x indexer) GetIndexers() toolscache.Indexers {
 	return indexers
 }
 
-func (x indexer) AddIndexers(added toolscache.Indexers) error {
+func (x *indexer) AddIndexers(added toolscache.Indexers) error {
 	return x.resource.addIndexers(added, false)
 }
 
-func (x indexer) object(scoped *scopedInformer, stored any) (client.Object, error) {
+func (x *indexer) object(scoped *scopedInformer, stored any) (client.Object, error) {
 	object, err := x.resource.converter.sharedObject(stored)
 	if keptFields := scoped.keptFields(stored); err == nil && keptFields != "" {
 		object = markedCopy(object, keptFields)
@@ -188,7 +191,7 @@ func (x indexer) object(scoped *scopedInformer, stored any) (client.Object, erro
 }
 
 // each calls visit for each object with a value of an index, until visit fails.
-func (x indexer) each(name, value string,
+func (x *indexer) each(name, value string,
 	visit func(scoped *scopedInformer, key string, stored any) error) error {
 	for _, scoped := range x.resource.current.Load().informersByNamespace {
 		objects, err := x.search(scoped, name, value)
@@ -205,7 +208,7 @@ func (x indexer) each(name, value string,
 }
 
 // search returns the objects of an informer with a value of an index.
-func (x indexer) search(scoped *scopedInformer, name, value string) (iter.Seq2[string, runtime.Object],
+func (x *indexer) search(scoped *scopedInformer, name, value string) (iter.Seq2[string, runtime.Object],
 	error) {
 	nameInInformers, isField := x.resolve(name)
 	index, ok := scoped.informer().Snapshot().Index(nameInInformers)
@@ -229,7 +232,7 @@ func (x indexer) search(scoped *scopedInformer, name, value string) (iter.Seq2[s
 
 // resolve returns the name of an index in the informers, or "" if it does not exist. isField reports whether
 // its values in the informers lack the namespace that the stock cache's values have.
-func (x indexer) resolve(name string) (nameInInformers string, isField bool) {
+func (x *indexer) resolve(name string) (nameInInformers string, isField bool) {
 	if added, ok := x.resource.indexes.allAdded()[name]; ok {
 		return added.name, added.isField
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -244,5 +245,19 @@ func TestWatchErrorHandlers(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("the handlers received %v, want %v; Start() = %v", got, want, err)
+	}
+}
+
+// TestForeign verifies that the types have every method of the interfaces of client-go and controller-runtime.
+func TestForeign(t *testing.T) {
+	for name, missing := range map[string][]string{
+		"Cache":        testkit.Unimplemented[foreignCache](&Cache{}),
+		"Informer":     testkit.Unimplemented[foreignInformer](&Informer{}),
+		"indexer":      testkit.Unimplemented[foreignIndexer](&indexer{}),
+		"registration": testkit.Unimplemented[foreignRegistration](&registration{}),
+	} {
+		if missing != nil {
+			t.Errorf("%s lacks the methods %q", name, missing)
+		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // Informer is the informer that GetInformer returns for a type and one form of its objects: a struct,
@@ -27,8 +26,9 @@ import (
 // It is also a toolscache.SharedIndexInformer with a read-only store (TestInformerEqualsStock). With several
 // namespaces the store has the objects of all of them; the stock cache has no SharedIndexInformer then.
 type Informer struct {
-	syncedChecker
-	resource *resource
+	foreignInformer // nil
+	syncedChecker   *syncCheckers
+	resource        *resource
 	// watchErrorHandler replaces the handler of cache.Options, unless it is nil.
 	watchErrorHandler atomic.Pointer[toolscache.WatchErrorHandlerWithContext]
 
@@ -153,8 +153,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		return nil, err
 	}
 	reg := &registration{informer: i}
-	reg.syncedChecker = newer.NewSyncedChecker(&syncCheckers{name: reg.name, conditions: reg.conditions,
-		resource: i.resource})
+	reg.syncedChecker = &syncCheckers{name: reg.name, conditions: reg.conditions, resource: i.resource}
 	i.resource.changeMu.Lock()
 	defer i.resource.changeMu.Unlock()
 	informers := i.resource.current.Load()
@@ -227,9 +226,11 @@ func (i *Informer) HasSynced() bool {
 		func(v *scopedInformer) bool { return !v.informer().HasSynced() })
 }
 
-// newSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
-func (i *Informer) newSyncedChecker() syncedChecker {
-	return newer.NewSyncedChecker(&syncCheckers{
+// HasSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
+func (i *Informer) HasSyncedChecker() toolscache.DoneChecker { return i.syncedChecker }
+
+func (i *Informer) newSyncedChecker() *syncCheckers {
+	return &syncCheckers{
 		resource: i.resource,
 		name:     func() string { return "informer of " + i.resource.key.gvk.String() },
 		conditions: func() (conditions []waitCondition) {
@@ -240,7 +241,7 @@ func (i *Informer) newSyncedChecker() syncedChecker {
 			}
 			return conditions
 		},
-	})
+	}
 }
 
 // IsStopped reports whether the informer has been removed, or has stopped with the cache.

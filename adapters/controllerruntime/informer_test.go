@@ -23,7 +23,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -64,7 +63,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 				got.object.(client.Object).GetName() != "a" {
 				t.Errorf("the handler received %+v, want the initial add of object %q as %T", got, "a", form)
 			}
-			<-newer.Done(registration, nil)
+			<-registration.HasSyncedChecker().Done()
 			gvk := got.object.(client.Object).GetObjectKind().GroupVersionKind()
 			if want := name != "typed"; (gvk == configMapKind) != want {
 				t.Errorf("the object has the kind %q, want a kind: %v", gvk, want)

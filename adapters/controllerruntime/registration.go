@@ -8,13 +8,13 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // registration is a handler's registration with an Informer.
 type registration struct {
-	syncedChecker
-	informer *Informer
+	foreignRegistration // nil
+	syncedChecker       *syncCheckers
+	informer            *Informer
 	// scoped is changed with resource.changeMu held.
 	scoped atomic.Pointer[[]scopedRegistration]
 	// removed is called when the handler is removed; nil if not needed.
@@ -78,8 +78,7 @@ func (r *registration) name() string {
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.
 func (r *registration) conditions() (conditions []waitCondition) {
 	for _, p := range r.scopedRegistrations() {
-		conditions = append(conditions, waitCondition{newer.Done(p.ResourceEventHandlerRegistration,
-			p.ended()), p.ended(),
+		conditions = append(conditions, waitCondition{p.HasSyncedChecker().Done(), p.ended(),
 			p.informerSet.replaced})
 	}
 	return conditions
@@ -92,10 +91,6 @@ func (s scopedRegistration) ended() <-chan struct{} {
 	}
 	return s.informer.Stopped()
 }
-
-// syncedChecker gives a type the method HasSyncedChecker of cache.DoneChecker, which client-go has since
-// 0.36.
-type syncedChecker = newer.SyncedChecker
 
 // syncCheckers combines several conditions into one cache.DoneChecker.
 type syncCheckers struct {

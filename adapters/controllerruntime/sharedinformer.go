@@ -3,7 +3,9 @@ package controllerruntime
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -22,7 +24,7 @@ func (i *Informer) GetStore() toolscache.Store { return i.GetIndexer() }
 // controller-runtime's cache. It always reads the current content, also after SetTypeSettings. Reduced
 // objects are marked and never read from the API server: see IsReduced. Its methods fail for an object that
 // does not fit the form; List and ListKeys cannot fail, and List leaves it out and reports it.
-func (i *Informer) GetIndexer() toolscache.Indexer { return indexer{i.resource} }
+func (i *Informer) GetIndexer() toolscache.Indexer { return &indexer{resource: i.resource} }
 
 // GetController returns i.
 func (i *Informer) GetController() toolscache.Controller { return i }
@@ -101,6 +103,12 @@ func (i *Informer) SetTransform(transform toolscache.TransformFunc) error {
 		return err
 	}
 	return c.commitIncoming(context.Background(), []*resource{r}, func() {})
+}
+
+// SetShardSelector fails: all informers of the cache have the shard of Options.Sharding.
+func (i *Informer) SetShardSelector(sharding.Selector) error {
+	return fmt.Errorf("%s: set a shard selector: an informer of the cache has none of its own; set Options.Sharding",
+		i.resource.key.gvk)
 }
 
 // errInformerStarted has the same text as the error of client-go.

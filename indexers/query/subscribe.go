@@ -2,13 +2,11 @@ package query
 
 import (
 	"reflect"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/indexers/references"
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // EventType is the type of an [Event].
@@ -52,8 +50,6 @@ type Informer = references.Informer
 type Subscription struct {
 	informer     Informer
 	registration cache.ResourceEventHandlerRegistration
-	stopped      chan struct{}
-	stop         func() // closes stopped
 }
 
 // Subscribe calls handler for each change to the matching objects, one call at a time and in order. The
@@ -78,19 +74,17 @@ func Subscribe(informer Informer, matcher *Matcher, handler func(Event)) (*Subsc
 	if err != nil {
 		return nil, err
 	}
-	stopped := make(chan struct{})
-	return &Subscription{informer, registration, stopped, sync.OnceFunc(func() { close(stopped) })}, nil
+	return &Subscription{informer, registration}, nil
 }
 
 // HasSynced reports whether the handler has been called for all initial objects.
 func (s *Subscription) HasSynced() bool { return s.registration.HasSynced() }
 
 // Synced returns a channel that is closed when the handler has been called for all initial objects.
-func (s *Subscription) Synced() <-chan struct{} { return newer.Done(s.registration, s.stopped) }
+func (s *Subscription) Synced() <-chan struct{} { return s.registration.HasSyncedChecker().Done() }
 
 // Stop ends the subscription. The handler may still be called for events in flight.
 func (s *Subscription) Stop() error {
-	s.stop()
 	return s.informer.RemoveEventHandler(s.registration)
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // Informer is the part of an informer that a graph needs.
@@ -133,7 +132,7 @@ func (g *Graph) Add(src InformerSource) (*Registration, error) {
 		_ = src.Informer.RemoveEventHandler(registration)
 		return nil, ErrClosed
 	}
-	go added.followSync(newer.Done(registration, added.stopped)) // ends with stop or with the informer
+	go added.followSync(registration.HasSyncedChecker().Done()) // ends with stop or with the informer
 	return &Registration{added}, nil
 }
 

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -183,7 +182,7 @@ func (l *listReader) finish() error {
 	l.list.SetSelfLink(content.GetSelfLink())
 	if selector, found, _ := unstructured.NestedString(l.members, "metadata", "shardInfo",
 		"selector"); found {
-		newer.SetShardInfo(&l.list.ListMeta, selector)
+		l.list.ShardInfo = &metav1.ShardInfo{Selector: selector}
 	}
 	return nil
 }

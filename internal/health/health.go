@@ -142,9 +142,14 @@ func (h *Health) SetResuming(incarnation int, resuming bool) {
 	})
 }
 
-// UpdateShard updates the status of the shard. now is called under the lock and must not call back.
+// UpdateShard updates the status of the shard. now is called under the lock and must not call back. It is nil
+// without a shard.
 func (h *Health) UpdateShard(now func() status.Shard) {
 	h.update(func(_ *observations, s *Status) {
+		if now == nil {
+			s.Shard = nil
+			return
+		}
 		if next := now(); !equalShards(s.Shard, &next) {
 			s.Shard = &next
 		}

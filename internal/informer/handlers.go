@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
@@ -65,11 +64,10 @@ func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
 		inResync:        true,
 		requestedPeriod: i.options.ResyncPeriod,
 	}
-	if traits.coalescing && !(traits.coalescingByDefault && i.options.SelectsObjects) {
+	if traits.coalescing && !(traits.coalescingByDefault && i.selectsObjects.Load()) {
 		r.coalescer = newCoalescer(r.queue, i.clock.Now)
 	}
 	r.synced.Store(newSyncPoint())
-	r.SyncedChecker = newer.NewSyncedChecker(checker{name: r.syncName, current: &r.synced})
 	if options.Logger != nil {
 		r.logger = *options.Logger
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -32,9 +31,9 @@ type incarnation struct {
 }
 
 var (
-	_ cache.ReflectorStore    = (*partition)(nil)
-	_ cache.TransformingStore = (*partition)(nil)
-	_ newer.BookmarkStore     = (*partition)(nil)
+	_ cache.ReflectorStore         = (*partition)(nil)
+	_ cache.TransformingStore      = (*partition)(nil)
+	_ cache.ReflectorBookmarkStore = (*partition)(nil)
 )
 
 // Transformer implements cache.TransformingStore. It transforms and packs the objects of a watch-list when
@@ -203,7 +202,7 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 	return nil
 }
 
-// Bookmark implements newer.BookmarkStore.
+// Bookmark implements cache.ReflectorBookmarkStore.
 func (p *partition) Bookmark(resourceVersion string) error {
 	i := p.informer
 	i.mu.Lock()

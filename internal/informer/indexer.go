@@ -12,13 +12,16 @@ import (
 )
 
 // indexer is an Informer's cache.Indexer. Reads return shared, read-only objects. If the informer stores no
-// objects, reads other than of keys return ErrNotStored, and panic with it if they return no error. It is one
-// pointer, so that GetStore does not allocate.
-type indexer struct{ informer *Informer }
+// objects, reads other than of keys return ErrNotStored, and panic with it if they return no error. It is
+// a field of its informer, so that GetStore does not allocate.
+type indexer struct {
+	foreignIndexer // nil
+	informer       *Informer
+}
 
-var _ cache.Indexer = indexer{}
+var _ cache.Indexer = (*indexer)(nil)
 
-func (x indexer) objects(items []Item) []any {
+func (x *indexer) objects(items []Item) []any {
 	object := x.informer.store.Format().Object
 	for k, item := range items {
 		items[k] = object(item)
@@ -27,20 +30,20 @@ func (x indexer) objects(items []Item) []any {
 }
 
 // check returns ErrNotStored if the informer stores no objects.
-func (x indexer) check() error {
+func (x *indexer) check() error {
 	if !x.informer.store.StoresObjects() {
 		return ErrNotStored
 	}
 	return nil
 }
 
-func (x indexer) mustCheck() {
+func (x *indexer) mustCheck() {
 	if err := x.check(); err != nil {
 		panic(err)
 	}
 }
 
-func (x indexer) Add(obj any) error {
+func (x *indexer) Add(obj any) error {
 	i := x.informer
 	keyed, err := withKey(i.store.Format().Item(obj))
 	if err != nil {
@@ -53,9 +56,9 @@ func (x indexer) Add(obj any) error {
 	return nil
 }
 
-func (x indexer) Update(obj any) error { return x.Add(obj) }
+func (x *indexer) Update(obj any) error { return x.Add(obj) }
 
-func (x indexer) Delete(obj any) error {
+func (x *indexer) Delete(obj any) error {
 	key, err := keyOf(obj)
 	if err != nil {
 		return err
@@ -64,7 +67,7 @@ func (x indexer) Delete(obj any) error {
 	return nil
 }
 
-func (x indexer) Replace(list []any, version string) error {
+func (x *indexer) Replace(list []any, version string) error {
 	i := x.informer
 	items := make([]store.Keyed, len(list))
 	for k, obj := range list {
@@ -80,27 +83,27 @@ func (x indexer) Replace(list []any, version string) error {
 	return nil
 }
 
-func (x indexer) Resync() error { return nil }
+func (x *indexer) Resync() error { return nil }
 
-func (x indexer) Bookmark(version string) {
+func (x *indexer) Bookmark(version string) {
 	x.informer.writeDirectly(func() { x.informer.store.SetResourceVersion(version) })
 }
 
 // LastStoreSyncResourceVersion returns the resource version of the last list, event or bookmark stored; with
 // several partitions, the smallest one.
-func (x indexer) LastStoreSyncResourceVersion() string { return x.informer.LastSyncResourceVersion() }
+func (x *indexer) LastStoreSyncResourceVersion() string { return x.informer.LastSyncResourceVersion() }
 
 // List returns all objects in no particular order.
-func (x indexer) List() []any {
+func (x *indexer) List() []any {
 	x.mustCheck()
 	return x.objects(x.informer.store.Snapshot().Items())
 }
 
 // ListKeys returns all keys in no particular order.
-func (x indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys() }
+func (x *indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys() }
 
 // Get looks up the object with the key of obj.
-func (x indexer) Get(obj any) (item any, exists bool, err error) {
+func (x *indexer) Get(obj any) (item any, exists bool, err error) {
 	key, err := keyOf(obj)
 	if err != nil {
 		return nil, false, err
@@ -109,7 +112,7 @@ func (x indexer) Get(obj any) (item any, exists bool, err error) {
 }
 
 // GetByKey looks up an object.
-func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
+func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 	if err := x.check(); err != nil {
 		return nil, false, err
 	}
@@ -118,7 +121,7 @@ func (x indexer) GetByKey(key string) (item any, exists bool, err error) {
 }
 
 // Index returns the objects that share a value of the index with obj, which can be a store item.
-func (x indexer) Index(indexName string, obj any) ([]any, error) {
+func (x *indexer) Index(indexName string, obj any) ([]any, error) {
 	if err := x.check(); err != nil {
 		return nil, err
 	}
@@ -127,7 +130,7 @@ func (x indexer) Index(indexName string, obj any) ([]any, error) {
 }
 
 // IndexKeys returns the sorted keys of the objects under one value of the index.
-func (x indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
+func (x *indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	if err := x.check(); err != nil {
 		return nil, err
 	}
@@ -135,13 +138,13 @@ func (x indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 }
 
 // ListIndexFuncValues returns the values of an index, or nil if it does not exist.
-func (x indexer) ListIndexFuncValues(indexName string) []string {
+func (x *indexer) ListIndexFuncValues(indexName string) []string {
 	x.mustCheck()
 	return x.informer.store.Snapshot().IndexValues(indexName)
 }
 
 // ByIndex returns the objects under one value of the index.
-func (x indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
+func (x *indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
 	if err := x.check(); err != nil {
 		return nil, err
 	}
@@ -150,10 +153,10 @@ func (x indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
 }
 
 // GetIndexers returns the index functions of the indexes that are complete.
-func (x indexer) GetIndexers() cache.Indexers { return x.informer.store.Snapshot().Indexers() }
+func (x *indexer) GetIndexers() cache.Indexers { return x.informer.store.Snapshot().Indexers() }
 
 // AddIndexers is like Informer.AddIndexers, but also works after the stop.
-func (x indexer) AddIndexers(newIndexers cache.Indexers) error {
+func (x *indexer) AddIndexers(newIndexers cache.Indexers) error {
 	return x.informer.store.AddIndexers(newIndexers)
 }
 

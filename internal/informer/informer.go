@@ -2,16 +2,17 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/crdcache/crdcache/internal/naming"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -22,11 +23,14 @@ import (
 // ends. Forget removes the objects of the last incarnation. Stop ends the informer; waiters then return
 // ErrStopped (TestStopReleasesWaiters).
 type Informer struct {
-	newer.SyncedChecker
-	options Options
-	lw      cache.ListerWatcher
-	store   *store.Store
-	clock   clock.WithTicker
+	foreignInformer // nil
+	options         Options
+	lw              cache.ListerWatcher
+	store           *store.Store
+	indexer         indexer
+	clock           clock.WithTicker
+	// selectsObjects is Options.SelectsObjects, until SelectObjects changes it.
+	selectsObjects atomic.Bool
 	// mutations finds handlers that change cached objects, if KUBE_CACHE_MUTATION_DETECTOR is set.
 	mutations cache.MutationDetector
 	// synced is reached after the first list. Forget replaces it.
@@ -90,7 +94,8 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 		stopped:   make(chan struct{}),
 	}
 	i.synced.Store(newSyncPoint())
-	i.SyncedChecker = newer.NewSyncedChecker(checker{name: i.syncName, current: &i.synced})
+	i.indexer.informer = i
+	i.selectsObjects.Store(options.SelectsObjects)
 	i.mu.resyncCheckPeriod = options.ResyncPeriod
 	return i
 }
@@ -114,6 +119,9 @@ func (i *Informer) HasSynced() bool { return i.synced.Load().reached() }
 // Synced returns a channel that is closed when HasSynced becomes true. Forget replaces the channel. As in
 // client-go, it stays open if the informer stops before; WaitForSync returns in that case.
 func (i *Informer) Synced() <-chan struct{} { return i.synced.Load().done }
+
+// HasSyncedChecker returns HasSynced as a channel.
+func (i *Informer) HasSyncedChecker() cache.DoneChecker { return checker{i.syncName, &i.synced} }
 
 func (i *Informer) syncName() string { return "informer of " + i.options.ObjectDescription }
 
@@ -168,6 +176,14 @@ func (i *Informer) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandl
 	return i.configure(func() { i.mu.watchFailure = handler })
 }
 
+// SetShardSelector fails: partitions have the shards of an informer.
+func (i *Informer) SetShardSelector(sharding.Selector) error {
+	return errors.New("set a shard selector: the informer has none; set one on an informer of a dynamicinformer.Factory")
+}
+
+// SelectObjects sets Options.SelectsObjects before the start.
+func (i *Informer) SelectObjects(selects bool) { i.selectsObjects.Store(selects) }
+
 func (i *Informer) configure(set func()) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -183,7 +199,7 @@ func (i *Informer) GetStore() cache.Store { return i.GetIndexer() }
 
 // GetIndexer returns the cache with its indexes. Handlers are not notified of writes to it, and the next
 // event or list overwrites these.
-func (i *Informer) GetIndexer() cache.Indexer { return indexer{informer: i} }
+func (i *Informer) GetIndexer() cache.Indexer { return &i.indexer }
 
 // AddIndexers adds indexes, before or after the start. It indexes the stored objects without blocking readers
 // or the reflector; then all new indexes appear atomically. It fails if a name is taken or the informer has

@@ -64,7 +64,7 @@ func (g *incarnation) applyTransform(original any) (next any, err error) {
 	if _, isPacked := original.(*packed.Object); !isPacked {
 		obj = deepCopy(obj)
 	}
-	if !g.informer.options.SelectsObjects {
+	if !g.informer.selectsObjects.Load() {
 		return g.transform(obj)
 	}
 	uid, namespace := uidOf(obj), namespaceOf(obj)

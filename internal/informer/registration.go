@@ -11,15 +11,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // Registration is an event handler of an Informer, with its queue and resync schedule. The handler can call
 // its methods (but see WaitForSync).
 type Registration struct {
-	newer.SyncedChecker
-	informer *Informer
+	foreignRegistration // nil
+	informer            *Informer
 	// added and options are the arguments of AddEventHandlerWithOptions; handler is added without wrappers.
 	added   cache.ResourceEventHandler
 	options cache.HandlerOptions
@@ -61,6 +60,9 @@ func (r *Registration) HasSynced() bool { return r.synced.Load().reached() }
 // As in client-go, it stays open if the informer stops or the handler is removed before; WaitForSync returns
 // in these cases.
 func (r *Registration) Synced() <-chan struct{} { return r.synced.Load().done }
+
+// HasSyncedChecker returns HasSynced as a channel.
+func (r *Registration) HasSyncedChecker() cache.DoneChecker { return checker{r.syncName, &r.synced} }
 
 func (r *Registration) syncName() string {
 	return fmt.Sprintf("%s + event handler %s", r.informer.syncName(), r.Name())

@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -127,11 +126,11 @@ func (i *Informer) newReflector(ctx context.Context, p *partition) *cache.Reflec
 		Name:            i.options.ObjectDescription,
 		TypeDescription: i.options.ObjectDescription,
 		MinWatchTimeout: i.options.MinWatchTimeout,
+		Logger:          &p.logger,
+		Backoff:         i.options.Backoff,
+		Clock:           boundClock{WithTicker: i.clock, ctx: ctx},
 	}
-	newer.SetLogger(&options, &p.logger)
-	newer.SetBackoff(&options, i.options.Backoff, boundClock{WithTicker: i.clock, ctx: ctx})
-	r := cache.NewReflectorWithOptions(p.ListerWatcher, i.options.ExampleObject,
-		newer.ReflectorStore(p), options)
+	r := cache.NewReflectorWithOptions(p.ListerWatcher, i.options.ExampleObject, p, options)
 	r.WatchListPageSize = i.options.WatchListPageSize
 	return r
 }

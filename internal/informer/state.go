@@ -72,16 +72,16 @@ func (p *syncPoint) wait(ctx context.Context, end <-chan struct{}) (ended bool, 
 	}
 }
 
-// checker is a newer.Checker of the current sync point.
+// checker is a cache.DoneChecker of the current sync point.
 type checker struct {
 	name    func() string
 	current *atomic.Pointer[syncPoint]
 }
 
-// Name implements newer.Checker.
+// Name implements cache.DoneChecker.
 func (c checker) Name() string { return c.name() }
 
-// Done implements newer.Checker.
+// Done implements cache.DoneChecker.
 func (c checker) Done() <-chan struct{} { return c.current.Load().done }
 
 var (

@@ -24,7 +24,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -110,15 +109,6 @@ func (r *clientComparison) startOurs(typeKnown bool) {
 	i := informer.New(lw, informer.Options{Backoff: backoff})
 	r.stores[gadgets] = i.GetStore()
 	r.runInBackground(i.RunWithContext)
-}
-
-// maxRequests returns the maximum number of requests, given client-go's number. Reflectors of 0.35 have other
-// pauses.
-func maxRequests(clientGoRequests int) int {
-	if newer.HasBackoff {
-		return clientGoRequests
-	}
-	return clientGoRequests + clientGoRequests/4 + 2
 }
 
 // runInBackground calls forever on a goroutine, and ends its context at the end of the test.
@@ -234,7 +224,7 @@ func TestNoMoreListsThanClientGo(t *testing.T) {
 					time.Sleep(after)
 					ours, others := r.count(gadgets, "list"), r.count(clientGoGVR, "list")
 					t.Logf("after %v more: %d lists, client-go %d", after, ours, others)
-					if ours > maxRequests(others) || ours < 2 {
+					if ours > others || ours < 2 {
 						t.Errorf("%d lists, want 2 to as many as client-go, %d", ours, others)
 					}
 				}

@@ -154,8 +154,8 @@ func compareRecovery(r *clientComparison, outage testOutage, http2 bool, count i
 	us, them := r.countLists(gadgets), r.countLists(clientGoGVR)
 	watches, theirWatches := r.count(gadgets, "watch"), r.count(clientGoGVR, "watch")
 	r.Logf("%d lists and %d watches, client-go %d and %d", us, watches, them, theirWatches)
-	if us > maxRequests(them)+them/10+count/10 {
-		r.Errorf("%d lists, want at most %d; client-go sent %d", us, maxRequests(them)+them/10+count/10, them)
+	if us > them+them/10+count/10 {
+		r.Errorf("%d lists, want at most %d; client-go sent %d", us, them+them/10+count/10, them)
 	}
 }
 

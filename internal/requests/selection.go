@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/internal/newer"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -169,7 +168,7 @@ func (s *Selection) prepareWatch(options *metav1.ListOptions) (selector string) 
 	ranges := s.Ranges().requestRanges()
 	s.requested.Store(&ranges)
 	selector = ranges.Selector(s.Key)
-	*newer.ShardSelector(options) = selector
+	options.ShardSelector = selector
 	return selector
 }
 
@@ -202,7 +201,9 @@ func (a *shardRequest) receivedUnrequested() bool {
 func selectorEcho(list runtime.Object) string {
 	switch list := list.(type) {
 	case *packed.List:
-		return newer.ShardInfo(&list.ListMeta)
+		if info := list.ShardInfo; info != nil {
+			return info.Selector
+		}
 	case *unstructured.UnstructuredList:
 		echo, _, _ := unstructured.NestedString(list.Object, "metadata", "shardInfo", "selector")
 		return echo

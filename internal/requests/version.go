@@ -7,8 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/watchlist"
-
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // IsWatchListSemanticsUnSupported returns true if the client lacks watch-lists, like fake clients.
@@ -25,7 +23,7 @@ func (l *listWatch) Probe(ctx context.Context) (string, error) { return l.listVe
 func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.Tweak(&options)
 	if s := l.Selection; s != nil {
-		*newer.ShardSelector(&options) = s.Ranges().requestRanges().Selector(s.Key)
+		options.ShardSelector = s.Ranges().requestRanges().Selector(s.Key)
 	}
 	release, err := l.limiter.Acquire(ctx)
 	if err != nil {

@@ -1,36 +1,47 @@
 package dynamicinformer
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/sharding"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	clientgo "k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 )
 
-// DynamicSharedInformerFactory provides shared informers and listers of any type.
-type DynamicSharedInformerFactory interface {
-	// Start runs every requested informer that does not run yet, until the channel is closed. It does not
-	// block, and does nothing after Shutdown.
-	Start(stopCh <-chan struct{})
+// DynamicSharedInformerFactory is client-go's interface. Since client-go 0.38 it includes StartWithContext and
+// WaitForCacheSyncWithContext.
+type DynamicSharedInformerFactory = clientgo.DynamicSharedInformerFactory
 
-	// ForResource returns the informer of a type. Every call returns the same informer. Start runs it.
-	ForResource(gvr schema.GroupVersionResource) informers.GenericInformer
+// DynamicSharedInformerOption is an option of NewDynamicSharedInformerFactoryWithOptions.
+type DynamicSharedInformerOption func(*dynamicSharedInformerFactory) *dynamicSharedInformerFactory
 
-	// WaitForCacheSync waits until every started informer has synced or the channel is closed. It reports for
-	// each informer whether it has synced.
-	WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool
-
-	// Shutdown makes Start do nothing, and waits until all started informers have ended. It does not stop
-	// them: close the channels given to Start. Calls may be repeated and concurrent; each one waits.
-	Shutdown()
+// WithShardSelector limits all informers to the objects of a selector.
+func WithShardSelector(shardSelector sharding.Selector) DynamicSharedInformerOption {
+	return func(f *dynamicSharedInformerFactory) *dynamicSharedInformerFactory {
+		f.shard = shardSelector
+		return f
+	}
 }
 
 // TweakListOptionsFunc adjusts the options of every list and watch request, for example to set selectors.
 type TweakListOptionsFunc func(*metav1.ListOptions)
+
+// NewDynamicSharedInformerFactoryWithOptions returns a factory for all namespaces with these options.
+func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaultResync time.Duration,
+	options ...DynamicSharedInformerOption) DynamicSharedInformerFactory {
+	f := newFactory(client, defaultResync, metav1.NamespaceAll, nil)
+	for _, option := range options {
+		f = option(f)
+	}
+	return withResult(clientFactory.WaitForCacheSyncWithContext, f)
+}
 
 // NewDynamicSharedInformerFactory returns a factory for all namespaces.
 func NewDynamicSharedInformerFactory(client dynamic.Interface,
@@ -43,17 +54,25 @@ func NewDynamicSharedInformerFactory(client dynamic.Interface,
 // period; zero means none.
 func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration,
 	namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
-	f := &factory{client: client, resync: defaultResync, namespace: namespace, tweak: tweakListOptions}
+	return withResult(clientFactory.WaitForCacheSyncWithContext,
+		newFactory(client, defaultResync, namespace, tweakListOptions))
+}
+
+func newFactory(client dynamic.Interface, defaultResync time.Duration, namespace string,
+	tweakListOptions TweakListOptionsFunc) *dynamicSharedInformerFactory {
+	f := &dynamicSharedInformerFactory{client: client, resync: defaultResync, namespace: namespace,
+		tweak: tweakListOptions}
 	f.mu.entries = map[schema.GroupVersionResource]*entry{}
 	return f
 }
 
-// factory runs its informers itself, because Shutdown of the underlying factory would stop them.
-type factory struct {
+// dynamicSharedInformerFactory runs its informers itself, because Shutdown of the underlying factory would stop them.
+type dynamicSharedInformerFactory struct {
 	client    dynamic.Interface
 	resync    time.Duration
 	namespace string
 	tweak     TweakListOptionsFunc
+	shard     sharding.Selector // nil: all objects
 
 	runningInformers sync.WaitGroup
 	mu               struct {
@@ -68,7 +87,7 @@ type entry struct {
 	started  bool
 }
 
-func (f *factory) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
+func (f *dynamicSharedInformerFactory) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e, ok := f.mu.entries[gvr]; ok {
@@ -76,11 +95,28 @@ func (f *factory) ForResource(gvr schema.GroupVersionResource) informers.Generic
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	e := &entry{informer: NewFilteredDynamicInformer(f.client, gvr, f.namespace, f.resync, indexers, f.tweak)}
+	if _, failed := e.informer.(*failedInformer); f.shard != nil && !failed {
+		if err := e.informer.Informer().(shardable).SetShardSelector(f.shard); err != nil {
+			e.informer = newFailedInformer(gvr, err)
+		}
+	}
 	f.mu.entries[gvr] = e
 	return e.informer
 }
 
-func (f *factory) Start(stopCh <-chan struct{}) {
+// shardable has a method that informers of client-go have since 0.38.
+type shardable interface {
+	SetShardSelector(selector sharding.Selector) error
+}
+
+// Start is StartWithContext with a channel.
+func (f *dynamicSharedInformerFactory) Start(stopCh <-chan struct{}) {
+	f.StartWithContext(wait.ContextForChannel(stopCh))
+}
+
+// StartWithContext runs every requested informer that does not run yet, until ctx ends. It does not block, and
+// does nothing after Shutdown.
+func (f *dynamicSharedInformerFactory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
@@ -91,13 +127,13 @@ func (f *factory) Start(stopCh <-chan struct{}) {
 			continue
 		}
 		e.started = true
-		f.runningInformers.Go(func() { e.informer.Informer().Run(stopCh) }) // ended by stopCh
+		f.runningInformers.Go(func() { e.informer.Informer().RunWithContext(ctx) }) // ended by ctx
 	}
 }
 
 // WaitForCacheSync implements DynamicSharedInformerFactory. It polls like client-go. Tests with client-go's
 // fake client rely on the interval: that client loses changes between the list and the watch.
-func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
+func (f *dynamicSharedInformerFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced := map[schema.GroupVersionResource]bool{}
 	for gvr, informer := range f.startedInformers() {
 		synced[gvr] = cache.WaitForCacheSync(stopCh, informer.HasSynced)
@@ -105,7 +141,7 @@ func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersi
 	return synced
 }
 
-func (f *factory) startedInformers() map[schema.GroupVersionResource]cache.SharedIndexInformer {
+func (f *dynamicSharedInformerFactory) startedInformers() map[schema.GroupVersionResource]cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	informers := map[schema.GroupVersionResource]cache.SharedIndexInformer{}
@@ -117,7 +153,7 @@ func (f *factory) startedInformers() map[schema.GroupVersionResource]cache.Share
 	return informers
 }
 
-func (f *factory) Shutdown() {
+func (f *dynamicSharedInformerFactory) Shutdown() {
 	f.mu.Lock()
 	f.mu.shutdown = true
 	f.mu.Unlock()

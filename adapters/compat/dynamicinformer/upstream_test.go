@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// minUpstreamTests is the number of client-go's tests in 0.35, including subtests.
+// minUpstreamTests is the number of client-go's tests in 0.36, including subtests.
 const minUpstreamTests = 12
 
 // TestUpstream runs client-go's own tests with this package. Their source is in the module cache.

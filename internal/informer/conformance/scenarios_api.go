@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 func byValue(obj any) ([]string, error) {
@@ -139,7 +137,5 @@ func storeWrites(s *Stage) {
 	s.Note("keys: %v", withoutNamespaces(keys))
 	s.must(store.Replace([]any{configMap("only", "1")}, "7"))
 	s.NoteStore()
-	if version, ok := newer.StoreVersion(store); ok {
-		s.Note("version: %s", version)
-	}
+	s.Note("version: %s", store.LastStoreSyncResourceVersion())
 }

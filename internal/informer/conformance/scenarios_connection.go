@@ -8,8 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 func relistAfterGone(s *Stage) {
@@ -82,8 +80,7 @@ func (s *Stage) moveOn() string {
 func (s *Stage) awaitVersion(version string) {
 	s.t.Helper()
 	s.Await("the bookmark in the store", func() bool {
-		stored, ok := newer.StoreVersion(s.Informer.GetStore())
-		return !ok || reached(stored, version)
+		return reached(s.Informer.GetStore().LastStoreSyncResourceVersion(), version)
 	})
 	s.Await("the bookmark in the reflector", func() bool {
 		return reached(s.Informer.LastSyncResourceVersion(), version)

@@ -16,8 +16,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/crdcache/crdcache/internal/newer"
 )
 
 // waitLimit limits each wait of a stage.
@@ -323,11 +321,11 @@ func (s *Stage) Await(condition string, done func() bool) {
 }
 
 // awaitSync waits until all sources have synced.
-func (s *Stage) awaitSync(sources ...interface{ HasSynced() bool }) {
+func (s *Stage) awaitSync(sources ...cache.ResourceEventHandlerRegistration) {
 	s.t.Helper()
 	for _, source := range sources {
 		select {
-		case <-newer.Done(source, s.ctx.Done()):
+		case <-source.HasSyncedChecker().Done():
 		case <-s.ctx.Done():
 			s.t.Fatalf("waiting for the sync of %T: %v", source, s.ctx.Err())
 		}

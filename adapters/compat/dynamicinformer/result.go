@@ -1,0 +1,58 @@
+package dynamicinformer
+
+import (
+	"context"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgo "k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// WaitForCacheSyncWithContext of client-go 0.38 returns a type that older versions lack, and Go has no build
+// constraint for the version of a module. clientFactory has the method in any case: a selector finds the
+// shallowest method, which is that of client-go if it exists. Type inference yields the type of its result.
+type clientFactory struct {
+	clientgo.DynamicSharedInformerFactory
+	withoutResult
+}
+
+type withoutResult struct{ noResult }
+
+type noResult struct{}
+
+// syncResult has the fields of cache.GVRSyncResult.
+type syncResult struct {
+	Err    error
+	Synced map[schema.GroupVersionResource]bool
+}
+
+func (noResult) WaitForCacheSyncWithContext(context.Context) (result syncResult) { return result }
+
+// factoryWithResult is a factory whose WaitForCacheSyncWithContext returns a T.
+type factoryWithResult[T any] struct{ *dynamicSharedInformerFactory }
+
+func withResult[T any](_ func(clientFactory, context.Context) T,
+	f *dynamicSharedInformerFactory) DynamicSharedInformerFactory {
+	return any(factoryWithResult[T]{f}).(DynamicSharedInformerFactory)
+}
+
+// WaitForCacheSyncWithContext waits until every started informer has synced or ctx ends.
+func (f factoryWithResult[T]) WaitForCacheSyncWithContext(ctx context.Context) (result T) {
+	r := syncResult{Synced: map[schema.GroupVersionResource]bool{}}
+	informers := f.startedInformers()
+	var checkers []cache.DoneChecker
+	for _, informer := range informers {
+		checkers = append(checkers, informer.HasSyncedChecker())
+	}
+	cache.WaitFor(ctx, "", checkers...)
+	for gvr, informer := range informers {
+		if r.Synced[gvr] = informer.HasSynced(); !r.Synced[gvr] {
+			r.Err = context.Cause(ctx)
+		}
+	}
+	value := reflect.ValueOf(&result).Elem()
+	value.FieldByName("Err").Set(reflect.ValueOf(&r.Err).Elem())
+	value.FieldByName("Synced").Set(reflect.ValueOf(r.Synced))
+	return result
+}

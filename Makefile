@@ -130,7 +130,7 @@ floor-all: $(BIN)/staticcheck ## Lint and test every module with the versions of
 statemetrics: $(BIN)/staticcheck ## Compare the metrics of configs with kube-state-metrics, a copy of which gets the methods that client-go 0.36 requires
 	@rm -rf $(COPY) && mkdir -p $(BIN)
 	cp -r "$$(go list -C $(OUTSIDE) -m -f '{{.Dir}}' k8s.io/kube-state-metrics/v2)" $(COPY) && chmod -R u+w $(COPY)
-	cp $(OUTSIDE)/testdata/metricsstore.go $(COPY)/pkg/metrics_store/newer.go
+	cp $(OUTSIDE)/testdata/metricsstore.go.txt $(COPY)/pkg/metrics_store/newer.go
 	cp $(OUTSIDE)/go.mod $(COPY).mod && cp $(OUTSIDE)/go.sum $(COPY).sum
 	go mod edit -replace=k8s.io/kube-state-metrics/v2=$(COPY) $(COPY).mod
 	sed -i 's,=> ../../../,=> $(CURDIR)/,; s,=> ../../..$$,=> $(CURDIR),' $(COPY).mod

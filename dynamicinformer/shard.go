@@ -116,7 +116,8 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	s.mu.Unlock()
 	s.ranges.Store(&next)
 	for _, i := range s.runningInformers() {
-		i.core.EvictOutOfShard(i.shard.Load().follow.Narrow, func(item any) bool { return next.Has(s.key, item) })
+		i.core.EvictOutOfShard(i.shard.Load().follow.Narrow,
+			func(item any) bool { return next.Has(s.key, item) })
 	}
 	for _, i := range s.runningInformers() {
 		i.shard.Load().follow.Changed()

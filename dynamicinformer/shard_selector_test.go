@@ -23,7 +23,8 @@ func TestSetShardSelector(t *testing.T) {
 	selector := func(key string, bounds ...string) shardselector.Selector {
 		var ranges []shardselector.ShardRangeRequirement
 		for pair := range slices.Chunk(bounds, 2) {
-			ranges = append(ranges, shardselector.ShardRangeRequirement{Key: key, Start: pair[0], End: pair[1]})
+			ranges = append(ranges,
+				shardselector.ShardRangeRequirement{Key: key, Start: pair[0], End: pair[1]})
 		}
 		return shardselector.NewSelector(ranges...)
 	}

@@ -248,7 +248,7 @@ func TestWatchErrorHandlers(t *testing.T) {
 	}
 }
 
-// TestForeign verifies that the types have every method of the interfaces of client-go and controller-runtime.
+// TestForeign verifies that the types have every method of the foreign interfaces.
 func TestForeign(t *testing.T) {
 	for name, missing := range map[string][]string{
 		"Cache":        testkit.Unimplemented[foreignCache](&Cache{}),

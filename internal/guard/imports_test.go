@@ -20,12 +20,12 @@ type bannedImport struct {
 	reason string
 }
 
-// libraryBudget limits the main package of the library. client-go's dynamic client and tools/cache are 116
-// packages. The library adds 18 packages of this module, and 4 of klauspost/compress, which decompresses
-// responses in half the time of Go's gzip.
+// libraryBudget limits the main package of the library. client-go's dynamic client and tools/cache are 117
+// packages. The library adds 18 packages of this module, apimachinery's sharding, and 4 of klauspost/compress,
+// which decompresses responses in half the time of Go's gzip.
 var libraryBudget = importBudget{
 	pkg:  modulePath + "/dynamicinformer",
-	most: 139,
+	most: 141,
 	banned: []bannedImport{
 		{"github.com/spf13/cobra", "a library has no commands"},
 		{"github.com/spf13/pflag", "a library must not add flags to a program"},

@@ -100,8 +100,8 @@ func TestRootModule(t *testing.T) {
 	reportViolations(t, command.violations(mod))
 }
 
-// outsideWorkspace does not compile with the workspace's client-go: kube-state-metrics 2.19.1 needs 0.35. See make
-// statemetrics.
+// outsideWorkspace does not compile with the workspace's client-go: kube-state-metrics 2.19.1 needs 0.35.
+// See make statemetrics.
 const outsideWorkspace = "test/integration/statemetrics/go.mod"
 
 // TestWorkspace verifies that the workspace of the tests has every other module, and that the linters and

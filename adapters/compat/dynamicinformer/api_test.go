@@ -21,7 +21,7 @@ var addedDeclarations = []string{
 	"func Packed(client dynamic.Interface) dynamic.Interface",
 	"func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaultResync time.Duration, " +
 		"options ...DynamicSharedInformerOption) DynamicSharedInformerFactory",
-	"type DynamicSharedInformerOption func(*dynamicSharedInformerFactory) *dynamicSharedInformerFactory",
+	"type DynamicSharedInformerOption func(*factory) *factory",
 	"func WithShardSelector(shardSelector sharding.Selector) DynamicSharedInformerOption",
 }
 
@@ -68,7 +68,8 @@ func declarations(t *testing.T, path string) map[string]bool {
 	}
 	all := map[string]bool{}
 	for _, d := range declaration.FindAll(comment.ReplaceAll(out[start[0]:], nil), -1) {
-		all[strings.Join(strings.Fields(string(d)), " ")] = true
+		name := strings.ReplaceAll(string(d), "dynamicSharedInformerFactory", "factory") // in both
+		all[strings.Join(strings.Fields(name), " ")] = true
 	}
 	return all
 }

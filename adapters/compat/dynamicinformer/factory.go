@@ -15,16 +15,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// DynamicSharedInformerFactory is client-go's interface. Since client-go 0.38 it includes StartWithContext and
-// WaitForCacheSyncWithContext.
+// DynamicSharedInformerFactory is client-go's interface. Since client-go 0.38 it includes StartWithContext
+// and WaitForCacheSyncWithContext.
 type DynamicSharedInformerFactory = clientgo.DynamicSharedInformerFactory
 
 // DynamicSharedInformerOption is an option of NewDynamicSharedInformerFactoryWithOptions.
-type DynamicSharedInformerOption func(*dynamicSharedInformerFactory) *dynamicSharedInformerFactory
+type DynamicSharedInformerOption func(*factory) *factory
 
 // WithShardSelector limits all informers to the objects of a selector.
 func WithShardSelector(shardSelector sharding.Selector) DynamicSharedInformerOption {
-	return func(f *dynamicSharedInformerFactory) *dynamicSharedInformerFactory {
+	return func(f *factory) *factory {
 		f.shard = shardSelector
 		return f
 	}
@@ -59,15 +59,15 @@ func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultRe
 }
 
 func newFactory(client dynamic.Interface, defaultResync time.Duration, namespace string,
-	tweakListOptions TweakListOptionsFunc) *dynamicSharedInformerFactory {
-	f := &dynamicSharedInformerFactory{client: client, resync: defaultResync, namespace: namespace,
+	tweakListOptions TweakListOptionsFunc) *factory {
+	f := &factory{client: client, resync: defaultResync, namespace: namespace,
 		tweak: tweakListOptions}
 	f.mu.entries = map[schema.GroupVersionResource]*entry{}
 	return f
 }
 
-// dynamicSharedInformerFactory runs its informers itself, because Shutdown of the underlying factory would stop them.
-type dynamicSharedInformerFactory struct {
+// factory runs its informers itself, because Shutdown of the underlying factory would stop them.
+type factory struct {
 	client    dynamic.Interface
 	resync    time.Duration
 	namespace string
@@ -87,7 +87,7 @@ type entry struct {
 	started  bool
 }
 
-func (f *dynamicSharedInformerFactory) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
+func (f *factory) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e, ok := f.mu.entries[gvr]; ok {
@@ -95,8 +95,11 @@ func (f *dynamicSharedInformerFactory) ForResource(gvr schema.GroupVersionResour
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	e := &entry{informer: NewFilteredDynamicInformer(f.client, gvr, f.namespace, f.resync, indexers, f.tweak)}
-	if _, failed := e.informer.(*failedInformer); f.shard != nil && !failed {
-		if err := e.informer.Informer().(shardable).SetShardSelector(f.shard); err != nil {
+	i, ok := e.informer.Informer().(interface {
+		SetShardSelector(selector sharding.Selector) error
+	})
+	if ok && f.shard != nil {
+		if err := i.SetShardSelector(f.shard); err != nil {
 			e.informer = newFailedInformer(gvr, err)
 		}
 	}
@@ -104,19 +107,14 @@ func (f *dynamicSharedInformerFactory) ForResource(gvr schema.GroupVersionResour
 	return e.informer
 }
 
-// shardable has a method that informers of client-go have since 0.38.
-type shardable interface {
-	SetShardSelector(selector sharding.Selector) error
-}
-
 // Start is StartWithContext with a channel.
-func (f *dynamicSharedInformerFactory) Start(stopCh <-chan struct{}) {
+func (f *factory) Start(stopCh <-chan struct{}) {
 	f.StartWithContext(wait.ContextForChannel(stopCh))
 }
 
-// StartWithContext runs every requested informer that does not run yet, until ctx ends. It does not block, and
-// does nothing after Shutdown.
-func (f *dynamicSharedInformerFactory) StartWithContext(ctx context.Context) {
+// StartWithContext runs every requested informer that does not run yet, until ctx ends. It does not block,
+// and does nothing after Shutdown.
+func (f *factory) StartWithContext(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.shutdown {
@@ -133,7 +131,7 @@ func (f *dynamicSharedInformerFactory) StartWithContext(ctx context.Context) {
 
 // WaitForCacheSync implements DynamicSharedInformerFactory. It polls like client-go. Tests with client-go's
 // fake client rely on the interval: that client loses changes between the list and the watch.
-func (f *dynamicSharedInformerFactory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
+func (f *factory) WaitForCacheSync(stopCh <-chan struct{}) map[schema.GroupVersionResource]bool {
 	synced := map[schema.GroupVersionResource]bool{}
 	for gvr, informer := range f.startedInformers() {
 		synced[gvr] = cache.WaitForCacheSync(stopCh, informer.HasSynced)
@@ -141,7 +139,7 @@ func (f *dynamicSharedInformerFactory) WaitForCacheSync(stopCh <-chan struct{}) 
 	return synced
 }
 
-func (f *dynamicSharedInformerFactory) startedInformers() map[schema.GroupVersionResource]cache.SharedIndexInformer {
+func (f *factory) startedInformers() map[schema.GroupVersionResource]cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	informers := map[schema.GroupVersionResource]cache.SharedIndexInformer{}
@@ -153,7 +151,7 @@ func (f *dynamicSharedInformerFactory) startedInformers() map[schema.GroupVersio
 	return informers
 }
 
-func (f *dynamicSharedInformerFactory) Shutdown() {
+func (f *factory) Shutdown() {
 	f.mu.Lock()
 	f.mu.shutdown = true
 	f.mu.Unlock()

@@ -30,15 +30,15 @@ type syncResult struct {
 func (noResult) WaitForCacheSyncWithContext(context.Context) (result syncResult) { return result }
 
 // factoryWithResult is a factory whose WaitForCacheSyncWithContext returns a T.
-type factoryWithResult[T any] struct{ *dynamicSharedInformerFactory }
+type factoryWithResult[T any] struct{ *factory }
 
 func withResult[T any](_ func(clientFactory, context.Context) T,
-	f *dynamicSharedInformerFactory) DynamicSharedInformerFactory {
+	f *factory) DynamicSharedInformerFactory {
 	return any(factoryWithResult[T]{f}).(DynamicSharedInformerFactory)
 }
 
 // WaitForCacheSyncWithContext waits until every started informer has synced or ctx ends.
-func (f factoryWithResult[T]) WaitForCacheSyncWithContext(ctx context.Context) (result T) {
+func (f factoryWithResult[T]) WaitForCacheSyncWithContext(ctx context.Context) T {
 	r := syncResult{Synced: map[schema.GroupVersionResource]bool{}}
 	informers := f.startedInformers()
 	var checkers []cache.DoneChecker
@@ -51,8 +51,5 @@ func (f factoryWithResult[T]) WaitForCacheSyncWithContext(ctx context.Context) (
 			r.Err = context.Cause(ctx)
 		}
 	}
-	value := reflect.ValueOf(&result).Elem()
-	value.FieldByName("Err").Set(reflect.ValueOf(&r.Err).Elem())
-	value.FieldByName("Synced").Set(reflect.ValueOf(r.Synced))
-	return result
+	return reflect.ValueOf(r).Convert(reflect.TypeFor[T]()).Interface().(T)
 }

@@ -53,7 +53,8 @@ func run(t testing.TB, program string, args ...string) string {
 func buildCrdcache(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "crdcache")
-	run(t, "go", "build", "-C", "../../..", "-ldflags=-s -w", "-o", program, "./cmd/crdcache")
+	run(t, "env", "GOFLAGS=-buildvcs=false", "go", "build", "-C", "../../../cmd/crdcache", "-ldflags=-s -w", "-o",
+		program, ".")
 	return program
 }
 

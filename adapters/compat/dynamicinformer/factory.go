@@ -60,8 +60,7 @@ func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultRe
 
 func newFactory(client dynamic.Interface, defaultResync time.Duration, namespace string,
 	tweakListOptions TweakListOptionsFunc) *factory {
-	f := &factory{client: client, resync: defaultResync, namespace: namespace,
-		tweak: tweakListOptions}
+	f := &factory{client: client, resync: defaultResync, namespace: namespace, tweak: tweakListOptions}
 	f.mu.entries = map[schema.GroupVersionResource]*entry{}
 	return f
 }
@@ -95,10 +94,7 @@ func (f *factory) ForResource(gvr schema.GroupVersionResource) informers.Generic
 	}
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	e := &entry{informer: NewFilteredDynamicInformer(f.client, gvr, f.namespace, f.resync, indexers, f.tweak)}
-	i, ok := e.informer.Informer().(interface {
-		SetShardSelector(selector sharding.Selector) error
-	})
-	if ok && f.shard != nil {
+	if i, ok := e.informer.(*inner); ok && f.shard != nil {
 		if err := i.SetShardSelector(f.shard); err != nil {
 			e.informer = newFailedInformer(gvr, err)
 		}

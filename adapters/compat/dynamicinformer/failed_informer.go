@@ -25,16 +25,9 @@ type failedInformer struct {
 var _ informers.GenericInformer = (*failedInformer)(nil)
 
 func newFailedInformer(gvr schema.GroupVersionResource, err error) *failedInformer {
-	listWatch := &cache.ListWatch{
-		ListWithContextFunc: func(context.Context,
-			metav1.ListOptions) (runtime.Object, error) {
-			return nil, err
-		},
-		WatchFuncWithContext: func(context.Context,
-			metav1.ListOptions) (watch.Interface, error) {
-			return nil, err
-		},
-	}
+	list := func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err }
+	open := func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err }
+	listWatch := &cache.ListWatch{ListWithContextFunc: list, WatchFuncWithContext: open}
 	return &failedInformer{
 		SharedIndexInformer: informer.New(listWatch, informer.Options{
 			ExampleObject: &unstructured.Unstructured{}, ObjectDescription: gvr.String(),

@@ -17,9 +17,10 @@ type clientFactory struct {
 	withoutResult
 }
 
-type withoutResult struct{ noResult }
-
-type noResult struct{}
+type (
+	withoutResult struct{ noResult }
+	noResult      struct{}
+)
 
 // syncResult has the fields of cache.GVRSyncResult.
 type syncResult struct {

@@ -3,7 +3,6 @@ package controllerruntime
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -107,8 +106,7 @@ func (i *Informer) SetTransform(transform toolscache.TransformFunc) error {
 
 // SetShardSelector fails: all informers of the cache have the shard of Options.Sharding.
 func (i *Informer) SetShardSelector(sharding.Selector) error {
-	return fmt.Errorf("%s: set a shard selector: an informer of the cache has none of its own; set Options.Sharding",
-		i.resource.key.gvk)
+	return errors.New("set a shard selector: an informer of the cache has none; set Options.Sharding")
 }
 
 // errInformerStarted has the same text as the error of client-go.

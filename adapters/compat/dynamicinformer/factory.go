@@ -36,7 +36,8 @@ type TweakListOptionsFunc func(*metav1.ListOptions)
 // NewDynamicSharedInformerFactoryWithOptions returns a factory for all namespaces with these options.
 func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaultResync time.Duration,
 	options ...DynamicSharedInformerOption) DynamicSharedInformerFactory {
-	f := newFactory(client, defaultResync, metav1.NamespaceAll, nil)
+	f := &factory{client: client, resync: defaultResync}
+	f.mu.entries = map[schema.GroupVersionResource]*entry{}
 	for _, option := range options {
 		f = option(f)
 	}
@@ -46,7 +47,7 @@ func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaul
 // NewDynamicSharedInformerFactory returns a factory for all namespaces.
 func NewDynamicSharedInformerFactory(client dynamic.Interface,
 	defaultResync time.Duration) DynamicSharedInformerFactory {
-	return NewFilteredDynamicSharedInformerFactory(client, defaultResync, metav1.NamespaceAll, nil)
+	return NewDynamicSharedInformerFactoryWithOptions(client, defaultResync)
 }
 
 // NewFilteredDynamicSharedInformerFactory returns a factory for one namespace, or for all if it is empty.
@@ -54,15 +55,10 @@ func NewDynamicSharedInformerFactory(client dynamic.Interface,
 // period; zero means none.
 func NewFilteredDynamicSharedInformerFactory(client dynamic.Interface, defaultResync time.Duration,
 	namespace string, tweakListOptions TweakListOptionsFunc) DynamicSharedInformerFactory {
-	return withResult(clientFactory.WaitForCacheSyncWithContext,
-		newFactory(client, defaultResync, namespace, tweakListOptions))
-}
-
-func newFactory(client dynamic.Interface, defaultResync time.Duration, namespace string,
-	tweakListOptions TweakListOptionsFunc) *factory {
-	f := &factory{client: client, resync: defaultResync, namespace: namespace, tweak: tweakListOptions}
-	f.mu.entries = map[schema.GroupVersionResource]*entry{}
-	return f
+	return NewDynamicSharedInformerFactoryWithOptions(client, defaultResync, func(f *factory) *factory {
+		f.namespace, f.tweak = namespace, tweakListOptions
+		return f
+	})
 }
 
 // factory runs its informers itself, because Shutdown of the underlying factory would stop them.

@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// WaitForCacheSyncWithContext of client-go 0.38 returns a type that older versions lack, and Go has no build
-// constraint for the version of a module. clientFactory has the method in any case: a selector finds the
-// shallowest method, which is that of client-go if it exists. Type inference yields the type of its result.
+// WaitForCacheSyncWithContext of client-go 0.38 returns a type that older versions lack. clientFactory has the
+// method in any case: a selector finds the shallowest one, which is that of client-go if it exists. Type
+// inference yields the type of its result.
 type clientFactory struct {
 	clientgo.DynamicSharedInformerFactory
 	withoutResult
@@ -40,8 +40,7 @@ func withResult[T any](_ func(clientFactory, context.Context) T,
 
 // WaitForCacheSyncWithContext waits until every started informer has synced or ctx ends.
 func (f factoryWithResult[T]) WaitForCacheSyncWithContext(ctx context.Context) T {
-	r := syncResult{Synced: map[schema.GroupVersionResource]bool{}}
-	informers := f.startedInformers()
+	r, informers := syncResult{Synced: map[schema.GroupVersionResource]bool{}}, f.startedInformers()
 	var checkers []cache.DoneChecker
 	for _, informer := range informers {
 		checkers = append(checkers, informer.HasSyncedChecker())

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// Unimplemented returns the methods of the interface I that value's type lacks, or has from an embedded value.
+// Unimplemented returns the methods of interface I that a value lacks, or has from an embedded value.
 func Unimplemented[I any](value any) (names []string) {
 	for method := range reflect.TypeFor[I]().Methods() {
 		if m, ok := reflect.TypeOf(value).MethodByName(method.Name); ok {

@@ -9,9 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// WaitForCacheSyncWithContext of client-go 0.38 returns a type that older versions lack. clientFactory has the
-// method in any case: a selector finds the shallowest one, which is that of client-go if it exists. Type
-// inference yields the type of its result.
+// WaitForCacheSyncWithContext of client-go 0.38 returns a type that older versions lack. clientFactory has
+// the method in any case: a selector finds the shallowest one, which is that of client-go if it exists.
 type clientFactory struct {
 	clientgo.DynamicSharedInformerFactory
 	withoutResult

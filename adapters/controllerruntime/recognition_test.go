@@ -138,7 +138,7 @@ var opaqueWatches = map[string]struct {
 	"functions embedded": {watch{forObject, []predicate.Predicate{predicate.GenerationChangedPredicate{
 		TypedFuncs: annotated.(predicate.Funcs)}}}, "a predicate calls "},
 	"derived": {watch{forObject, []predicate.Predicate{derivedPredicate{}}},
-		"predicate github.com/crdcache/crdcache/controllerruntime.derivedPredicate is"},
+		"predicate github.com/crdcache/crdcache/adapters/controllerruntime.derivedPredicate is"},
 	"map function": {watch{byGeneration, nil}, "handler.enqueueRequestsFromMapFunc is"},
 	"methods": {watch{handler.Funcs{CreateFunc: forObject.Create, UpdateFunc: forObject.Update,
 		DeleteFunc: forOwner.(handler.Funcs).DeleteFunc}, nil}, "handler.TypedFuncs is"},

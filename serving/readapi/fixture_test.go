@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/readapi.")) }
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/serving/readapi.")) }
 
 var widgetResource = schema.GroupResource{Group: "example.com", Resource: "widgets"}
 

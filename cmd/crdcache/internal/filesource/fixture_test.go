@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(testkit.Main(m, "crdcache/cmd/crdcache/internal/filesource.", "crdcache/readapi."))
+	os.Exit(testkit.Main(m, "crdcache/cmd/crdcache/internal/filesource.", "crdcache/serving/readapi."))
 }
 
 const widgetCRD = `apiVersion: apiextensions.k8s.io/v1

@@ -121,7 +121,7 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 }
 
 // page lists all pages from a resource version. Only lists from 0 and of the newest state have several,
-// because a server answers others from its cache only as a whole.
+// because a server answers others from its cache in one page.
 func (w *inlineWatch) page(ctx context.Context, version string) (runtime.Object, error) {
 	p := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		if options.Continue == "" {

@@ -216,7 +216,7 @@ func (r referenceFinder) referredKind(base string, isKeySelector bool) target {
 	return found
 }
 
-// holdsSecret reports whether a field is named after what a Secret holds.
+// holdsSecret reports whether the name of a field names the content of a Secret.
 func holdsSecret(base string) bool { return endsIn(base, "credential") || endsIn(base, "certificate") }
 
 // onlyKind returns the type of the own group whose kind ends in a word, if there is only one.

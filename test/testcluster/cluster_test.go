@@ -26,7 +26,9 @@ import (
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/serving/readapi", "crdcache/test/testcluster.")) }
+func TestMain(m *testing.M) {
+	os.Exit(testkit.Main(m, "crdcache/serving/readapi", "crdcache/test/testcluster."))
+}
 
 func newCluster(t *testing.T, options testcluster.Options) *testcluster.Cluster {
 	t.Helper()

@@ -107,7 +107,7 @@ check: ## Before each commit: formatting and the tests of the library and the co
 test: ## Run all tests that prove what README and docs promise, some with a real API server (about 10 minutes with warm caches)
 	@$(LANE) --start
 	@$(LANE) libraries env GOWORK=$(WORK) go build ./... ./cmd/crdcache/... k8s.io/client-go/kubernetes k8s.io/client-go/informers
-	@$(MAKE) --no-print-directory $(TWO_LANES) unit integration
+	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=line programs-lane unit servers lists floor
 	@$(LANE) --slowest
 
 nightly: ## Run what takes hours: race detector, histories, soak, skew, versions, adopters, fuzz tests, promtool, 32 bits
@@ -120,6 +120,9 @@ TWO_LANES := --jobs=2 --keep-going --output-sync=line
 unit: ## Run the tests of all modules that need only Go, and some with the oldest supported version of Kubernetes' modules
 	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
 	  ./adapters/metrics/... ./adapters/storage/disk/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
+
+.PHONY: floor
+floor:
 	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
 
 COPY := $(BIN)/kube-state-metrics
@@ -154,13 +157,22 @@ programs:
 	@mkdir -p $(BIN)/tests
 	@GOWORK=$(WORK) go build -ldflags='$(LINKED)' -o $(BIN)/tests/ ./cmd/crdcache ./serving/server/cmd/crdcached
 
-integration: sandbox programs ## Run the tests against a real API server, with watch-list and without; Python and Node.js are installed if missing
+.PHONY: languages programs-lane servers lists
+languages:
 	@/usr/bin/python3 -c 'import kubernetes' 2>/dev/null || { $(INSTALL) python3 python3-kubernetes; }
 	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
 	@cd examples/javascript && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	@$(LANE) integration env $(PROGRAMS) CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox $(TEST) -p $(AT_ONCE) -timeout 20m $(WITH_SERVER)
-	@# These run a binary that go's cache of test results does not know.
+
+integration: programs-lane servers lists ## Run the tests against a real API server, with watch-list and without; Python and Node.js are installed if missing
+
+# These run a binary that go's cache of test results does not know.
+programs-lane: sandbox programs languages
 	@$(LANE) programs env $(PROGRAMS) $(TEST) -p $(AT_ONCE) -count=1 -timeout 20m ./test/integration/cli ./test/integration/crdcached ./test/integration/operators
+
+servers: sandbox programs
+	@$(LANE) servers env $(PROGRAMS) CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox $(TEST) -p $(AT_ONCE) -timeout 20m $(WITH_SERVER)
+
+lists: sandbox programs
 	@$(LANE) lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
 	  $(TEST) -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
 

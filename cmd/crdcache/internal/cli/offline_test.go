@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -229,6 +230,56 @@ namePath: .spec.gadget, namespacePath: .metadata.namespace}}]}]}}`
 				if want := slices.Contains(tt.want, kind); warned > 1 || want != (warned == 1) {
 					t.Errorf("%d warnings of %s, want %v; stderr %q", warned, kind, want, r.errOut)
 				}
+			}
+		})
+	}
+}
+
+// TestSnapshotVersions verifies that a snapshot of files has each object in the version in which it is written,
+// and that objects of one type in several versions are refused rather than converted or lost.
+func TestSnapshotVersions(t *testing.T) {
+	inVersion := func(version, name string) string {
+		return fmt.Sprintf("---\napiVersion: example.com/%s\nkind: Gizmo\nmetadata: {name: %s, namespace: web}\n", version, name)
+	}
+	definition := func(strategy string) string {
+		const version = "  - {name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, " +
+			"x-kubernetes-preserve-unknown-fields: true}}}\n"
+		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.example.com}\n" +
+			"spec:\n  group: example.com\n  scope: Namespaced\n  names: {plural: gizmos, kind: Gizmo}\n" +
+			"  conversion: {strategy: " + strategy + "}\n  versions:\n" + fmt.Sprintf(version, "v1", true) +
+			fmt.Sprintf(version, "v1beta1", false)
+	}
+	mixed, beta := inVersion("v1", "a")+inVersion("v1beta1", "b"), inVersion("v1beta1", "b")+inVersion("v1beta1", "c")
+	for name, tt := range map[string]struct {
+		files, typeName string
+		saved           string // objects in v1beta1; empty if the type is refused
+	}{
+		"one":                            {beta, "gizmos", "b c"},
+		"one, not of the definition":     {definition("None") + beta, "gizmos", "b c"},
+		"one, converted by a webhook":    {definition("Webhook") + beta, "--all", "b c"},
+		"several":                        {mixed, "gizmos", ""},
+		"several, of all types":          {mixed, "--all", ""},
+		"several, without conversion":    {definition("None") + mixed, "gizmos", ""},
+		"several, one named":             {mixed, "gizmos.v1beta1.example.com", "b"},
+		"several, one named, by webhook": {definition("Webhook") + mixed, "gizmos.v1beta1.example.com", "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snapshot := filepath.Join(t.TempDir(), "file")
+			r := crdcache(t, "snapshot", "save", snapshot, tt.typeName, "--from", writeTempFile(t, "a.yaml", tt.files))
+			if tt.saved == "" {
+				if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "(1 in v1, 1 in v1beta1), and a snapshot has one") {
+					t.Errorf("exit code %d, want %d; stderr:\n%s", r.code, cli.ExitFailed, r.errOut)
+				}
+				return
+			}
+			if r.code != cli.ExitOK {
+				t.Fatalf("exit code %d, want %d; stderr:\n%s", r.code, cli.ExitOK, r.errOut)
+			}
+			r = crdcache(t, "dump", "gizmos.v1beta1.example.com", "-A", "--no-headers", "--from", snapshot,
+				"-o", "custom-columns=V:.apiVersion,N:.metadata.name")
+			want := "example.com/v1beta1 " + strings.Join(strings.Fields(tt.saved), "\nexample.com/v1beta1 ") + "\n"
+			if got := strings.ReplaceAll(r.out, "   ", " "); got != want {
+				t.Errorf("the snapshot has\n%s\nwant\n%s\nstderr:\n%s", got, want, r.errOut)
 			}
 		})
 	}

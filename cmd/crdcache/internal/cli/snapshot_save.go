@@ -120,24 +120,6 @@ func (o *snapshotSaveVerb) complete(cmd *cobra.Command, args []string) (err erro
 	return nil
 }
 
-// selectVersions selects one version of each type: a snapshot has no other. Objects of files in other
-// versions are an error.
-func (o *snapshotSaveVerb) selectVersions(catalog *discovery.Catalog) {
-	var selected []schema.GroupVersionResource
-	for _, r := range catalog.Resources() {
-		if r.Preferred && len(o.types) == 0 {
-			selected = append(selected, r.GVR)
-		}
-	}
-	for _, name := range o.types {
-		resolution, _ := catalog.Resolve(name) // Resolve reports the error
-		for _, r := range resolution.Resources {
-			selected = append(selected, r.GVR)
-		}
-	}
-	o.RequireVersions(selected...)
-}
-
 // clusterPath replaces {cluster} in a path by the name of a cluster, without characters that are unusual in
 // file names.
 func clusterPath(path, cluster string) string {
@@ -225,7 +207,7 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 	}
 	saver = &snapshotSaver{target: o.Target, allTypes: catalog.Resources(), namespace: o.Namespace,
 		unknownGroups: catalog.FailedGroupVersions()}
-	o.selectVersions(catalog)
+	o.SelectVersions(o.types...)
 	if len(o.types) > 0 {
 		if saver.types, unresolved = o.Resolve(limitedCtx, o.types, "list"); len(saver.types) == 0 {
 			return nil, nil, unresolved

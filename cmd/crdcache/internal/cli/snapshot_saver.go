@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const (
@@ -159,7 +162,11 @@ func (s *snapshotSaver) recordMissing(resource discovery.Resource, reason metav1
 func (s *snapshotSaver) saveOrRecord(ctx context.Context, resource discovery.Resource) error {
 	var err error
 	for range listAttempts {
-		if err = s.saveType(ctx, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		err = s.saveType(ctx, resource)
+		var written *writtenVersionsError
+		if errors.As(err, &written) && len(written.versions) == 1 {
+			resource.GVR.Version = written.versions[0]
+		} else if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			break
 		}
 	}
@@ -181,6 +188,7 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 	section := s.writer.BeginType(savedType(resource))
 	version, hasColumns := "", false
 	crdNames := map[string]bool{}
+	written := map[string]int{}
 	for page, err := range s.pages(ctx, resource, !s.crdNames[gr.String()] && s.redactor.canSaveRows(gr)) {
 		if err != nil {
 			return err
@@ -190,6 +198,11 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 			hasColumns = true
 		}
 		for _, item := range page.items {
+			if s.target.ReadsFiles() {
+				var types metav1.TypeMeta
+				_ = json.Unmarshal(item.object, &types) // section.Add reports the error
+				written[types.GroupVersionKind().Version]++
+			}
 			row, err := snapshot.Cells(page.columns, item.cells, item.created)
 			if err != nil {
 				return err
@@ -208,6 +221,9 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 			}
 		}
 	}
+	if len(written) > 1 || len(written) == 1 && written[resource.GVR.Version] == 0 {
+		return newWrittenVersionsError(gr, written)
+	}
 	if err := section.Close(version); err != nil {
 		return s.writeError(err)
 	}
@@ -216,6 +232,26 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 	}
 	return nil
 }
+
+// writtenVersionsError says that the objects of files are not written in the version of the snapshot, which
+// has one version of each type. No server converts them.
+type writtenVersionsError struct {
+	versions []string
+	text     string
+}
+
+func newWrittenVersionsError(gr schema.GroupResource, counts map[string]int) *writtenVersionsError {
+	e := &writtenVersionsError{versions: slices.Sorted(maps.Keys(counts))}
+	texts := make([]string, len(e.versions))
+	for i, version := range e.versions {
+		texts[i] = fmt.Sprintf("%d in %s", counts[version], version)
+	}
+	e.text = fmt.Sprintf("the objects are written in several versions (%s), and a snapshot has one of each type: "+
+		"name it, as in %s", strings.Join(texts, ", "), naming.FormatType(gr.WithVersion(e.versions[0])))
+	return e
+}
+
+func (e *writtenVersionsError) Error() string { return e.text }
 
 // writeError marks an error of the file, which prevents further writes.
 func (s *snapshotSaver) writeError(err error) error {

@@ -54,8 +54,6 @@ type Source struct {
 		listProblem *manifest.Problem
 		// names are the types that are read.
 		names []discovery.Name
-		// requiresVersions is set if objects in other versions are errors.
-		requiresVersions bool
 	}
 }
 

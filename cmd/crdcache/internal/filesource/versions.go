@@ -28,36 +28,12 @@ func (s *Source) SelectVersions(typeNames ...string) {
 	s.mu.names = names
 }
 
-// RequireVersions is SelectVersions for types in one version. Objects in other versions are converted if a
-// definition says that the versions differ only in their names. Otherwise they are Problems that are not
-// warnings.
-func (s *Source) RequireVersions(types ...schema.GroupVersionResource) {
-	var names []string
-	for _, gvr := range types {
-		names = append(names, strings.Join([]string{gvr.Resource, gvr.Version, gvr.Group}, "."))
-	}
-	s.SelectVersions(names...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.requiresVersions = true
-}
-
 // readVersion returns the version that requests for a version of a type read.
 func (s *Source) readVersion(t *readapi.Type, version string) apiserver.VersionRead {
-	switch {
-	case s.requiresVersions() && !t.Converted:
-		return apiserver.Convert
-	case t.Versions[0].Name == version && !s.isVersionNamed(t, version):
+	if t.Versions[0].Name == version && !s.isVersionNamed(t, version) {
 		return apiserver.ReadAll
-	default:
-		return apiserver.ReadStored
 	}
-}
-
-func (s *Source) requiresVersions() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.requiresVersions
+	return apiserver.ReadStored
 }
 
 // isVersionNamed reports whether a version of a type is named, and the type is not named without one.
@@ -80,8 +56,7 @@ func (s *Source) isVersionNamed(t *readapi.Type, version string) (isNamed bool) 
 // reportMixedVersions warns about a type whose objects are written in several versions.
 func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
 	k, ok := l.kindForResource(gr)
-	isRequired := s.requiresVersions()
-	if !ok || len(k.typ.Versions) < 2 || l.mixedTypes[gr] || isRequired && !k.typ.Converted {
+	if !ok || len(k.typ.Versions) < 2 || l.mixedTypes[gr] {
 		return
 	}
 	var named, written []string
@@ -107,7 +82,7 @@ func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
 		return
 	}
 	l.mixedTypes[gr] = true
-	l.report(&manifest.Problem{File: s.pathNames(), Warning: !isRequired, Err: err})
+	l.report(&manifest.Problem{File: s.pathNames(), Warning: true, Err: err})
 }
 
 // summarize reports the counts since the last call.

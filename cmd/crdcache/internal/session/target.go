@@ -173,14 +173,6 @@ func (t *Target) SelectVersions(typeNames ...string) {
 	}
 }
 
-// RequireVersions is SelectVersions for a command that must read all objects: those of files in other
-// versions are errors.
-func (t *Target) RequireVersions(types ...schema.GroupVersionResource) {
-	if t.source != nil {
-		t.source.RequireVersions(types...)
-	}
-}
-
 // Follow watches the files for changes until ctx ends, and prints problems to stderr. It calls typesChanged
 // for new types without a CRD. For a cluster it does nothing.
 func (t *Target) Follow(ctx context.Context, typesChanged func()) {

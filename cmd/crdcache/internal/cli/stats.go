@@ -281,7 +281,7 @@ func valueCounts(values []query.ValueCount) []valueCount {
 }
 
 func (o *statsVerb) print(reports []statsReport) error {
-	if o.format == formatJSON {
+	if o.format == formatJSON && len(reports) > 0 { // otherwise no type was read
 		return writeStructured(o.Out, formatJSON, reports)
 	}
 	out := bufio.NewWriter(o.Out)

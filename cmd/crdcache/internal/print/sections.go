@@ -63,8 +63,12 @@ func NewOutput(streams genericiooptions.IOStreams, style Style) *Output {
 	return &Output{IOStreams: streams, Style: style, out: bufio.NewWriterSize(streams.Out, bufferSize)}
 }
 
-// Print writes sections of one cluster.
+// Print writes sections of one cluster. Without sections it writes nothing: no type was read, and an empty
+// list would be an answer.
 func (p *Output) Print(ctx context.Context, sections []Section, options SectionOptions) error {
+	if len(sections) == 0 {
+		return nil
+	}
 	printSections := p.printList
 	if p.Format.IsTable() {
 		printSections = p.printTables
@@ -133,7 +137,7 @@ func (p *Output) printList(w *Writer, sections []Section) (err error) {
 func (p *Output) printTables(w *Writer, sections []Section) error {
 	nonEmpty := slices.DeleteFunc(slices.Clone(sections), func(s Section) bool { return s.Empty })
 	hasSeveralTypes := len(sections) > 1
-	if len(sections) > 0 && !w.OmitEmptyMessage {
+	if !w.OmitEmptyMessage {
 		p.noObjectsMessage = w.emptyMessage(sections)
 	}
 	if p.csv == nil && len(nonEmpty) > 0 {

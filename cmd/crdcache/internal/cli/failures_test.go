@@ -149,35 +149,6 @@ func newProxyWithoutTables(t *testing.T, address string) string {
 	return server.URL
 }
 
-// TestWrongSelector verifies that an invalid selector is reported immediately, and that the other types are
-// printed.
-func TestWrongSelector(t *testing.T) {
-	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Singular: "widget", Namespaced: true},
-		apitest.Type{GVR: gadgets, Kind: "Gadget", Singular: "gadget", Namespaced: true})
-	server.Create(t, gadgets, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": map[string]any{"name": "a",
-			"namespace": "default"},
-	}})
-	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/widgets", Status: http.StatusBadRequest,
-		Message: "no such field"})
-	args := []string{"-s", server.URL, "-A", "-o", "name", "--timeout", "0"} // without a timeout
-	for _, verb := range []string{"dump", "query", "watch", "stats"} {
-		if verb == "stats" {
-			args = []string{"-s", server.URL, "-A", "--timeout", "0"}
-		}
-		code, _, errOut := runCommand(t, append([]string{verb, "widgets"}, args...)...)
-		if code != ExitFailed || !strings.Contains(errOut, "no such field") ||
-			strings.Contains(errOut, "gave up") {
-			t.Errorf("%s: exit code %d, want %d, and stderr\n%s", verb, code, ExitFailed, errOut)
-		}
-	}
-	code, out, errOut := runCommand(t, "dump", "widgets,gadgets", "-s", server.URL, "-A", "-o", "name",
-		"--timeout", "0")
-	if code != ExitFailed || out != "gadget.example.com/a\n" {
-		t.Errorf("exit code %d, want %d; stdout %q, stderr\n%s", code, ExitFailed, out, errOut)
-	}
-}
-
 // TestAnonymous verifies that the server's message is printed if discovery is denied.
 func TestAnonymous(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

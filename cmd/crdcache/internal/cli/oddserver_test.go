@@ -24,12 +24,8 @@ import (
 // stale and has no resources.
 type oddServer struct {
 	*httptest.Server
-	// exampleDown makes the group example.com stale. metricsStatus, if set, is the answer for NodeMetrics.
-	exampleDown   atomic.Bool
-	metricsStatus atomic.Int32
-	reversed      atomic.Bool // reverses the list of PackageManifests
-	// metricsAnswer, if set, is the JSON in place of a list of NodeMetrics, or of one of them.
-	metricsAnswer atomic.Pointer[string]
+	exampleDown atomic.Bool // makes the group example.com stale
+	reversed    atomic.Bool // reverses the list of PackageManifests
 
 	mu      sync.Mutex
 	watches []string // requests with watch
@@ -101,22 +97,11 @@ func (s *oddServer) serve(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done() // as behind a proxy that buffers
 		return
 	}
-	if answer := s.metricsAnswer.Load(); answer != nil && strings.HasPrefix(r.URL.Path, "/apis/metrics.k8s.io/v1/nodes") {
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, *answer)
-		return
-	}
 	switch r.URL.Path {
 	case "/apis":
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
 		fmt.Fprint(w, s.discovery())
 	case "/apis/metrics.k8s.io/v1/nodes":
-		if code := s.metricsStatus.Load(); code != 0 {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			w.WriteHeader(int(code))
-			fmt.Fprintln(w, "<html><head><title>Out of order</title></head><body><h1>long</h1></body></html>")
-			return
-		}
 		list("NodeMetrics", "metrics.k8s.io/v1", "", `{"metadata":{"name":"node-1"},"usage":{"cpu":"1"}}`)
 	case "/apis/metrics.k8s.io/v1/nodes/node-1":
 		w.Header().Set("Content-Type", "application/json")
@@ -327,49 +312,6 @@ func TestHints(t *testing.T) {
 		if text := r.out + r.errOut; !strings.Contains(text, tt.want) ||
 			tt.unwanted != "" && strings.Contains(text, tt.unwanted) {
 			t.Errorf("%q prints %q, want %q and not %q", tt.args, text, tt.want, tt.unwanted)
-		}
-	}
-}
-
-// TestAnswersWithoutList verifies that no verb takes an answer with status 200 and without a list for an
-// empty list, nor another object for the named one.
-func TestAnswersWithoutList(t *testing.T) {
-	s := newOddServer(t)
-	file := filepath.Join(t.TempDir(), "saved")
-	for _, answer := range []string{
-		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"out of order","reason":"NotFound","code":404}`,
-		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`,
-		`{"kind":"NodeMetrics","apiVersion":"metrics.k8s.io/v1","metadata":{"name":"node-2"}}`,
-		`{}`, `[]`, `"text"`, ``, `{"kind":"NodeMetricsList","apiVersion":"metrics.k8s.io/v1","items":[{"meta`,
-	} {
-		s.metricsAnswer.Store(&answer)
-		for _, command := range []string{"dump nodes.metrics.k8s.io", "dump nodes.metrics.k8s.io -o json",
-			"dump nodes.metrics.k8s.io/node-1", "query nodes.metrics.k8s.io", "stats nodes.metrics.k8s.io",
-			"snapshot save " + file + " nodes.metrics.k8s.io"} {
-			r := s.run(t, command)
-			if r.code == cli.ExitOK || strings.Contains(r.errOut, "No resources found") || strings.Contains(r.out, "node-") {
-				t.Errorf("%s of %q: exit code %d, stdout:\n%s\nstderr:\n%s", command, answer, r.code, r.out, r.errOut)
-			}
-		}
-	}
-}
-
-// TestWebPageOfProxy verifies that of a proxy's web page only the status and the title are printed, and that
-// a 429 of a proxy is retried until --timeout and not attributed to the API server.
-func TestWebPageOfProxy(t *testing.T) {
-	s := newOddServer(t)
-	for _, verb := range []string{"dump", "query", "stats", "snapshot save " + filepath.Join(t.TempDir(), "saved")} {
-		s.metricsStatus.Store(http.StatusBadGateway)
-		r := s.run(t, verb+" nodes.metrics.k8s.io")
-		if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "502 Bad Gateway: Out of order") ||
-			strings.Contains(r.errOut, "<") || !strings.HasPrefix(r.errOut, "warning: retrying: ") {
-			t.Errorf("%s: exit code %d, want %d; stderr:\n%s", verb, r.code, cli.ExitFailed, r.errOut)
-		}
-		s.metricsStatus.Store(http.StatusTooManyRequests)
-		r = s.run(t, verb+" nodes.metrics.k8s.io --timeout 300ms")
-		if r.code != cli.ExitNotSynced || strings.Contains(r.errOut, "priority and fairness") ||
-			!strings.Contains(r.errOut, "answers 429 Too Many Requests") {
-			t.Errorf("%s: exit code %d, want %d; stderr:\n%s", verb, r.code, cli.ExitNotSynced, r.errOut)
 		}
 	}
 }

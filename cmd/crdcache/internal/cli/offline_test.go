@@ -84,7 +84,7 @@ func TestOfflineProblems(t *testing.T) {
 }
 
 // TestOfflineVersions verifies that objects in two versions without a definition are read as they are
-// written. A snapshot has one version of a type: it converts the others like a server, or else names them.
+// written.
 func TestOfflineVersions(t *testing.T) {
 	const object = "apiVersion: example.com/v1beta1\nkind: Gear\nmetadata: {name: b, namespace: web}\nspec: {teeth: 7}\n"
 	file := writeTempFile(t, "a.yaml", object+"---\n"+strings.NewReplacer("v1beta1", "v1", "name: b", "name: a").Replace(object))
@@ -105,19 +105,6 @@ func TestOfflineVersions(t *testing.T) {
 			t.Errorf("%s: stderr is %q, want one warning about versions", args, r.errOut)
 		}
 	}
-	saved := filepath.Join(t.TempDir(), "s")
-	r := crdcache(t, "snapshot", "save", saved, "--all", "--from", file)
-	if r.code == cli.ExitOK || !strings.Contains(r.errOut, "not all objects of gears.example.com are read as v1 (1 in v1beta1)") {
-		t.Errorf("saving a snapshot = %d, %q; want an error about v1beta1", r.code, r.errOut)
-	}
-	crdcache(t, "dump", "gears", "-o", "name", "--from", saved).expect(t, cli.ExitOK, "gear.example.com/a\n")
-	saved += "converted"
-	r = crdcache(t, "snapshot", "save", saved, "--all", "--from", demoCRDs, "--from", demoCRDs+"/../objects")
-	if r.code != cli.ExitOK {
-		t.Errorf("saving objects whose definition has the conversion None = %d, %s", r.code, r.errOut)
-	}
-	crdcache(t, "dump", "routes", "-A", "-o", "jsonpath={.items[*].apiVersion}", "--from", saved).expect(t, cli.ExitOK,
-		strings.TrimSpace(strings.Repeat("demo.crdcache.dev/v1 ", 10)))
 }
 
 // TestOfflineWatch verifies that changes of files are reported as changes of objects.
@@ -235,8 +222,8 @@ namePath: .spec.gadget, namespacePath: .metadata.namespace}}]}]}}`
 	}
 }
 
-// TestSnapshotVersions verifies that a snapshot of files has each object in the version in which it is written,
-// and that objects of one type in several versions are refused rather than converted or lost.
+// TestSnapshotVersions verifies that a snapshot of files has the objects in the version in which they are
+// written. Objects in several versions are refused rather than lost, unless versions differ only in name.
 func TestSnapshotVersions(t *testing.T) {
 	inVersion := func(version, name string) string {
 		return fmt.Sprintf("---\napiVersion: example.com/%s\nkind: Gizmo\nmetadata: {name: %s, namespace: web}\n", version, name)
@@ -259,7 +246,7 @@ func TestSnapshotVersions(t *testing.T) {
 		"one, converted by a webhook":    {definition("Webhook") + beta, "--all", "b c"},
 		"several":                        {mixed, "gizmos", ""},
 		"several, of all types":          {mixed, "--all", ""},
-		"several, without conversion":    {definition("None") + mixed, "gizmos", ""},
+		"several, without conversion":    {definition("None") + mixed, "gizmos", "a b"},
 		"several, one named":             {mixed, "gizmos.v1beta1.example.com", "b"},
 		"several, one named, by webhook": {definition("Webhook") + mixed, "gizmos.v1beta1.example.com", "b"},
 	} {

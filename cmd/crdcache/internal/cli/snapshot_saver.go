@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,8 +45,9 @@ type snapshotSaver struct {
 	// unknownGroups could not be discovered.
 	unknownGroups []discovery.GroupFailure
 
-	client   rest.Interface
-	crdNames map[string]bool // names of CRDs; nil if they cannot be read
+	client rest.Interface
+	// conversions maps the names of CRDs to their conversion strategies; nil if they cannot be read.
+	conversions map[string]string
 }
 
 // apiServices is always saved, because clients that follow types read it.
@@ -187,9 +189,10 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 	gr := resource.GVR.GroupResource()
 	section := s.writer.BeginType(savedType(resource))
 	version, hasColumns := "", false
-	crdNames := map[string]bool{}
+	conversions := map[string]string{}
 	written := map[string]int{}
-	for page, err := range s.pages(ctx, resource, !s.crdNames[gr.String()] && s.redactor.canSaveRows(gr)) {
+	conversion, isCustom := s.conversions[gr.String()]
+	for page, err := range s.pages(ctx, resource, !isCustom && s.redactor.canSaveRows(gr)) {
 		if err != nil {
 			return err
 		}
@@ -215,20 +218,28 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 				return s.writeError(err)
 			}
 			if resource.GVR == crd.GVR {
-				var definition metav1.PartialObjectMetadata
+				var definition struct {
+					Metadata struct{ Name string }
+					Spec     struct{ Conversion struct{ Strategy string } }
+				}
 				_ = json.Unmarshal(item.object, &definition) // section.Add has decoded it
-				crdNames[definition.Name] = true
+				conversions[definition.Metadata.Name] = cmp.Or(definition.Spec.Conversion.Strategy, noConversion)
 			}
 		}
 	}
-	if len(written) > 1 || len(written) == 1 && written[resource.GVR.Version] == 0 {
+	switch {
+	case len(written) == 0 || len(written) == 1 && written[resource.GVR.Version] > 0:
+	case len(written) > 1 && conversion == noConversion:
+		s.target.Warnf("%s: all objects are saved as %s, because their definition converts only the name of the version",
+			gr, resource.GVR.Version)
+	default:
 		return newWrittenVersionsError(gr, written)
 	}
 	if err := section.Close(version); err != nil {
 		return s.writeError(err)
 	}
 	if resource.GVR == crd.GVR {
-		s.crdNames = crdNames
+		s.conversions = conversions
 	}
 	return nil
 }
@@ -239,6 +250,9 @@ type writtenVersionsError struct {
 	versions []string
 	text     string
 }
+
+// noConversion is the strategy of definitions whose versions differ only in their names.
+const noConversion = "None"
 
 func newWrittenVersionsError(gr schema.GroupResource, counts map[string]int) *writtenVersionsError {
 	e := &writtenVersionsError{versions: slices.Sorted(maps.Keys(counts))}

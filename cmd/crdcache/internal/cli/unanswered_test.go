@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/test/testcluster"
@@ -38,34 +40,48 @@ func answerWith(status int, mediaType, body string, complete bool) testcluster.E
 	}
 }
 
+type unanswered struct {
+	effect testcluster.Effect
+	code   int
+	want   string // on stderr
+}
+
 // TestUnansweredLists verifies that an unknown answer never looks like an empty or a complete one, for each
 // verb, form of output and failure: nothing is on stdout, and the exit code is that of the failure.
 func TestUnansweredLists(t *testing.T) {
 	const begun = `{"kind":"GizmoList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a","namespace":"web"}},{"meta`
 	cut := func(_ http.ResponseWriter, _ *http.Request, _ http.Handler) { panic(http.ErrAbortHandler) }
-	failures := map[string]struct {
-		effect testcluster.Effect
-		code   int
-	}{
-		"forbidden":           {testcluster.Status(http.StatusForbidden, "Forbidden", "no"), cli.ExitForbidden},
-		"unauthorized":        {testcluster.Status(http.StatusUnauthorized, "Unauthorized", "no"), cli.ExitForbidden},
-		"not found":           {testcluster.Status(http.StatusNotFound, "NotFound", "no"), cli.ExitFailed},
-		"internal error page": {answerWith(500, "text/html", "<title>no</title>", true), cli.ExitNotSynced},
-		"login page":          {answerWith(200, "text/html", "<title>Log in</title>", true), cli.ExitFailed},
-		"throttled":           {testcluster.Status(http.StatusTooManyRequests, "TooManyRequests", "no"), cli.ExitNotSynced},
-		"no answer":           {testcluster.Hang(), cli.ExitNotSynced},
-		"reset":               {cut, cli.ExitNotSynced},
-		"reset in the middle": {answerWith(200, "application/json", begun, false), cli.ExitNotSynced},
-		"half an answer":      {answerWith(200, "application/json", begun, true), cli.ExitFailed},
-		"gone between pages": {onlyPage(false, testcluster.Status(http.StatusNotFound, "NotFound", "no")),
-			cli.ExitFailed},
-		"expired between pages": {onlyPage(false, testcluster.Status(http.StatusGone, "Expired", "no")), cli.ExitFailed},
-		"reset between pages":   {onlyPage(false, cut), cli.ExitNotSynced},
+	status := func(code int, reason string) testcluster.Effect {
+		return testcluster.Status(code, metav1.StatusReason(reason), "no list")
+	}
+	failures := map[string]unanswered{
+		"forbidden":    {status(http.StatusForbidden, "Forbidden"), cli.ExitForbidden, "no list"},
+		"unauthorized": {status(http.StatusUnauthorized, "Unauthorized"), cli.ExitForbidden, "no list"},
+		"not found":    {status(http.StatusNotFound, "NotFound"), cli.ExitFailed, "no list"},
+		"bad request":  {status(http.StatusBadRequest, "BadRequest"), cli.ExitFailed, "no list"},
+		"error page": {answerWith(502, "text/html", "<title>Out of order</title><h1>long</h1>", true), cli.ExitNotSynced,
+			"502 Bad Gateway: Out of order"},
+		"login page": {answerWith(200, "text/html", "<title>Log in</title>", true), cli.ExitFailed, ""},
+		"throttled by a proxy": {answerWith(429, "text/plain", "slowly", true), cli.ExitNotSynced,
+			"answers 429 Too Many Requests"},
+		"no answer":             {testcluster.Hang(), cli.ExitNotSynced, ""},
+		"reset":                 {cut, cli.ExitNotSynced, ""},
+		"reset in the middle":   {answerWith(200, "application/json", begun, false), cli.ExitNotSynced, ""},
+		"gone between pages":    {onlyPage(false, status(http.StatusNotFound, "NotFound")), cli.ExitFailed, ""},
+		"expired between pages": {onlyPage(false, status(http.StatusGone, "Expired")), cli.ExitFailed, ""},
+		"reset between pages":   {onlyPage(false, cut), cli.ExitNotSynced, ""},
+	}
+	for _, body := range []string{begun, `{}`, `[]`, `"text"`, ``,
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":"NotFound","code":404}`,
+		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`,
+		`{"kind":"Gizmo","apiVersion":"example.com/v1","metadata":{"name":"other","namespace":"web"}}`} {
+		failures[body] = unanswered{answerWith(200, "application/json", body, true), cli.ExitFailed, ""}
 	}
 	file, before := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "before")
 	commands := []string{"query gizmos -A --count", "query gizmos -A --count -o json", "query gizmos -A --keys-only",
 		"query gizmos -A --group-by .spec.color -o csv", "query gizmos -A --group-by .spec.color -o json",
-		"stats gizmos -A", "stats gizmos -A -o json", "tree gizmos/g0 -n web --types gizmos", "tree gizmos/g0 -n web --types gizmos -o json",
+		"dump gizmos/g1 -n web", "dump gizmos/g1 -n web -o json", "stats gizmos -A", "stats gizmos -A -o json",
+		"tree gizmos/g0 -n web --types gizmos", "tree gizmos/g0 -n web --types gizmos -o json",
 		"snapshot save - gizmos", "snapshot save " + file + " gizmos", "snapshot diff " + before + " live gizmos",
 		"snapshot diff " + before + " live gizmos -o json"}
 	for _, format := range hostileFormats {
@@ -83,8 +99,9 @@ func TestUnansweredLists(t *testing.T) {
 	}
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
-			for _, path := range []string{gizmosPath, "/apis/example.com/v1/namespaces/web/gizmos"} {
-				server.AddFaults(apitest.Fault{Path: path, Verb: "list", Effect: failure.effect})
+			for _, path := range []string{gizmosPath, "/apis/example.com/v1/namespaces/web/gizmos",
+				"/apis/example.com/v1/namespaces/web/gizmos/g1"} {
+				server.AddFaults(apitest.Fault{Path: path, Effect: failure.effect})
 			}
 			defer server.Repair()
 			timeout := "1m"
@@ -93,20 +110,22 @@ func TestUnansweredLists(t *testing.T) {
 			}
 			for _, command := range commands {
 				r := crdcache(t, append(strings.Fields(command), "-s", server.URL, "--timeout", timeout)...)
-				checkUnanswered(t, command, r, failure.code)
+				checkUnanswered(t, command, r, failure)
 			}
 		})
 	}
 }
 
-func checkUnanswered(t *testing.T, command string, r result, code int) {
+func checkUnanswered(t *testing.T, command string, r result, failure unanswered) {
 	t.Helper()
+	code := failure.code
 	isTree, isDiff := strings.HasPrefix(command, "tree"), strings.HasPrefix(command, "snapshot diff")
+	isNamed := strings.Contains(command, "/g1")
 	switch {
 	case isDiff && code == cli.ExitFailed:
 		code = cli.ExitUsage // 1 means differences
 	case r.code == cli.ExitOK: // the list has no pages
-		if !isTree && !strings.Contains(r.out, "501") && strings.Count(r.out, "\n") < 501 {
+		if !isTree && !isNamed && !strings.Contains(r.out, "501") && strings.Count(r.out, "\n") < 501 {
 			t.Errorf("%s: exit code 0 without all objects; stdout:\n%.300s\nstderr:\n%s", command, r.out, r.errOut)
 		}
 		return
@@ -118,7 +137,8 @@ func checkUnanswered(t *testing.T, command string, r result, code int) {
 			isValid = isValid && json.Valid([]byte(r.out)) && strings.Contains(r.out, `"notRead"`)
 		}
 	}
-	if r.code != code || !isValid || !strings.Contains(r.errOut, "error: ") ||
+	isTold := isTree || strings.Contains(r.errOut, failure.want)
+	if r.code != code || !isValid || !isTold || !strings.Contains(r.errOut, "error: ") ||
 		strings.Contains(r.errOut, "No resources found") {
 		t.Errorf("%s: exit code %d, want %d; stdout:\n%.300s\nstderr:\n%.600s", command, r.code, code, r.out, r.errOut)
 	}

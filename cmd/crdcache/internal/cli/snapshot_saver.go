@@ -223,7 +223,8 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 					Spec     struct{ Conversion struct{ Strategy string } }
 				}
 				_ = json.Unmarshal(item.object, &definition) // section.Add has decoded it
-				conversions[definition.Metadata.Name] = cmp.Or(definition.Spec.Conversion.Strategy, noConversion)
+				strategy := cmp.Or(definition.Spec.Conversion.Strategy, noConversion)
+				conversions[definition.Metadata.Name] = strategy
 			}
 		}
 	}

@@ -77,6 +77,8 @@ const (
 	ControllerRuntimeManager = "manager-stock"
 	CrdcacheManager          = "manager-crdcache"
 	CompressedManager        = "manager-crdcache-compressed"
+	// AdapterCache is crdcache's cache for controller-runtime with its default options.
+	AdapterCache = "controller-runtime-crdcache"
 	// Unchanged and Changed are crdcache in a process that resumes from disk, after no changes or
 	// RestartChanges changes.
 	Unchanged = "restart-unchanged"

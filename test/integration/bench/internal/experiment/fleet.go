@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime"
 	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
@@ -47,7 +48,9 @@ func newFleet(name string, clusters []*rest.Config, types []Type,
 	case ClientGo:
 		return f, f.addToEachCluster(clusters, types, f.addClientGo)
 	case ControllerRuntime:
-		return f, f.addToEachCluster(clusters, types, f.addControllerRuntime)
+		return f, f.addToEachCluster(clusters, types, f.addControllerRuntime(ctrlcache.New))
+	case AdapterCache:
+		return f, f.addToEachCluster(clusters, types, f.addControllerRuntime(controllerruntime.NewCache))
 	case Packed:
 		return f, f.addGroup(clusters, types, dynamicinformer.Options{Persistence: persisted})
 	case CompressedTrimmed:
@@ -164,30 +167,32 @@ func (f *fleet) addGroup(clusters []*rest.Config, types []Type, options dynamici
 	return nil
 }
 
-func (f *fleet) addControllerRuntime(config *rest.Config, types []Type) error {
-	caches, err := ctrlcache.New(config, ctrlcache.Options{Mapper: mapperOf(types...)})
-	if err != nil {
-		return err
-	}
-	f.starts = append(f.starts, func(ctx context.Context) error {
-		// ends with ctx; after an error, the caches do not sync
-		go func() { _ = caches.Start(ctx) }()
-		for _, t := range types {
-			example := &unstructured.Unstructured{}
-			example.SetGroupVersionKind(t.GVR.GroupVersion().WithKind(t.Kind))
-			informer, err := caches.GetInformer(ctx, example, ctrlcache.BlockUntilSynced(false))
-			if err != nil {
-				return err
-			}
-			shared, ok := informer.(cache.SharedIndexInformer)
-			if !ok {
-				return fmt.Errorf("the informer is a %T", informer)
-			}
-			f.add(shared, shared.HasSynced)
+func (f *fleet) addControllerRuntime(newCache ctrlcache.NewCacheFunc) func(*rest.Config, []Type) error {
+	return func(config *rest.Config, types []Type) error {
+		caches, err := newCache(config, ctrlcache.Options{Mapper: mapperOf(types...)})
+		if err != nil {
+			return err
 		}
+		f.starts = append(f.starts, func(ctx context.Context) error {
+			// ends with ctx; after an error, the caches do not sync
+			go func() { _ = caches.Start(ctx) }()
+			for _, t := range types {
+				example := &unstructured.Unstructured{}
+				example.SetGroupVersionKind(t.GVR.GroupVersion().WithKind(t.Kind))
+				informer, err := caches.GetInformer(ctx, example, ctrlcache.BlockUntilSynced(false))
+				if err != nil {
+					return err
+				}
+				shared, ok := informer.(cache.SharedIndexInformer)
+				if !ok {
+					return fmt.Errorf("the informer is a %T", informer)
+				}
+				f.add(shared, shared.HasSynced)
+			}
+			return nil
+		})
 		return nil
-	})
-	return nil
+	}
 }
 
 // mapperOf returns a mapper that knows some types, so that discovery is not measured.

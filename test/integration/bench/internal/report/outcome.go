@@ -24,6 +24,7 @@ var titles = map[string]string{
 
 	experiment.ControllerRuntimeManager: "manager, controller-runtime",
 	experiment.CrdcacheManager:          "manager, crdcache",
+	experiment.AdapterCache:             "controller-runtime, crdcache",
 
 	experiment.CompressedManager: "manager, crdcache, compressed",
 

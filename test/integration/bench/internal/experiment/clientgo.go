@@ -3,13 +3,13 @@ package experiment
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
 // newClientGo returns the informer of client-go's dynamicinformer.
@@ -28,7 +28,7 @@ func newClientGoTrimmed(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.(*sharedInformer).informer.SetTransform(dropManagedFields)
+	return c, c.(*sharedInformer).informer.SetTransform(ctrlcache.TransformStripManagedFields())
 }
 
 // newClientGoKept returns the same informer with a hand-written transform that keeps five fields.
@@ -64,12 +64,4 @@ func newSharedInformer(generic informers.GenericInformer, o Options) *sharedInfo
 
 func namespaceIndex() cache.Indexers {
 	return cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-}
-
-func dropManagedFields(object any) (any, error) {
-	accessor, err := meta.Accessor(object)
-	if err == nil {
-		accessor.SetManagedFields(nil)
-	}
-	return object, nil
 }

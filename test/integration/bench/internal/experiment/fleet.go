@@ -180,12 +180,9 @@ func (f *fleet) addControllerRuntime(newCache ctrlcache.NewCacheFunc) func(*rest
 				example := &unstructured.Unstructured{}
 				example.SetGroupVersionKind(t.GVR.GroupVersion().WithKind(t.Kind))
 				informer, err := caches.GetInformer(ctx, example, ctrlcache.BlockUntilSynced(false))
-				if err != nil {
-					return err
-				}
 				shared, ok := informer.(cache.SharedIndexInformer)
-				if !ok {
-					return fmt.Errorf("the informer is a %T", informer)
+				if err != nil || !ok {
+					return fmt.Errorf("the informer is a %T: %w", informer, err)
 				}
 				f.add(shared, shared.HasSynced)
 			}

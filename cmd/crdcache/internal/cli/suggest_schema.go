@@ -52,6 +52,9 @@ func (f schemaField) children() []schemaField {
 		return nil
 	}
 	part, isPart := podParts[f.name]
+	if f.schema.Properties["containers"] != nil {
+		part, isPart = podParts["spec"], true // of any name, such as template
+	}
 	isPart = isPart && f.schema.Properties[part.mark] != nil
 	for _, name := range slices.Sorted(maps.Keys(f.schema.Properties)) {
 		if isPart && !slices.Contains(part.fields, name) {

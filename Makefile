@@ -3,11 +3,10 @@ export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
 MODULES := . cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics adapters/storage/disk serving/server examples test/integration \
-  test/integration/statemetrics test/sandbox
-# The module outside of the workspace of the tests.
-OUTSIDE := test/integration/statemetrics
+  test/sandbox
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+KUBE_STATE_METRICS := k8s.io/kube-state-metrics/v2@v2.19.1
 PROMTOOL := github.com/prometheus/prometheus/cmd/promtool@v0.315.0
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 VALE := github.com/vale-cli/vale/v3/cmd/vale@v3.22.0
@@ -35,6 +34,8 @@ HISTORY_DURATION ?= 10m
 HISTORY_SEED ?= 0
 # make sharding: the number of objects that the replicas share.
 OBJECTS ?= 100000
+# The objects of the comparison of memory with kube-state-metrics.
+METRIC_OBJECTS ?= 5000
 CLUSTERS_DURATION ?= 10m
 # make soak: the time, the seed (0: random), and the numbers of types, objects and changes (flags of test/integration/soak).
 SOAK_DURATION ?= 60m
@@ -125,19 +126,15 @@ unit: ## Run the tests of all modules that need only Go, and some with the oldes
 floor:
 	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
 
-COPY := $(BIN)/kube-state-metrics
 .PHONY: floor-all bits32 promtool stranger statemetrics
 floor-all: $(BIN)/staticcheck ## Lint and test every module with the versions of its own go.mod
 	for m in $(PUBLISHED) . serving/server; do (cd $$m && $(BIN)/staticcheck ./... && go test -timeout 20m ./...) || exit 1; done
 
-statemetrics: $(BIN)/staticcheck ## Compare the metrics of configs with kube-state-metrics, a copy of which gets the methods that client-go 0.36 requires
-	@rm -rf $(COPY) && mkdir -p $(BIN)
-	cp -r "$$(go list -C $(OUTSIDE) -m -f '{{.Dir}}' k8s.io/kube-state-metrics/v2)" $(COPY) && chmod -R u+w $(COPY)
-	cp $(OUTSIDE)/testdata/metricsstore.go.txt $(COPY)/pkg/metrics_store/newer.go
-	cp $(OUTSIDE)/go.mod $(COPY).mod && cp $(OUTSIDE)/go.sum $(COPY).sum
-	go mod edit -replace=k8s.io/kube-state-metrics/v2=$(COPY) $(COPY).mod
-	sed -i 's,=> ../../../,=> $(CURDIR)/,; s,=> ../../..$$,=> $(CURDIR),' $(COPY).mod
-	cd $(OUTSIDE) && export GOFLAGS="$(GOFLAGS) -modfile=$(COPY).mod" && go vet . && $(BIN)/staticcheck . && go test -timeout 20m .
+statemetrics: sandbox programs ## Build kube-state-metrics and compare its metrics with those of converted configs
+	dir=$$(go mod download -json $(KUBE_STATE_METRICS) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
+	go build -C "$$dir" -o $(BIN)/tests/kube-state-metrics . && \
+	$(PROGRAMS) $(TEST) -count=1 -timeout 30m -v ./test/integration/statemetrics -args -objects=$(METRIC_OBJECTS) \
+	  -kube-state-metrics=$(BIN)/tests/kube-state-metrics -kube-state-metrics-sources="$$dir"
 
 bits32: ## Test the engine in 32 bits
 	GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE)
@@ -287,7 +284,7 @@ formatted:
 	  [ -z "$$unformatted" ] || { echo "gofmt wants to change (make generate): $$unformatted"; exit 1; }
 
 # The packages that the linters check in the workspace, as the tests do. ./... skips folders named testdata.
-EVERYWHERE := ./... ./testdata $(patsubst %,./%/...,$(filter-out . $(OUTSIDE),$(MODULES)))
+EVERYWHERE := ./... ./testdata $(patsubst %,./%/...,$(filter-out .,$(MODULES)))
 
 lint: formatted ## Run gofmt, go mod tidy, go vet, staticcheck, other platforms, actionlint, the prose rules and govulncheck
 	@for m in $(MODULES); do echo "tidy $$m"; (cd $$m && go mod tidy -diff) || exit 1; done

@@ -100,11 +100,7 @@ func TestRootModule(t *testing.T) {
 	reportViolations(t, command.violations(mod))
 }
 
-// outsideWorkspace does not compile with the workspace's client-go: kube-state-metrics 2.19.1 needs 0.35.
-// See make statemetrics.
-const outsideWorkspace = "test/integration/statemetrics/go.mod"
-
-// TestWorkspace verifies that the workspace of the tests has every other module, and that the linters and
+// TestWorkspace verifies that the workspace of the tests has every module, and that the linters and
 // dependabot know all modules.
 func TestWorkspace(t *testing.T) {
 	var work struct{ Use []struct{ DiskPath string } }
@@ -129,9 +125,7 @@ func TestWorkspace(t *testing.T) {
 			!slices.Contains(lists[".github/dependabot.yml"], "/"+dir)) {
 			t.Errorf("the Makefile's MODULES or .github/dependabot.yml lacks %s", dir)
 		}
-		if name != outsideWorkspace {
-			modules = append(modules, name)
-		}
+		modules = append(modules, name)
 	}
 	slices.Sort(used)
 	slices.Sort(modules)

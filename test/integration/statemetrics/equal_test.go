@@ -1,12 +1,8 @@
-// Package statemetrics compares the metrics of index configs with kube-state-metrics. It is a separate
-// module, because kube-state-metrics does not compile with the client-go of other modules.
 package statemetrics
 
 import (
-	"bytes"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,220 +11,249 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
-	"k8s.io/kube-state-metrics/v2/pkg/customresourcestate"
-	"k8s.io/kube-state-metrics/v2/pkg/metric"
-	generator "k8s.io/kube-state-metrics/v2/pkg/metric_generator"
-	metricsstore "k8s.io/kube-state-metrics/v2/pkg/metrics_store"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
-func TestMain(m *testing.M) {
-	klog.SetLogger(klog.Logger{}) // kube-state-metrics logs each metric
-	os.Exit(m.Run())
-}
-
-// run runs a program of the module and returns its output.
-func run(t testing.TB, program string, args ...string) string {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), program, args...)
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("%s %q: %v\n%s", program, args, err, stderr.String())
+// resource is a resource of a config of kube-state-metrics. raw has all its fields.
+type resource struct {
+	GroupVersionKind struct{ Group, Version, Kind string }
+	ResourcePlural   string
+	MetricNamePrefix *string
+	LabelsFromPath   map[string][]string
+	Metrics          []struct {
+		Name           string
+		LabelsFromPath map[string][]string
+		Each           struct {
+			Type                  string
+			Gauge, StateSet, Info *values
+		}
 	}
-	return string(out)
+	raw map[string]any
 }
 
-// buildCrdcache returns the program crdcache.
-func buildCrdcache(t testing.TB) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "crdcache")
-	run(t, "env", "GOFLAGS=-buildvcs=false", "go", "build", "-C", "../../../cmd/crdcache", "-ldflags=-s -w", "-o",
-		program, ".")
-	return program
+// values are the paths of a metric.
+type values struct {
+	Path, ValueFrom []string
+	LabelsFromPath  map[string][]string
+	LabelFromKey    string
+	NilIsZero       bool
 }
 
-// convert converts a config of kube-state-metrics with the program crdcache.
-func convert(t testing.TB, program, config string) *indexers.Config {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+// kind returns the kind and version of the objects of a resource whose config may leave them open.
+func (r resource) kind() (group, version, kind string) {
+	gvk := r.GroupVersionKind
+	version, kind = strings.Trim(gvk.Version, "*"), strings.Trim(gvk.Kind, "*")
+	if version == "" {
+		version = "v1"
 	}
-	text := run(t, program, "import", "kube-state-metrics", file)
-	converted, err := indexers.Parse(indexers.Source{Name: "converted.yaml", Data: []byte(text)})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
+	if kind == "" {
+		kind = "Any"
 	}
-	return converted
+	return gvk.Group, version, kind
 }
 
-// series are values by name and labels.
-type series map[string]float64
-
-// kubeStateMetricsSeries returns the series of kube-state-metrics.
-func kubeStateMetricsSeries(t testing.TB, config string, objects []*unstructured.Unstructured) series {
-	t.Helper()
-	var text bytes.Buffer
-	for _, store := range newStores(t, config, objects...) {
-		for _, o := range objects {
-			if o.GroupVersionKind() == store.kind {
-				if err := store.Add(o); err != nil {
-					t.Fatal(err)
-				}
+// infoNames returns the names of the infos. Of equal elements, Prometheus takes the first.
+func infoNames(resources []resource) map[string]bool {
+	names := map[string]bool{}
+	for _, r := range resources {
+		prefix := "kube_customresource_"
+		if r.MetricNamePrefix != nil {
+			prefix = strings.TrimPrefix(*r.MetricNamePrefix+"_", "_")
+		}
+		for _, m := range r.Metrics {
+			if m.Each.Info != nil {
+				names[prefix+m.Name] = true
 			}
 		}
-		if err := metricsstore.NewMetricsWriter("", store.MetricsStore).WriteAll(&text); err != nil {
+	}
+	return names
+}
+
+// resourcesOf returns the resources of a file: a config, or a ConfigMap or Helm values with one.
+func resourcesOf(t *testing.T, text string) (out []resource) {
+	t.Helper()
+	var find func(v any)
+	find = func(v any) {
+		switch v := v.(type) {
+		case string:
+			var inner any
+			if strings.Contains(v, "groupVersionKind") && yaml.Unmarshal([]byte(v), &inner) == nil {
+				find(inner)
+			}
+		case []any:
+			for _, e := range v {
+				find(e)
+			}
+		case map[string]any:
+			spec, _ := v["spec"].(map[string]any)
+			if resources, ok := spec["resources"].([]any); ok {
+				for _, raw := range resources {
+					data, _ := yaml.Marshal(raw)
+					r := resource{raw: raw.(map[string]any)}
+					if err := yaml.Unmarshal(data, &r); err != nil {
+						t.Fatal(err)
+					}
+					out = append(out, r)
+				}
+				return
+			}
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				find(v[key])
+			}
+		}
+	}
+	for document := range strings.SplitSeq(text, "\n---\n") {
+		var parsed any
+		if err := yaml.Unmarshal([]byte(document), &parsed); err != nil {
 			t.Fatal(err)
 		}
+		find(parsed)
 	}
-	var lines strings.Builder
-	for line := range strings.SplitAfterSeq(text.String(), "\n") {
-		if !strings.HasPrefix(line, "#") { // the parser does not know the types info and stateset
-			lines.WriteString(line)
-		}
-	}
-	parser := expfmt.NewTextParser(model.LegacyValidation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(lines.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := series{}
-	for name, family := range families {
-		for _, m := range family.GetMetric() {
-			labels := map[string]string{}
-			for _, l := range m.GetLabel() {
-				labels[l.GetName()] = l.GetValue()
-			}
-			out[format(name, labels)] += m.GetUntyped().GetValue() // crdcache adds up equal labels, too
-		}
+	if len(out) == 0 {
+		t.Fatal("no resources")
 	}
 	return out
 }
 
-// store has the metrics of one resource of a config of kube-state-metrics.
-type store struct {
-	*metricsstore.MetricsStore
-	kind schema.GroupVersionKind
+// seenVersion finds the version of an object in the metric that awaitable adds.
+var seenVersion = regexp.MustCompile(` seen_version=(\d+)`)
+
+// awaitable writes the config of resources whose series name their object, with a metric that shows which
+// versions of the objects an exporter has seen.
+func awaitable(t *testing.T, resources []resource) (file string) {
+	t.Helper()
+	var raw []any
+	for _, r := range resources {
+		labels, _ := r.raw["labelsFromPath"].(map[string]any)
+		if labels = maps.Clone(labels); labels == nil {
+			labels = map[string]any{}
+		}
+		labels["seen_object"] = []any{"metadata", "name"}
+		changed := maps.Clone(r.raw)
+		changed["labelsFromPath"] = labels
+		metrics, _ := r.raw["metrics"].([]any)
+		changed["metrics"] = append(slices.Clone(metrics), map[string]any{"name": "seen", "help": "Seen.", "each": map[string]any{
+			"type": "Info", "info": map[string]any{"labelsFromPath": map[string]any{
+				"seen_version": []any{"metadata", "resourceVersion"}}}}})
+		raw = append(raw, changed)
+	}
+	return writeConfig(t, raw)
 }
 
-// newStores returns the stores of a config. objects are the types of the cluster, for a kind or version that
-// the config leaves open.
-func newStores(t testing.TB, config string, objects ...*unstructured.Unstructured) (out []store) {
+func writeConfig(t *testing.T, resources []any) (file string) {
 	t.Helper()
-	var parsed customresourcestate.Metrics
-	if err := yaml.Unmarshal([]byte(config), &parsed); err != nil {
+	data, err := yaml.Marshal(map[string]any{"kind": "CustomResourceStateMetrics",
+		"spec": map[string]any{"resources": resources}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range resolve(parsed.Spec.Resources, objects) {
-		for i := range r.Metrics {
-			r.Metrics[i].Each.Type = metric.Type(strings.ToLower(string(r.Metrics[i].Each.Type)))
+	file = filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// comparison runs both exporters for a config and compares their series.
+type comparison struct {
+	kubeStateMetrics, crdcache exporter
+	infos                      map[string]bool
+	clients                    map[string]dynamic.ResourceInterface // by apiVersion and kind
+	total                      int
+}
+
+// compare installs the types of a config and starts both exporters.
+func compare(t *testing.T, resources []resource) *comparison {
+	t.Helper()
+	client, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &comparison{infos: infoNames(resources), clients: map[string]dynamic.ResourceInterface{}}
+	definitions := map[string]*unstructured.Unstructured{}
+	for _, r := range resources {
+		group, version, kind := r.kind()
+		definition := harness.NewCRD(group, kind)
+		definition.SetAnnotations(map[string]string{"api-approved.kubernetes.io": "unapproved"})
+		if r.ResourcePlural != "" {
+			definition.SetName(r.ResourcePlural + "." + group)
+			_ = unstructured.SetNestedField(definition.Object, r.ResourcePlural, "spec", "names", "plural")
 		}
-		factory, err := customresourcestate.NewCustomResourceMetrics(r)
+		versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		versions[0].(map[string]any)["name"] = version
+		_ = unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions")
+		definitions[definition.GetName()] = definition
+		plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+		gvr := schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
+		c.clients[group+"/"+version+" "+kind] = client.Resource(gvr).Namespace("default")
+	}
+	harness.InstallCRDs(t, slices.Collect(maps.Values(definitions))...)
+	config := awaitable(t, resources)
+	c.kubeStateMetrics = startKubeStateMetrics(t, harness.Kubeconfig(t), config)
+	c.crdcache = startCrdcache(t, harness.Kubeconfig(t), config)
+	return c
+}
+
+// put creates or replaces objects.
+func (c *comparison) put(t *testing.T, objects []*unstructured.Unstructured) {
+	t.Helper()
+	for _, o := range objects {
+		client := c.clients[o.GetAPIVersion()+" "+o.GetKind()]
+		existing, err := client.Get(t.Context(), o.GetName(), metav1.GetOptions{})
+		if err == nil {
+			o.SetResourceVersion(existing.GetResourceVersion())
+			_, err = client.Update(t.Context(), o, metav1.UpdateOptions{})
+		} else {
+			_, err = client.Create(t.Context(), o, metav1.CreateOptions{})
+		}
+		if err != nil {
+			text, _ := yaml.Marshal(o)
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+}
+
+// check compares the series of the objects that the server has.
+func (c *comparison) check(t *testing.T) {
+	t.Helper()
+	var versions []string
+	for _, client := range c.clients {
+		list, err := client.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		families := factory.MetricFamilyGenerators()
-		headers := generator.ExtractMetricFamilyHeaders(families)
-		written := metricsstore.NewMetricsStore(headers, generator.ComposeMetricGenFuncs(families))
-		out = append(out, store{written, schema.GroupVersionKind(r.GroupVersionKind)})
-	}
-	return out
-}
-
-// resolve resolves open kinds and versions as kube-state-metrics does, for the types of objects.
-func resolve(resources []customresourcestate.Resource,
-	objects []*unstructured.Unstructured) (out []customresourcestate.Resource) {
-	for _, r := range resources {
-		resolved := map[schema.GroupVersionKind]bool{}
-		isOpen := func(pattern string) bool { return pattern == "" || pattern == "*" }
-		if gvk := r.GroupVersionKind; !isOpen(gvk.Version) && !isOpen(gvk.Kind) {
-			resolved[schema.GroupVersionKind(gvk)] = true
-		}
-		for _, o := range objects {
-			gvk, want := o.GroupVersionKind(), r.GroupVersionKind
-			if want.Group == gvk.Group && (isOpen(want.Version) || want.Version == gvk.Version) &&
-				(isOpen(want.Kind) || want.Kind == gvk.Kind) {
-				resolved[gvk] = true
-			}
-		}
-		for gvk := range resolved {
-			r.GroupVersionKind = customresourcestate.GroupVersionKind(gvk)
-			r.CommonLabels = maps.Clone(r.CommonLabels)
-			out = append(out, r)
+		for _, o := range list.Items {
+			versions = append(versions, o.GetResourceVersion())
 		}
 	}
-	return out
-}
-
-// crdcacheSeries returns the series of crdcache for a converted config.
-func crdcacheSeries(t testing.TB, config *indexers.Config, objects []*unstructured.Unstructured) series {
-	t.Helper()
-	var sources []indexers.MetricSource
-	for _, r := range config.Resources {
-		functions := indexers.CompileIndexes(r.CacheIndexes()...)
-		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
-		for _, o := range objects {
-			gvk := o.GroupVersionKind()
-			if r.Match.MatchesVersion(gvk.GroupVersion().WithResource(""), gvk.Kind) {
-				if err := indexer.Add(o); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		gvr := schema.GroupVersionResource{Group: r.Match.Group, Version: r.Match.Version, Resource: r.Name}
-		snapshot := query.ForIndexer(indexer, functions).Snapshot()
-		sources = append(sources, query.MetricSource(gvr, r.Metrics, snapshot))
-	}
-	out := series{}
-	for family := range indexers.ReadMetrics(sources...) {
-		for _, s := range family.Series {
-			labels := map[string]string{}
-			for _, l := range s.Labels {
-				labels[l.Name] = l.Value
-			}
-			if !strings.HasPrefix(family.Name, "crdcache_") {
-				out[format(family.Name, labels)] = s.Value
-			}
+	slices.Sort(versions)
+	want, got := c.kubeStateMetrics.await(t, versions), c.crdcache.await(t, versions)
+	for series := range want {
+		if c.infos[strings.Fields(series)[0]] {
+			want[series] = 1
 		}
 	}
-	return out
-}
-
-func format(name string, labels map[string]string) string {
-	delete(labels, "")
-	var b strings.Builder
-	b.WriteString(name)
-	for _, label := range slices.Sorted(maps.Keys(labels)) {
-		if labels[label] != "" { // an empty label is no label
-			b.WriteString(" " + label + "=" + labels[label])
-		}
+	c.total += len(want)
+	if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Fatalf("series (-kube-state-metrics +crdcache):\n%s", diff)
 	}
-	return b.String()
 }
 
 // decode decodes YAML objects.
-func decode(t testing.TB, documents ...string) (objects []*unstructured.Unstructured) {
+func decode(t *testing.T, documents ...string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, text := range documents {
-		data, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
 		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON(data); err != nil {
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
 			t.Fatal(err)
 		}
+		o.SetNamespace("")
 		objects = append(objects, o)
 	}
 	return objects
@@ -316,9 +341,8 @@ spec:
 // documentation.
 func readExamples(t *testing.T) (configs map[string]string, objects []*unstructured.Unstructured) {
 	t.Helper()
-	module := strings.TrimSpace(run(t, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kube-state-metrics/v2"))
 	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join(module, file))
+		text, err := os.ReadFile(filepath.Join(*sourcesFlag, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -334,7 +358,6 @@ func readExamples(t *testing.T) (configs map[string]string, objects []*unstructu
 		case strings.HasPrefix(text, "kind: Foo"):
 			foo := decode(t, text)[0]
 			foo.SetAPIVersion("myteam.io/v1") // the document has the letter l
-			foo.SetUID("foo")
 			objects = append(objects, foo)
 		case strings.Contains(text, "kind: CustomResourceStateMetrics") && !strings.Contains(text, "...") &&
 			!strings.Contains(text, `"*" #`):
@@ -343,7 +366,7 @@ func readExamples(t *testing.T) (configs map[string]string, objects []*unstructu
 		}
 	}
 	if len(configs) < 8 {
-		t.Fatalf("only %d configs were found in %s", len(configs), module)
+		t.Fatalf("only %d configs were found in %s", len(configs), *sourcesFlag)
 	}
 	return configs, objects
 }
@@ -351,33 +374,75 @@ func readExamples(t *testing.T) (configs map[string]string, objects []*unstructu
 // TestEqualSeries compares the series of kube-state-metrics with those of the converted config, for its own
 // examples and for a config with all of its features.
 func TestEqualSeries(t *testing.T) {
+	requireProgram(t)
 	configs, objects := readExamples(t)
 	objects = append(objects, decode(t, `
 apiVersion: autoscaling.k8s.io/v1
 kind: VerticalPodAutoscaler
-metadata: {name: hamster, namespace: default, uid: v, annotations: {foo: "123"}}
+metadata: {name: hamster, annotations: {foo: "123"}}
 spec: {targetRef: {kind: Deployment, name: hamster}}
 status: {recommendation: {containerRecommendations: [{containerName: c, lowerBound: {memory: 1Gi, cpu: 25m}}]}}
 `, `
 apiVersion: myteam.io/v1
 kind: Foo
-metadata: {name: conditions, namespace: default, uid: c}
+metadata: {name: conditions}
 status: {conditions: [{type: Ready, status: "True"}, {type: Old, status: "False"}]}
 `)...)
-	program := buildCrdcache(t)
-	total := 0
 	for _, name := range slices.Sorted(maps.Keys(configs)) {
 		t.Run(name, func(t *testing.T) {
-			want := kubeStateMetricsSeries(t, configs[name], objects)
-			got := crdcacheSeries(t, convert(t, program, configs[name]), objects)
-			total += len(want)
-			if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-				t.Errorf("series (-kube-state-metrics +crdcache):\n%s", diff)
-			}
-			if len(want) == 0 {
+			c := compare(t, resourcesOf(t, configs[name]))
+			c.put(t, slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool {
+				return c.clients[o.GetAPIVersion()+" "+o.GetKind()] == nil
+			}))
+			if c.check(t); c.total == 0 {
 				t.Error("the config has no series")
 			}
 		})
 	}
-	t.Logf("%d configs, %d series", len(configs), total)
+}
+
+// TestEqualShapes compares the series of configs in the forms that projects publish, for generated objects
+// that are created, changed and deleted.
+func TestEqualShapes(t *testing.T) {
+	requireProgram(t)
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil || len(files) < 8 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			published, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resources := resourcesOf(t, string(published))
+			var raw []any
+			for _, r := range resources {
+				raw = append(raw, r.raw)
+			}
+			if diff := gocmp.Diff(convert(t, writeConfig(t, raw)), convert(t, file)); diff != "" {
+				t.Errorf("the form of the file changes its meaning:\n%s", diff)
+			}
+			c := compare(t, resources)
+			for round := range uint64(3) {
+				for n := range 20 {
+					g := newGenerator(round, n)
+					for _, r := range resources {
+						c.put(t, []*unstructured.Unstructured{g.object(r, n)})
+					}
+				}
+				c.check(t)
+			}
+			for _, client := range c.clients {
+				if err := client.Delete(t.Context(), "o3", metav1.DeleteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c.check(t)
+			t.Logf("%d series", c.total)
+			if c.total < 60 {
+				t.Error("too few series")
+			}
+		})
+	}
 }

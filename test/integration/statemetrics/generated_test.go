@@ -4,23 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/kube-state-metrics/v2/pkg/customresourcestate"
-	"sigs.k8s.io/yaml"
 )
 
-// values are values that kube-state-metrics converts, refuses or prints. Texts without counterpart are in
+// contents are values that kube-state-metrics converts, refuses or prints. Texts without counterpart are in
 // docs/metrics.md: NaN and infinite numbers, and a unit without number, which kube-state-metrics reads as 0.
-var values = []any{
+var contents = []any{
 	"True", "False", "Unknown", "unknown", "yes", "No", "", "Ready", "Active", "85%", "-5%", "1.5%", "1_000", "0x1p-2",
 	"1Gi", "250m", "1e3", "+5", ".5", "5.", "-1Ki", " 5", "12345678901234567890", "2026-01-31T10:00:00Z", "2026-01-31", "90s",
 	int64(3), int64(0), int64(-7), 2.5, 1e21, 1234567.5, 1e-7, true, false, nil,
@@ -29,6 +22,10 @@ var values = []any{
 
 // objectGenerator makes objects with values at the paths of a config.
 type objectGenerator struct{ *rand.Rand }
+
+func newGenerator(round uint64, n int) objectGenerator {
+	return objectGenerator{rand.New(rand.NewPCG(round, uint64(n)))}
+}
 
 // put stores a value at a path below a node of any kind, and returns the node.
 func (g objectGenerator) put(node any, path []string, value any) any {
@@ -70,10 +67,10 @@ func (g objectGenerator) put(node any, path []string, value any) any {
 	return m
 }
 
-func (g objectGenerator) value() any { return runtimeCopy(values[g.IntN(len(values))]) }
+func (g objectGenerator) value() any { return runtimeCopy(contents[g.IntN(len(contents))]) }
 
 // isList reports whether a path of the resource looks up an element of the list at a path.
-func isList(r customresourcestate.Resource, path []string) bool {
+func isList(r resource, path []string) bool {
 	prefix := strings.Join(path, "\n") + "\n["
 	for _, m := range r.Metrics {
 		labels := slices.Collect(maps.Values(m.LabelsFromPath))
@@ -130,9 +127,7 @@ func (g objectGenerator) element(below [][]string) any {
 }
 
 // object returns an object of the resource.
-func (g objectGenerator) object(r customresourcestate.Resource, n int) *unstructured.Unstructured {
-	gvk := r.GroupVersionKind
-	version, kind := strings.Trim(gvk.Version, "*"), strings.Trim(gvk.Kind, "*")
+func (g objectGenerator) object(r resource, n int) *unstructured.Unstructured {
 	object := map[string]any{}
 	put := func(path []string, value any) {
 		if len(path) > 0 && path[0] == "metadata" {
@@ -202,120 +197,10 @@ func (g objectGenerator) object(r customresourcestate.Resource, n int) *unstruct
 			put(path, map[string]any{"first": g.element(below), "second": g.element(below)})
 		}
 	}
+	group, version, kind := r.kind()
 	u := &unstructured.Unstructured{Object: object}
-	if version == "" {
-		version = "v1"
-	}
-	if kind == "" {
-		kind = "Any"
-	}
-	u.SetAPIVersion(gvk.Group + "/" + version)
+	u.SetAPIVersion(group + "/" + version)
 	u.SetKind(kind)
 	u.SetName(fmt.Sprintf("o%d", n))
-	u.SetNamespace("ns")
-	u.SetUID("uid")
 	return u
-}
-
-// TestEqualShapes compares the series of configs in the forms that projects publish, for generated objects.
-func TestEqualShapes(t *testing.T) {
-	program := buildCrdcache(t)
-	files, err := filepath.Glob("testdata/*.yaml")
-	if err != nil || len(files) < 8 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			published, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			resources := publishedResources(t, published)
-			config, err := yaml.Marshal(customresourcestate.Metrics{
-				Spec: customresourcestate.MetricsSpec{Resources: resources}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			converted := convert(t, program, string(published))
-			total, infos := 0, infoNames(resources)
-			for seed := range uint64(60) {
-				g := objectGenerator{rand.New(rand.NewPCG(seed, 0))}
-				var objects []*unstructured.Unstructured
-				for _, r := range publishedResources(t, published) {
-					objects = append(objects, g.object(r, int(seed)))
-				}
-				want := kubeStateMetricsSeries(t, string(config), objects)
-				total += len(want)
-				for series := range want {
-					if infos[strings.Fields(series)[0]] { // of equal elements, Prometheus takes the first
-						want[series] = 1
-					}
-				}
-				got := crdcacheSeries(t, converted, objects)
-				if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-					text, _ := yaml.Marshal(objects)
-					t.Fatalf("seed %d: series (-kube-state-metrics +crdcache):\n%s\n%s", seed, diff, text)
-				}
-			}
-			t.Logf("%d series", total)
-			if total < 60 {
-				t.Error("too few series")
-			}
-		})
-	}
-}
-
-func infoNames(resources []customresourcestate.Resource) map[string]bool {
-	names := map[string]bool{}
-	for _, r := range resources {
-		for _, m := range r.Metrics {
-			if m.Each.Info != nil {
-				names[r.GetMetricNamePrefix()+"_"+m.Name] = true
-			}
-		}
-	}
-	return names
-}
-
-// publishedResources returns the resources of a published file.
-func publishedResources(t *testing.T, text []byte) (out []customresourcestate.Resource) {
-	t.Helper()
-	var find func(v any, depth int)
-	find = func(v any, depth int) {
-		switch v := v.(type) {
-		case string:
-			var inner any
-			if strings.Contains(v, "groupVersionKind") && yaml.Unmarshal([]byte(v), &inner) == nil {
-				find(inner, depth+1)
-			}
-		case []any:
-			for _, e := range v {
-				find(e, depth)
-			}
-		case map[string]any:
-			if spec, ok := v["spec"].(map[string]any); ok && spec["resources"] != nil {
-				var config customresourcestate.Metrics
-				text, _ := yaml.Marshal(v)
-				if err := yaml.Unmarshal(text, &config); err != nil {
-					t.Fatal(err)
-				}
-				out = append(out, config.Spec.Resources...)
-				return
-			}
-			for _, key := range slices.Sorted(maps.Keys(v)) {
-				find(v[key], depth)
-			}
-		}
-	}
-	for document := range strings.SplitSeq(string(text), "\n---\n") {
-		var parsed any
-		if err := yaml.Unmarshal([]byte(document), &parsed); err != nil {
-			t.Fatal(err)
-		}
-		find(parsed, 0)
-	}
-	if len(out) == 0 {
-		t.Fatal("no resources")
-	}
-	return out
 }

@@ -1,33 +1,24 @@
 package statemetrics
 
 import (
-	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"regexp"
-	"runtime"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
-	metricsstore "k8s.io/kube-state-metrics/v2/pkg/metrics_store"
 
-	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/test/integration/harness"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
@@ -85,133 +76,10 @@ spec:
     - {name: ready, help: Ready., each: {type: StateSet, stateSet: {path: [status, conditions, "[type=Ready]", status], labelName: status, list: ["True", "False", Unknown]}}}
 `
 
-// usage is the memory of an exporter in bytes.
-type usage struct {
-	// Heap is the live heap, Peak the largest resident memory.
-	Heap, Peak uint64
-	// Series is the number of series of a scrape, and Scrape its duration.
-	Series int
-	Scrape time.Duration
-}
-
-// exporters start to export the metrics of a server, and return a scrape after the initial list.
-var exporters = map[string]func(t *testing.T, server *rest.Config, config string) (scrape func() int){
-	"kube-state-metrics": func(t *testing.T, server *rest.Config, config string) func() int {
-		client, err := dynamic.NewForConfig(server)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := newStores(t, config)[0]
-		gvr := s.kind.GroupVersion().WithResource("certificates")
-		lists := &cache.ListWatch{
-			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
-				return client.Resource(gvr).List(ctx, o)
-			},
-			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-				return client.Resource(gvr).Watch(ctx, o)
-			},
-		}
-		reflector := cache.NewReflector(lists, &unstructured.Unstructured{}, s.MetricsStore, 0)
-		go reflector.RunWithContext(t.Context()) // ended by the test
-		for reflector.LastSyncResourceVersion() == "" && t.Context().Err() == nil {
-			time.Sleep(10 * time.Millisecond)
-		}
-		return func() int {
-			var lines lineCounter
-			if err := metricsstore.NewMetricsWriter("", s.MetricsStore).WriteAll(&lines); err != nil {
-				t.Error(err)
-			}
-			return lines.series
-		}
-	},
-	"crdcache": func(t *testing.T, server *rest.Config, config string) func() int {
-		parsed, err := indexers.Parse(indexers.Source{Name: "converted.yaml", Data: []byte(config)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client, err := discovery.NewClient(server, discovery.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		catalog, err := client.Catalog(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server})
-		if err != nil {
-			t.Fatal(err)
-		}
-		binding, err := bind.New(factory, parsed, bind.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := binding.Resolve(catalog); err != nil {
-			t.Fatal(err)
-		}
-		if err := factory.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := factory.WaitForSync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return func() int {
-			var lines lineCounter
-			for f := range indexers.ReadMetrics(binding.MetricSources()...) {
-				for _, s := range f.Series {
-					if f.Name[:4] != "crdc" {
-						fmt.Fprintf(&lines, "%s%v %v\n", f.Name, s.Labels, s.Value)
-					}
-				}
-			}
-			return lines.series
-		}
-	},
-}
-
-// lineCounter counts the series in a text.
-type lineCounter struct{ series int }
-
-var seriesLine = regexp.MustCompile(`(?m)^[^#\n]+$`)
-
-func (c *lineCounter) Write(text []byte) (int, error) {
-	c.series += len(seriesLine.FindAllIndex(text, -1))
-	return len(text), nil
-}
-
-const exporterVariable = "STATEMETRICS_EXPORTER"
-
-// TestExporter is the process of an exporter in TestMemory. It does nothing otherwise.
-func TestExporter(t *testing.T) {
-	name := os.Getenv(exporterVariable)
-	if name == "" {
-		return
-	}
-	scrape := exporters[name](t, &rest.Config{Host: os.Getenv("SERVER"), QPS: -1}, os.Getenv("CONFIG"))
-	var u usage
-	for range 3 {
-		start := time.Now()
-		u.Series = scrape()
-		u.Scrape = time.Since(start)
-	}
-	runtime.GC()
-	runtime.GC()
-	var stats runtime.MemStats
-	runtime.ReadMemStats(&stats)
-	u.Heap = stats.HeapAlloc
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	kilobytes, _ := strconv.ParseUint(regexp.MustCompile(`VmHWM:\s+(\d+)`).FindStringSubmatch(string(status))[1], 10, 64)
-	u.Peak = kilobytes << 10
-	text, _ := json.Marshal(u)
-	fmt.Printf("usage: %s\n", text)
-	runtime.KeepAlive(scrape)
-}
-
-// TestMemory compares the memory of both exporters, each in its own process, with equal series.
+// TestMemory compares the memory of both programs, with equal series.
 func TestMemory(t *testing.T) {
-	objects := []apiruntime.Object{decode(t, certificateDefinition)[0]}
+	requireProgram(t)
+	objects := []runtime.Object{decode(t, certificateDefinition)[0]}
 	for n := range *objectCount {
 		objects = append(objects, certificate(n))
 	}
@@ -219,35 +87,43 @@ func TestMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects = nil
 	server := httptest.NewServer(cluster)
-	defer server.Close()
-	defer server.CloseClientConnections()
-	file := t.TempDir() + "/config.yaml"
-	if err := os.WriteFile(file, []byte(certificateConfig), 0o600); err != nil {
+	t.Cleanup(server.Close) // after the programs ended
+	client, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
 		t.Fatal(err)
 	}
-	configs := map[string]string{"kube-state-metrics": certificateConfig,
-		"crdcache": run(t, buildCrdcache(t), "import", "kube-state-metrics", file)}
-	var usages []usage
-	for name, config := range configs {
-		command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestExporter$", "-test.v")
-		command.Env = append(os.Environ(), exporterVariable+"="+name, "SERVER="+server.URL, "CONFIG="+config)
-		command.Stderr = io.Discard
-		out, err := command.Output()
-		found := regexp.MustCompile(`usage: (.*)\n`).FindSubmatch(out)
-		if err != nil || found == nil {
-			t.Fatalf("%s: %v\n%s", name, err, out)
-		}
-		var u usage
-		if err := json.Unmarshal(found[1], &u); err != nil {
+	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "certificates"}
+	list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	for _, o := range list.Items {
+		versions = append(versions, o.GetResourceVersion())
+	}
+	slices.Sort(versions)
+	kubeconfig := harness.WriteKubeconfig(t, &rest.Config{Host: server.URL})
+	config := awaitable(t, resourcesOf(t, certificateConfig))
+	counts := map[string]int{}
+	for name, start := range map[string]func(*testing.T, string, string) exporter{
+		"kube-state-metrics": startKubeStateMetrics, "crdcache": startCrdcache} {
+		e := start(t, kubeconfig, config)
+		counts[name] = len(e.await(t, versions))
+		before := time.Now()
+		if _, err := e.scrape(t); err != nil {
 			t.Fatal(err)
 		}
-		usages = append(usages, u)
-		t.Logf("%-18s %d series, heap %.1f MiB, peak %.1f MiB, scrape %v", name, u.Series, float64(u.Heap)/(1<<20),
-			float64(u.Peak)/(1<<20), u.Scrape.Round(time.Millisecond))
+		scrape := time.Since(before)
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", e.process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		kilobytes, err := strconv.Atoi(string(regexp.MustCompile(`VmHWM:\s+(\d+)`).FindSubmatch(status)[1]))
+		t.Logf("%-18s %d series, peak %d MiB, scrape %v (%v)", name, counts[name], kilobytes>>10,
+			scrape.Round(time.Millisecond), err)
 	}
-	if usages[0].Series != usages[1].Series || usages[0].Series < *objectCount {
-		t.Errorf("the exporters have %d and %d series, want equal numbers", usages[0].Series, usages[1].Series)
+	if counts["crdcache"] != counts["kube-state-metrics"] || counts["crdcache"] < *objectCount {
+		t.Errorf("the exporters have these numbers of series: %v, want equal ones", counts)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
 
-// TestImportStateMetrics checks the positions of parts that cannot be converted or are ignored. Module
+// TestImportStateMetrics checks the positions of parts that cannot be converted or are ignored. Package
 // test/integration/statemetrics compares the series.
 func TestImportStateMetrics(t *testing.T) {
 	const resource = `spec: {resources: [{groupVersionKind: {group: example.com, version: v1, kind: Widget}, metrics: [

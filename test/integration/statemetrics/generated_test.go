@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // contents are values that kube-state-metrics converts, refuses or prints. Texts without counterpart are in
@@ -67,7 +68,9 @@ func (g objectGenerator) put(node any, path []string, value any) any {
 	return m
 }
 
-func (g objectGenerator) value() any { return runtimeCopy(contents[g.IntN(len(contents))]) }
+func (g objectGenerator) value() any {
+	return runtime.DeepCopyJSONValue(contents[g.IntN(len(contents))])
+}
 
 // isList reports whether a path of the resource looks up an element of the list at a path.
 func isList(r resource, path []string) bool {
@@ -90,26 +93,20 @@ func isList(r resource, path []string) bool {
 
 // set returns a value that is not null.
 func (g objectGenerator) set() any {
-	for {
-		if v := g.value(); v != nil {
-			return v
-		}
+	if v := g.value(); v != nil {
+		return v
 	}
+	return g.set()
 }
 
 // scalar returns a value that is no list and no map.
 func (g objectGenerator) scalar() any {
-	for {
-		switch v := g.value().(type) {
-		case []any, map[string]any:
-		default:
-			return v
-		}
+	switch v := g.value().(type) {
+	case []any, map[string]any:
+		return g.scalar()
+	default:
+		return v
 	}
-}
-
-func runtimeCopy(v any) any {
-	return (&unstructured.Unstructured{Object: map[string]any{"v": v}}).DeepCopy().Object["v"]
 }
 
 // element returns a value of the metric's path: a map with the paths below it, or any value.

@@ -173,8 +173,8 @@ func (e exporter) scrape(t *testing.T) (series, error) {
 	return out, nil
 }
 
-// await scrapes until the series have the current versions of the objects and no others, and once more, because
-// an object can arrive during a scrape.
+// await scrapes until the series have the current versions of the objects and no others, and once more,
+// because an object can arrive during a scrape.
 func (e exporter) await(t *testing.T, versions []string) series {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
@@ -161,7 +162,7 @@ func (c *cacheClient) drops(object client.Object, path string) bool {
 	if err != nil {
 		return true
 	}
-	r, _ := c.cache.lookup(resourceKey{gvk, formOf(object)})
+	r, _ := c.cache.lookup(resourceKey{gvk, convert.FormOf(object)})
 	if r == nil {
 		return true
 	}
@@ -179,7 +180,7 @@ func (c *cacheClient) goTypeOf(object client.Object) reflect.Type {
 		return nil
 	}
 	typed, err := c.Scheme().New(gvk)
-	if err != nil || formOf(typed) == unstructuredForm {
+	if err != nil || convert.FormOf(typed) == convert.Unstructured {
 		return nil
 	}
 	return reflect.TypeOf(typed).Elem()

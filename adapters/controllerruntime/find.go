@@ -16,35 +16,27 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// readResult is an object that a read returns.
-type readResult struct {
-	stored any
-	shared bool // readers get the stored object itself, not a copy
-	// keptFields are the fields that a reduced object has; empty for a whole object.
-	keptFields string
-}
-
-func (r readResult) reduced() bool { return r.keptFields != "" }
-
 // find returns the stored objects of some informers that options select. It decodes nothing.
 func (r *resource) find(informers []*scopedInformer,
-	options client.ListOptions) (results []readResult, err error) {
+	options client.ListOptions) (results []convert.Result, err error) {
 	for _, scoped := range informers {
 		objects, count, err := r.search(scoped, options)
 		if err != nil {
 			return nil, err
 		}
 		if results == nil && options.LabelSelector == nil && options.Limit <= 0 {
-			results = make([]readResult, 0, count)
+			results = make([]convert.Result, 0, count)
 		}
 		for _, stored := range objects {
 			if options.LabelSelector != nil && !matches(options.LabelSelector, stored) {
 				continue
 			}
-			results = append(results, readResult{stored, scoped.mayShareObjects, scoped.keptFields(stored)})
+			results = append(results, convert.Result{Stored: stored, Shared: scoped.mayShareObjects,
+				KeptFields: scoped.keptFields(stored)})
 			if options.Limit > 0 && int64(len(results)) >= options.Limit {
 				return results, nil
 			}

@@ -14,6 +14,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 )
 
 // indexer is the read-only cache.Indexer of an Informer. It reads the current informers of a resource and
@@ -183,9 +185,9 @@ func (x *indexer) AddIndexers(added toolscache.Indexers) error {
 }
 
 func (x *indexer) object(scoped *scopedInformer, stored any) (client.Object, error) {
-	object, err := x.resource.converter.sharedObject(stored)
+	object, err := x.resource.converter.SharedObject(stored)
 	if keptFields := scoped.keptFields(stored); err == nil && keptFields != "" {
-		object = markedCopy(object, keptFields)
+		object = convert.MarkedCopy(object, keptFields)
 	}
 	return object, err
 }

@@ -10,6 +10,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -66,8 +67,8 @@ func (i *indexes) allAdded() map[string]addedIndex {
 }
 
 // indexSuffixes distinguish the functions of forms that share an informer.
-var indexSuffixes = map[form]string{typedForm: "", unstructuredForm: " (unstructured)",
-	metadataForm: " (metadata)"}
+var indexSuffixes = map[convert.Form]string{convert.Typed: "", convert.Unstructured: " (unstructured)",
+	convert.Metadata: " (metadata)"}
 
 func (r *resource) addIndexers(added toolscache.Indexers, areFields bool) error {
 	r.changeMu.Lock()
@@ -111,7 +112,7 @@ func (r *resource) addIndexers(added toolscache.Indexers, areFields bool) error 
 // indexFunctions are index functions over objects in one form. As a dynamicinformer.IndexSet they share one
 // decoding of each object.
 type indexFunctions struct {
-	converter *converter
+	converter *convert.Converter
 	names     []string
 	functions []toolscache.IndexFunc
 }
@@ -124,7 +125,7 @@ func (f *indexFunctions) Indexers() toolscache.Indexers {
 	indexers := toolscache.Indexers{}
 	for k, name := range f.names {
 		indexers[name] = func(stored any) ([]string, error) {
-			object, err := f.converter.sharedObject(stored)
+			object, err := f.converter.SharedObject(stored)
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +141,7 @@ func (f *indexFunctions) KeysJSON(json []byte, keys [][]string) [][]string {
 	for len(keys) < len(f.names) {
 		keys = append(keys, nil)
 	}
-	object, err := f.converter.parse(json)
+	object, err := f.converter.Parse(json)
 	if err != nil {
 		// No context is available.
 		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck

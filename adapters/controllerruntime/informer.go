@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
@@ -68,7 +69,7 @@ func (c *Cache) GetInformerForKind(ctx context.Context, gvk schema.GroupVersionK
 
 func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, object runtime.Object,
 	opts ...cache.InformerGetOption) (cache.Informer, error) {
-	r, started, err := c.resource(ctx, resourceKey{gvk, formOf(object)}, object)
+	r, started, err := c.resource(ctx, resourceKey{gvk, convert.FormOf(object)}, object)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (c *Cache) RemoveInformer(_ context.Context, object client.Object) error {
 	if err != nil {
 		return err
 	}
-	key := resourceKey{gvk, formOf(object)}
+	key := resourceKey{gvk, convert.FormOf(object)}
 	c.mu.Lock()
 	r := c.mu.resources[key]
 	delete(c.mu.resources, key)
@@ -114,7 +115,7 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 	if err != nil {
 		return err
 	}
-	r, _, err := c.resource(ctx, resourceKey{gvk, formOf(object)}, object)
+	r, _, err := c.resource(ctx, resourceKey{gvk, convert.FormOf(object)}, object)
 	if err != nil {
 		return err
 	}
@@ -159,7 +160,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	informers := i.resource.current.Load()
 	var parts []toolscache.ResourceEventHandlerRegistration
 	for _, informer := range informers.informers() {
-		part, err := informer.AddEventHandlerWithOptions(i.resource.converter.handler(handler,
+		part, err := informer.AddEventHandlerWithOptions(i.resource.converter.Handler(handler,
 			i.resource.recordDeletion), options)
 		if err != nil {
 			reg.remove()
@@ -173,7 +174,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk,
 			dynamicinformer.ErrStopped)
 	}
-	if ctx := contextOf(handler); ctx != nil {
+	if ctx := convert.ContextOf(handler); ctx != nil {
 		stop := context.AfterFunc(ctx, func() { _ = i.RemoveEventHandler(reg) })
 		reg.removed.Store(&stop)
 	}

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -335,7 +336,7 @@ func TestIndexField(t *testing.T) {
 // awaitObjects waits until a list has count items.
 func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
 	t.Helper()
-	i := c.mu.resources[resourceKey{configMapKind, formOf(list)}].informer
+	i := c.mu.resources[resourceKey{configMapKind, convert.FormOf(list)}].informer
 	changed := make(chan struct{}, 100)
 	notify := func(any) { changed <- struct{}{} }
 	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: notify,

@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 )
 
 // Get reads an object into out. The caller owns the result, unless UnsafeDisableDeepCopy is set; an object
@@ -44,15 +46,15 @@ func (c *Cache) get(ctx context.Context, writeLog *writeLog, key client.ObjectKe
 		return err
 	}
 	converter := r.converter
-	if reflect.TypeOf(out) != converter.pointer {
-		return fmt.Errorf("cache had type %s, but %T was asked for", converter.pointer, out)
+	if reflect.TypeOf(out) != converter.Pointer {
+		return fmt.Errorf("cache had type %s, but %T was asked for", converter.Pointer, out)
 	}
 	options := client.GetOptions{}
 	options.ApplyOptions(opts)
-	value, found := reflect.ValueOf(out).Elem(), readResult{stored, scoped.mayShareObjects,
-		scoped.keptFields(stored)}
-	if share := ptr.Deref(options.UnsafeDisableDeepCopy, false); !found.reduced() {
-		return converter.write(value, found, share)
+	value, found := reflect.ValueOf(out).Elem(), convert.Result{Stored: stored,
+		Shared: scoped.mayShareObjects, KeptFields: scoped.keptFields(stored)}
+	if share := ptr.Deref(options.UnsafeDisableDeepCopy, false); !found.Reduced() {
+		return converter.Write(value, found, share)
 	} else {
 		return c.getReduced(ctx, r, scoped, key, value, found, share)
 	}
@@ -95,7 +97,7 @@ func (c *Cache) findStored(ctx context.Context, writeLog *writeLog, key client.O
 // resourceToRead returns the resource for reads of objects like object.
 func (c *Cache) resourceToRead(ctx context.Context, gvk schema.GroupVersionKind,
 	object runtime.Object) (r *resource, started bool, err error) {
-	key := resourceKey{gvk, formOf(object)}
+	key := resourceKey{gvk, convert.FormOf(object)}
 	if c.failOnMissing {
 		if r, state := c.lookup(key); r == nil {
 			return nil, state != cacheNew, &cache.ErrResourceNotCached{GVK: gvk}
@@ -153,7 +155,7 @@ func (c *Cache) list(ctx context.Context, writeLog *writeLog, list client.Object
 	if options.Continue != "" {
 		return errContinue
 	}
-	var results []readResult
+	var results []convert.Result
 	err = r.read(func(s *informerSet) (err error) {
 		namespace, informers := "", s.informersByNamespace
 		if options.Namespace != "" && r.namespaced {
@@ -179,7 +181,7 @@ func (c *Cache) list(ctx context.Context, writeLog *writeLog, list client.Object
 	if err != nil {
 		return err
 	}
-	if err := r.converter.fillList(list, results, ptr.Deref(options.UnsafeDisableDeepCopy,
+	if err := r.converter.FillList(list, results, ptr.Deref(options.UnsafeDisableDeepCopy,
 		false)); err != nil {
 		return err
 	}
@@ -189,12 +191,12 @@ func (c *Cache) list(ctx context.Context, writeLog *writeLog, list client.Object
 
 // itemOf returns an empty item of a list.
 func (c *Cache) itemOf(gvk schema.GroupVersionKind, list client.ObjectList) (runtime.Object, error) {
-	switch formOf(list) {
-	case unstructuredForm:
+	switch convert.FormOf(list) {
+	case convert.Unstructured:
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
 		return u, nil
-	case metadataForm:
+	case convert.Metadata:
 		m := &metav1.PartialObjectMetadata{}
 		m.SetGroupVersionKind(gvk)
 		return m, nil

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 )
 
 // ReducedAnnotation is the key of an annotation of the reduced objects that readers and handlers receive: a
@@ -25,14 +24,11 @@ import (
 //
 // Functions that extract an apply configuration from a reduced object fail (TestExtractFails). Nothing
 // recognizes fields that a program has copied into a new object: build such an object from a whole one.
-const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
+const ReducedAnnotation = convert.ReducedAnnotation
 
 // IsReduced reports whether an object from a Cache lacks fields. It also recognizes an object of which the
 // caller has replaced the annotations, by its self-link, which servers no longer use.
-func IsReduced(object client.Object) bool {
-	_, reduced := object.GetAnnotations()[ReducedAnnotation]
-	return reduced || object.GetSelfLink() == ReducedAnnotation
-}
+func IsReduced(object client.Object) bool { return convert.IsReduced(object) }
 
 // ReducedGet selects the result of Get for an object that is reduced in the cache. The zero value is unset;
 // the default is GetLive.
@@ -81,7 +77,7 @@ func (s *scopedInformer) keptFields(stored any) string {
 }
 
 // setReduction sets how the informer reduces objects of a form, and which indexes cannot be read therefore.
-func (s *scopedInformer) setReduction(f form, configured map[string]configuredIndex) {
+func (s *scopedInformer) setReduction(f convert.Form, configured map[string]configuredIndex) {
 	s.droppedFields = map[string]string{}
 	for _, c := range configured {
 		if fields := c.index.Fields(); slices.ContainsFunc(fields, s.informer().Drops) {
@@ -89,7 +85,7 @@ func (s *scopedInformer) setReduction(f form, configured map[string]configuredIn
 		}
 	}
 	s.mayReduce = !s.informer().IsWhole(nil) && !s.informer().StoresOnlyMetadata() &&
-		(f != metadataForm || s.drops(".metadata.annotations.."))
+		(f != convert.Metadata || s.drops(".metadata.annotations.."))
 }
 
 // drops reports whether the cache may lack values of a path.
@@ -97,77 +93,20 @@ func (s *scopedInformer) drops(path string) bool { return s.transforms || s.info
 
 // getReduced implements Get for an object that is reduced in the cache.
 func (c *Cache) getReduced(ctx context.Context, r *resource, scoped *scopedInformer, key client.ObjectKey,
-	out reflect.Value, res readResult, share bool) error {
+	out reflect.Value, res convert.Result, share bool) error {
 	switch cmp.Or(scoped.informerSet.settings.reducedGet, c.options.ReducedGet) {
 	case GetFails:
 		return &ReducedError{r.key.gvk.GroupKind(), key, "get", "the cache has only some fields of it, and ReducedGet " +
 			"does not allow to read the others from the API server: add them to keep, or set GetLive"}
 	case GetReduced:
-		return r.converter.write(out, res, share)
+		return r.converter.Write(out, res, share)
 	}
-	if o, ok := res.stored.(metav1.Object); ok {
+	if o, ok := res.Stored.(metav1.Object); ok {
 		key.Namespace = o.GetNamespace() // cluster-scoped objects have none
 	}
 	live, err := scoped.informer().GetLive(ctx, key.Namespace, key.Name)
 	if err != nil {
 		return fmt.Errorf("read %s %s, of which the cache has only some fields: %w", r.key.gvk.Kind, key, err)
 	}
-	return r.converter.writeCopy(out, live)
-}
-
-// mark marks an object as reduced. It does not change maps and lists that the object shares.
-func mark(object client.Object, keptFields string) {
-	object.SetSelfLink(ReducedAnnotation)
-	annotations := maps.Clone(object.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[ReducedAnnotation] = keptFields
-	object.SetAnnotations(annotations)
-	object.SetManagedFields(append(slices.Clip(object.GetManagedFields()), notExtracted))
-}
-
-// notExtracted makes the extraction of an apply configuration fail, because its fields are not a map. An
-// extracted configuration would lack the dropped fields, and applying it would remove them from the server.
-var notExtracted = metav1.ManagedFieldsEntry{Manager: "crdcache", Operation: metav1.ManagedFieldsOperationApply,
-	FieldsV1: &metav1.FieldsV1{Raw: []byte(strconv.Quote(extractsPart))}}
-
-const extractsPart = "the object has only the fields that the cache keeps, and applying an extract of " +
-	"it would remove the others: read it again with GetLive or from the API server"
-
-// markedCopy returns a marked copy of a shared object, which shares everything else with it.
-func markedCopy(shared client.Object, keptFields string) client.Object {
-	var object client.Object
-	if u, ok := shared.(*unstructured.Unstructured); ok {
-		content := maps.Clone(u.Object)
-		if metadata, ok := content["metadata"].(map[string]any); ok {
-			content["metadata"] = maps.Clone(metadata)
-		}
-		object = &unstructured.Unstructured{Object: content}
-	} else {
-		value := reflect.New(reflect.TypeOf(shared).Elem())
-		value.Elem().Set(reflect.ValueOf(shared).Elem())
-		object = value.Interface().(client.Object)
-	}
-	mark(object, keptFields)
-	return object
-}
-
-// reducedItem is a stored object that the informer has reduced, for a handler.
-type reducedItem struct {
-	stored     any
-	keptFields string
-}
-
-// MarkReduced implements informer.Marking.
-func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
-	return reducedItem{stored, keptFields}
-}
-
-// MarkReduced implements informer.Marking, for handlers of unstructured objects.
-func (h handlerWithReason) MarkReduced(object any, keptFields string) any {
-	if object, ok := object.(client.Object); ok {
-		return markedCopy(object, keptFields)
-	}
-	return object
+	return r.converter.WriteCopy(out, live)
 }

@@ -92,6 +92,9 @@ func (s scopedRegistration) ended() <-chan struct{} {
 	return s.informer.Stopped()
 }
 
+// HasSyncedChecker returns HasSynced as a channel.
+func (r *registration) HasSyncedChecker() toolscache.DoneChecker { return r.syncedChecker }
+
 // syncCheckers combines several conditions into one cache.DoneChecker.
 type syncCheckers struct {
 	name       func() string

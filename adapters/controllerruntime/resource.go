@@ -21,13 +21,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 type resourceKey struct {
 	gvk  schema.GroupVersionKind
-	form form
+	form convert.Form
 }
 
 // resource is a type in one of the forms in which its objects are read. The forms of a type share informers
@@ -37,7 +38,7 @@ type resource struct {
 	key        resourceKey
 	gvr        schema.GroupVersionResource
 	namespaced bool
-	converter  *converter
+	converter  *convert.Converter
 	// current has the informers that are read. incoming has the informers that will replace them, or is nil.
 	current, incoming atomic.Pointer[informerSet]
 	// changeMu is held while handlers, indexes or informers change.
@@ -97,7 +98,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	if err != nil {
 		return nil, started, err
 	}
-	converter, err := c.newConverter(key, object)
+	converter, err := convert.New(c.scheme, key.gvk, key.form, object)
 	if err != nil {
 		return nil, started, err
 	}
@@ -151,7 +152,7 @@ func (c *Cache) checkNotEndedLocked(key resourceKey) error {
 // makeResource creates a resource that findOrReserve has reserved. started reports whether the cache has been
 // started.
 func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
-	converter *converter) (r *resource, started bool, err error) {
+	converter *convert.Converter) (r *resource, started bool, err error) {
 	defer func() { // runs even if an index panics
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -174,7 +175,7 @@ func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
 // newResource acquires the informers of a resource. It holds no lock, because shared informers may have to
 // build indexes first.
 func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
-	converter *converter) (*resource, error) {
+	converter *convert.Converter) (*resource, error) {
 	r := &resource{
 		cache: c, key: key, gvr: mapping.Resource,
 		namespaced: mapping.Scope.Name() == meta.RESTScopeNameNamespace,
@@ -210,7 +211,7 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 			config := byNamespace[namespace]
 			v := &scopedInformer{informerSet: informers, namespace: namespace, factoryHandle: handle,
 				mayShareObjects: ptr.Deref(config.UnsafeDisableDeepCopy, false),
-				transforms:      config.Transform != nil && !stripsManagedFields(config.Transform)}
+				transforms:      config.Transform != nil && !convert.StripsManagedFields(config.Transform)}
 			v.setReduction(r.key.form, r.indexes.configured.indexes)
 			informers.informersByNamespace = append(informers.informersByNamespace, v)
 			err = r.checkComplete(handle.Informer())
@@ -229,7 +230,7 @@ func (r *resource) checkComplete(informer *dynamicinformer.Informer) error {
 		return fmt.Errorf("the options of Options.Factory store no %s: set Options.Storage: %w", r.key.gvk,
 			errStorageNone)
 	}
-	if !informer.StoresOnlyMetadata() || r.key.form == metadataForm {
+	if !informer.StoresOnlyMetadata() || r.key.form == convert.Metadata {
 		return nil
 	}
 	return fmt.Errorf("the options of Options.Factory keep only .metadata of %s, but readers of a cache get "+
@@ -275,10 +276,10 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	options.Resync, options.WatchBookmarks = &period, config.EnableWatchBookmarks
 	switch {
 	case config.Transform == nil:
-	case stripsManagedFields(config.Transform):
+	case convert.StripsManagedFields(config.Transform):
 		options.Transform = dynamicinformer.StripManagedFields
 	default:
-		options.Transform = r.converter.transform(config.Transform)
+		options.Transform = r.converter.Transform(config.Transform)
 	}
 	return options
 }
@@ -314,7 +315,7 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 		options.Prune, options.Keep = configured.prune, configured.keep
 	}
 	// An index may need more than metadata.
-	if r.key.form == metadataForm && configured.functions == nil && !c.readsFullObjects(r.key.gvk) {
+	if r.key.form == convert.Metadata && configured.functions == nil && !c.readsFullObjects(r.key.gvk) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 		if options.Keep = (dynamicinformer.Keep{}); !selectsFields(options.Prune, options.Keep) {
 			options.Prune.Paths = []string{} // replaces Keep of the factory
@@ -327,7 +328,7 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for _, form := range []form{typedForm, unstructuredForm} {
+	for _, form := range []convert.Form{convert.Typed, convert.Unstructured} {
 		key := resourceKey{gvk, form}
 		if c.mu.resources[key] != nil || c.mu.beingCreated[key] != nil {
 			return true

@@ -49,17 +49,6 @@ func (d *recentDeletions) remove(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// deletionRecorder records a delete before it calls the handler.
-type deletionRecorder struct {
-	toolscache.ResourceEventHandler
-	record func(deleted any)
-}
-
-func (d deletionRecorder) OnDelete(object any) {
-	d.record(object)
-	d.ResourceEventHandler.OnDelete(object)
-}
-
 // deletionHandler returns the function that records deletes of a resource, or nil if they need not be
 // recorded.
 func (s *Sharding) deletionHandler(r *resource) func(deleted any) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/naming"
 )
@@ -66,7 +67,7 @@ func (c *Cache) Status(object client.Object) ([]status.Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r, _ := c.lookup(resourceKey{gvk, formOf(object)}); r != nil {
+	if r, _ := c.lookup(resourceKey{gvk, convert.FormOf(object)}); r != nil {
 		return r.informer.Status(), nil
 	}
 	return nil, nil

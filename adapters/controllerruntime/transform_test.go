@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
@@ -92,11 +93,11 @@ func TestConvertedIsDecoded(t *testing.T) {
 
 // TestStripManagedFieldsIsPruning checks that only controller-runtime's transform is replaced by pruning.
 func TestStripManagedFieldsIsPruning(t *testing.T) {
-	if !stripsManagedFields(cache.TransformStripManagedFields()) {
+	if !convert.StripsManagedFields(cache.TransformStripManagedFields()) {
 		t.Error("TransformStripManagedFields is not recognized")
 	}
-	if stripsManagedFields(dynamicinformer.StripManagedFields) ||
-		stripsManagedFields(func(in any) (any, error) { return in, nil }) {
+	if convert.StripsManagedFields(dynamicinformer.StripManagedFields) ||
+		convert.StripsManagedFields(func(in any) (any, error) { return in, nil }) {
 		t.Error("another transform is recognized as TransformStripManagedFields")
 	}
 	server := newServer(t)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
@@ -118,7 +119,7 @@ func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
 }
 
 func formsOf(gvk schema.GroupVersionKind) []resourceKey {
-	return []resourceKey{{gvk, typedForm}, {gvk, unstructuredForm}, {gvk, metadataForm}}
+	return []resourceKey{{gvk, convert.Typed}, {gvk, convert.Unstructured}, {gvk, convert.Metadata}}
 }
 
 // reserveForms makes callers that first use a form of the type wait until release is called. It fails if

@@ -1,4 +1,4 @@
-package controllerruntime
+package convert
 
 import (
 	"reflect"
@@ -8,20 +8,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fillList writes the found objects into a list: shared objects if share is set, otherwise copies. Items that
+// FillList writes the found objects into a list: shared objects if share is set, otherwise copies. Items that
 // are structs are decoded in place.
-func (c *converter) fillList(list client.ObjectList, results []readResult, share bool) error {
+func (c *Converter) FillList(list client.ObjectList, results []Result, share bool) error {
 	itemsPointer, err := meta.GetItemsPtr(list)
 	if err != nil {
 		return err
 	}
 	items := reflect.ValueOf(itemsPointer).Elem()
-	if items.Type().Elem() != c.pointer.Elem() {
+	if items.Type().Elem() != c.Pointer.Elem() {
 		return c.fillPointers(list, results, share)
 	}
 	filled := reflect.MakeSlice(items.Type(), len(results), len(results))
 	for k, found := range results {
-		if err := c.write(filled.Index(k), found, share); err != nil {
+		if err := c.Write(filled.Index(k), found, share); err != nil {
 			return err
 		}
 	}
@@ -29,20 +29,20 @@ func (c *converter) fillList(list client.ObjectList, results []readResult, share
 	return nil
 }
 
-// fillPointers is fillList for lists of pointers, interfaces and raw extensions.
-func (c *converter) fillPointers(list client.ObjectList, results []readResult, share bool) error {
+// fillPointers is FillList for lists of pointers, interfaces and raw extensions.
+func (c *Converter) fillPointers(list client.ObjectList, results []Result, share bool) error {
 	objects := make([]runtime.Object, len(results))
 	for k, res := range results {
-		if (share || res.shared) && !res.reduced() {
-			object, err := c.sharedObject(res.stored)
+		if (share || res.Shared) && !res.Reduced() {
+			object, err := c.SharedObject(res.Stored)
 			if err != nil {
 				return err
 			}
 			objects[k] = object
 			continue
 		}
-		value := reflect.New(c.pointer.Elem())
-		if err := c.write(value.Elem(), res, share); err != nil {
+		value := reflect.New(c.Pointer.Elem())
+		if err := c.Write(value.Elem(), res, share); err != nil {
 			return err
 		}
 		objects[k] = value.Interface().(runtime.Object)

@@ -1,4 +1,4 @@
-package controllerruntime
+package convert
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
-	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -25,6 +24,9 @@ const (
 	labelSelector      = controllerRuntime + "predicate.LabelSelectorPredicate."
 )
 
+// metadataReader is controllerruntime.MetadataReader.
+type metadataReader interface{ ReadsOnlyMetadata() }
+
 // fullName returns the name of a type, or of the type that a pointer refers to, without type arguments.
 func fullName(typ reflect.Type) string {
 	if typ.Kind() == reflect.Pointer {
@@ -36,23 +38,22 @@ func fullName(typ reflect.Type) string {
 
 // decodesBecause returns why a handler needs decoded objects. It returns "" if the handler and its predicates
 // read only metadata.
-func (c *converter) decodesBecause(h toolscache.ResourceEventHandler) string {
-	if c.form == typedForm && !hasObjectMeta(c.typ) {
-		return fmt.Sprintf("%s has unusual metadata", c.pointer)
+func (c *Converter) decodesBecause(h toolscache.ResourceEventHandler) string {
+	if c.form == Typed && !hasObjectMeta(c.typ) {
+		return fmt.Sprintf("%s has unusual metadata", c.Pointer)
 	}
 	switch h.(type) {
-	case MetadataReader, interface{ TakesUndecoded() }: // dynamicinformer.MetadataOnly
+	case metadataReader, interface{ TakesUndecoded() }: // dynamicinformer.MetadataOnly
 		return ""
 	}
-	v := reflect.ValueOf(h)
-	switch {
-	case v.Kind() != reflect.Pointer || v.IsNil():
-	case fullName(v.Type()) == consistencyHandler:
+	name := fullName(reflect.TypeOf(h))
+	if name == consistencyHandler {
 		return ""
-	case fullName(v.Type()) == sourceHandler:
-		return sourceDecodesBecause(v.Elem())
 	}
-	return fmt.Sprintf("handler %s is not a MetadataReader", fullName(v.Type()))
+	if source, ok := sourceOf(h); ok {
+		return sourceDecodesBecause(source)
+	}
+	return fmt.Sprintf("handler %s is not a MetadataReader", name)
 }
 
 // hasObjectMeta reports whether metav1.ObjectMeta decodes the metadata of a struct.
@@ -64,9 +65,9 @@ func hasObjectMeta(typ reflect.Type) bool {
 }
 
 func sourceDecodesBecause(source reflect.Value) string {
-	predicates, ok := unexportedField[[]predicate.Predicate](source, "predicates")
-	queueing := source.FieldByName("handler")
-	if !ok || !queueing.IsValid() || queueing.Kind() != reflect.Interface || queueing.IsNil() {
+	predicates, ok := unexported(source, "predicates").([]predicate.Predicate)
+	queueing := unexported(source, "handler")
+	if !ok || queueing == nil {
 		return fmt.Sprintf("%s receives objects of a Go type", source.Type())
 	}
 	for _, p := range predicates {
@@ -74,46 +75,43 @@ func sourceDecodesBecause(source reflect.Value) string {
 			return reason
 		}
 	}
-	return queueingDecodesBecause(reflect.NewAt(queueing.Type(),
-		queueing.Addr().UnsafePointer()).Elem().Interface())
+	return queueingDecodesBecause(queueing)
 }
 
-// contextOf returns the context of the controller that a handler belongs to; nil if it is unknown.
-func contextOf(h toolscache.ResourceEventHandler) context.Context {
+// sourceOf returns the handler of a source of controller-runtime.
+func sourceOf(h toolscache.ResourceEventHandler) (source reflect.Value, ok bool) {
 	v := reflect.ValueOf(h)
 	if v.Kind() != reflect.Pointer || v.IsNil() || fullName(v.Type()) != sourceHandler {
-		return nil
+		return v, false
 	}
-	ctx, _ := unexportedField[context.Context](v.Elem(), "ctx")
-	return ctx
+	return v.Elem(), true
+}
+
+// ContextOf returns the context of the controller that a handler belongs to; nil if it is unknown.
+func ContextOf(h toolscache.ResourceEventHandler) context.Context {
+	if source, ok := sourceOf(h); ok {
+		ctx, _ := unexported(source, "ctx").(context.Context)
+		return ctx
+	}
+	return nil
 }
 
 // needsOnlyKeys reports whether a handler belongs to a source that queues keys and has no predicates, such as
 // that of Builder.For.
 func needsOnlyKeys(h toolscache.ResourceEventHandler) bool {
-	v := reflect.ValueOf(h)
-	if v.Kind() != reflect.Pointer || v.IsNil() || fullName(v.Type()) != sourceHandler {
+	source, ok := sourceOf(h)
+	if !ok {
 		return false
 	}
-	predicates, ok := unexportedField[[]predicate.Predicate](v.Elem(), "predicates")
-	queueing := v.Elem().FieldByName("handler")
-	return ok && len(predicates) == 0 && queueing.IsValid() && queueing.Kind() == reflect.Interface &&
-		!queueing.IsNil() && queueing.Elem().Type() == reflect.TypeFor[*handler.EnqueueRequestForObject]()
-}
-
-// unexportedField returns a field of an addressable struct if it has the type T.
-func unexportedField[T any](v reflect.Value, name string) (value T, ok bool) {
-	field := v.FieldByName(name)
-	if !field.IsValid() || field.Type() != reflect.TypeFor[T]() {
-		return value, false
-	}
-	return *(*T)(field.Addr().UnsafePointer()), true
+	predicates, ok := unexported(source, "predicates").([]predicate.Predicate)
+	_, queuesKeys := unexported(source, "handler").(*handler.EnqueueRequestForObject)
+	return ok && len(predicates) == 0 && queuesKeys
 }
 
 // queueingDecodesBecause is decodesBecause for a handler that queues requests.
 func queueingDecodesBecause(h any) string {
 	switch h := h.(type) {
-	case MetadataReader, *handler.EnqueueRequestForObject:
+	case metadataReader, *handler.EnqueueRequestForObject:
 		return ""
 	case handler.Funcs:
 		if wrapped := unchangedHandler(h); wrapped != nil {
@@ -124,42 +122,6 @@ func queueingDecodesBecause(h any) string {
 		return fmt.Sprintf("handler %s is not a MetadataReader", name)
 	}
 	return ""
-}
-
-// methodValue is the memory of a func value that was made from a method of a handler.
-type methodValue struct {
-	_        uintptr // the code
-	receiver handler.EventHandler
-}
-
-// receiverOf returns the words of the receiver of a method value, which can be compared.
-func receiverOf[F any](f *F) [2]uintptr {
-	return *(*[2]uintptr)(unsafe.Pointer(&(*(**methodValue)(unsafe.Pointer(f))).receiver))
-}
-
-// unchangedHandler returns the handler that handler.WithLowPriorityWhenUnchanged has wrapped, or nil for
-// other Funcs. Handlers of owners are always wrapped. The wrapper holds method values of the handler, so nil
-// is also returned if the method values of a known handler do not have the expected memory.
-func unchangedHandler(f handler.Funcs) handler.EventHandler {
-	var probe handler.EventHandler = &handler.EnqueueRequestForObject{}
-	funcs, ok := handler.WithLowPriorityWhenUnchanged(probe).(handler.Funcs)
-	if !ok || !haveSameCode(f.CreateFunc, funcs.CreateFunc) ||
-		!haveSameCode(f.UpdateFunc, funcs.UpdateFunc) ||
-		!haveSameCode(f.DeleteFunc, funcs.DeleteFunc) {
-		return nil
-	}
-	receiver := receiverOf(&f.CreateFunc)
-	if receiverOf(&funcs.CreateFunc) != *(*[2]uintptr)(unsafe.Pointer(&probe)) ||
-		receiverOf(&f.UpdateFunc) != receiver || receiverOf(&f.DeleteFunc) != receiver {
-		return nil
-	}
-	return (*(**methodValue)(unsafe.Pointer(&f.CreateFunc))).receiver
-}
-
-// haveSameCode reports whether two functions, which may be nil, have the same code.
-func haveSameCode(a, b any) bool {
-	code := reflect.ValueOf(a).Pointer()
-	return code != 0 && code == reflect.ValueOf(b).Pointer()
 }
 
 // changePredicates are predicates that compare metadata. They embed predicate.Funcs for other events.
@@ -174,7 +136,7 @@ func predicateDecodesBecause(p predicate.Predicate) string {
 	switch p := p.(type) {
 	case nil:
 		return "a predicate is nil"
-	case MetadataReader:
+	case metadataReader:
 		return ""
 	case predicate.Funcs:
 		return funcsDecodeBecause(p)
@@ -192,8 +154,8 @@ func predicateDecodesBecause(p predicate.Predicate) string {
 		controllerRuntime + "predicate.not":
 		operands := reflect.New(v.Type()).Elem()
 		operands.Set(v)
-		list, ok := unexportedField[[]predicate.Predicate](operands, "predicates")
-		single, isSingle := unexportedField[predicate.Predicate](operands, "predicate")
+		list, ok := unexported(operands, "predicates").([]predicate.Predicate)
+		single, isSingle := unexported(operands, "predicate").(predicate.Predicate)
 		if isSingle {
 			list = append(list, single)
 		}

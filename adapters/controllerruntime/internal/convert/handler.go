@@ -1,4 +1,4 @@
-package controllerruntime
+package convert
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// handler wraps a handler that expects objects of a form. Before each delete it calls record, if that is not
+// Handler wraps a handler that expects objects of a form. Before each delete it calls record, if that is not
 // nil.
-func (c *converter) handler(inner toolscache.ResourceEventHandler,
+func (c *Converter) Handler(inner toolscache.ResourceEventHandler,
 	record func(deleted any)) toolscache.ResourceEventHandler {
 	name := fmt.Sprintf("%T", inner)
 	if hasName, ok := inner.(interface{ HandlerName() string }); ok {
@@ -26,7 +26,7 @@ func (c *converter) handler(inner toolscache.ResourceEventHandler,
 	if record != nil {
 		inner, handles.delete = deletionRecorder{inner, record}, true
 	}
-	if c.form == unstructuredForm && reason != "" { // the informer decodes
+	if c.form == Unstructured && reason != "" { // the informer decodes
 		inner = handlerWithReason{inner, reason}
 	} else {
 		h := &convertingHandler{converter: c, inner: inner, handles: handles, onlyMetadata: reason == "",
@@ -90,7 +90,7 @@ func unwrapAs[T any](handler toolscache.ResourceEventHandler) (unwrapped T, ok b
 
 // convertingHandler calls a handler with objects of a form.
 type convertingHandler struct {
-	converter        *converter
+	converter        *Converter
 	inner            toolscache.ResourceEventHandler
 	handles          handledEvents
 	onlyMetadata     bool             // the handler receives metadata; see converter.metadataOf
@@ -181,9 +181,9 @@ func (h *convertingHandler) convert(stored any) (client.Object, error) {
 	if h.onlyMetadata {
 		return h.converter.metadataOf(stored, item.keptFields)
 	}
-	object, err := h.converter.sharedObject(stored)
-	if err == nil && reduced && h.converter.form != metadataForm {
-		object = markedCopy(object, item.keptFields)
+	object, err := h.converter.SharedObject(stored)
+	if err == nil && reduced && h.converter.form != Metadata {
+		object = MarkedCopy(object, item.keptFields)
 	}
 	return object, err
 }
@@ -200,7 +200,7 @@ func (h *convertingHandler) object(stored any) (client.Object, bool) {
 
 // newMetadataObject returns an object of the form with the metadata that controllers need about a deleted
 // object, or nil.
-func (c *converter) newMetadataObject(stored any) client.Object {
+func (c *Converter) newMetadataObject(stored any) client.Object {
 	from, ok := stored.(metav1.Object)
 	if !ok {
 		return nil
@@ -215,4 +215,15 @@ func (c *converter) newMetadataObject(stored any) client.Object {
 	object.SetOwnerReferences(from.GetOwnerReferences())
 	c.setSharedKind(object)
 	return object
+}
+
+// deletionRecorder records a delete before it calls the handler.
+type deletionRecorder struct {
+	toolscache.ResourceEventHandler
+	record func(deleted any)
+}
+
+func (d deletionRecorder) OnDelete(object any) {
+	d.record(object)
+	d.ResourceEventHandler.OnDelete(object)
 }

@@ -1,4 +1,4 @@
-package controllerruntime
+package convert
 
 import (
 	"encoding/json"
@@ -16,80 +16,81 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// form is a Go representation of API objects: a struct, unstructured or only metadata.
-type form int
+// Form is a Go representation of API objects: a struct, unstructured or only metadata.
+type Form int
 
 const (
-	// typedForm is the Go type that the scheme has for a kind.
-	typedForm form = iota
-	// unstructuredForm is *unstructured.Unstructured.
-	unstructuredForm
-	// metadataForm is *metav1.PartialObjectMetadata.
-	metadataForm
+	// Typed is the Go type that the scheme has for a kind.
+	Typed Form = iota
+	// Unstructured is *unstructured.Unstructured.
+	Unstructured
+	// Metadata is *metav1.PartialObjectMetadata.
+	Metadata
 )
 
-func formOf(object runtime.Object) form {
+func FormOf(object runtime.Object) Form {
 	switch object.(type) {
 	case runtime.Unstructured:
-		return unstructuredForm
+		return Unstructured
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
-		return metadataForm
+		return Metadata
 	}
-	return typedForm
+	return Typed
 }
 
-// converter converts the stored objects of a type to one form. A stored object is a
+// Converter converts the stored objects of a type to one form. A stored object is a
 // dynamicinformer.PackedObject, an *unstructured.Unstructured if objects are stored decoded, or the result of
 // a transform.
-type converter struct {
-	form form
+type Converter struct {
+	form Form
 	gvk  schema.GroupVersionKind
-	// typ is the struct that objects are decoded into, pointer a pointer to it. typ and decoder are nil for
-	// unstructuredForm.
-	typ, pointer reflect.Type
+	// typ is the struct that objects are decoded into, Pointer a pointer to it. typ and decoder are nil for
+	// Unstructured.
+	typ, Pointer reflect.Type
 	decoder      *decode.Decoder
 	apiVersion   string
 }
 
-func (c *Cache) newConverter(key resourceKey, object runtime.Object) (*converter, error) {
-	conv := &converter{form: key.form, gvk: key.gvk, apiVersion: key.gvk.GroupVersion().String()}
-	switch key.form {
-	case unstructuredForm:
-		conv.pointer = reflect.TypeFor[*unstructured.Unstructured]()
+// New returns the converter of a kind to a form. object is an example for errors.
+func New(scheme *runtime.Scheme, gvk schema.GroupVersionKind, form Form, object runtime.Object) (*Converter, error) {
+	conv := &Converter{form: form, gvk: gvk, apiVersion: gvk.GroupVersion().String()}
+	switch form {
+	case Unstructured:
+		conv.Pointer = reflect.TypeFor[*unstructured.Unstructured]()
 		return conv, nil
-	case metadataForm:
-		conv.pointer = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+	case Metadata:
+		conv.Pointer = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 	default:
-		example, err := c.scheme.New(key.gvk)
+		example, err := scheme.New(gvk)
 		if err != nil {
 			return nil, err
 		}
-		if conv.pointer = reflect.TypeOf(example); conv.pointer.Kind() != reflect.Pointer ||
-			conv.pointer.Elem().Kind() != reflect.Struct {
-			return nil, fmt.Errorf("%s: a %T cannot be read", key.gvk, object)
+		if conv.Pointer = reflect.TypeOf(example); conv.Pointer.Kind() != reflect.Pointer ||
+			conv.Pointer.Elem().Kind() != reflect.Struct {
+			return nil, fmt.Errorf("%s: a %T cannot be read", gvk, object)
 		}
 		if _, ok := example.(client.Object); !ok {
-			return nil, fmt.Errorf("%s: a %T has no metadata", key.gvk, example)
+			return nil, fmt.Errorf("%s: a %T has no metadata", gvk, example)
 		}
 	}
-	conv.typ = conv.pointer.Elem()
+	conv.typ = conv.Pointer.Elem()
 	conv.decoder = decode.DecoderFor(conv.typ)
 	return conv, nil
 }
 
 // setSharedKind sets the kind of a shared object as client-go does: typed objects have none.
-func (c *converter) setSharedKind(object client.Object) {
+func (c *Converter) setSharedKind(object client.Object) {
 	var gvk schema.GroupVersionKind
-	if c.form == metadataForm {
+	if c.form == Metadata {
 		gvk = c.gvk
 	}
 	object.GetObjectKind().SetGroupVersionKind(gvk)
 }
 
-// sharedObject returns the object that all readers and handlers share. They must not change it.
-func (c *converter) sharedObject(stored any) (client.Object, error) {
+// SharedObject returns the object that all readers and handlers share. They must not change it.
+func (c *Converter) SharedObject(stored any) (client.Object, error) {
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
-	if c.form == unstructuredForm {
+	if c.form == Unstructured {
 		if isPacked {
 			return packed.Unstructured(), nil
 		}
@@ -109,7 +110,7 @@ func (c *converter) sharedObject(stored any) (client.Object, error) {
 }
 
 // decode decodes a packed object into a new struct.
-func (c *converter) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
+func (c *Converter) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
 	value := reflect.New(c.typ)
 	if err := c.decoder.DecodeView(packed, value); err != nil {
 		return nil, c.misfitError(packed, err)
@@ -119,9 +120,9 @@ func (c *converter) decode(packed dynamicinformer.PackedObject) (client.Object, 
 	return object, nil
 }
 
-// parse decodes JSON into a new object.
-func (c *converter) parse(json []byte) (client.Object, error) {
-	if c.form == unstructuredForm {
+// Parse decodes JSON into a new object.
+func (c *Converter) Parse(json []byte) (client.Object, error) {
+	if c.form == Unstructured {
 		u := &unstructured.Unstructured{}
 		if err := u.UnmarshalJSON(json); err != nil {
 			return nil, err
@@ -140,7 +141,7 @@ func (c *converter) parse(json []byte) (client.Object, error) {
 // convert converts a stored object that is not packed. It converts through JSON, because
 // runtime.DefaultUnstructuredConverter truncates integers that do not fit, and ignores
 // encoding.TextUnmarshaler.
-func (c *converter) convert(stored any) (client.Object, error) {
+func (c *Converter) convert(stored any) (client.Object, error) {
 	u, ok := stored.(*unstructured.Unstructured)
 	if !ok {
 		return c.checkForm(stored)
@@ -149,7 +150,7 @@ func (c *converter) convert(stored any) (client.Object, error) {
 	if err != nil {
 		return nil, c.misfitError(u, err)
 	}
-	object, err := c.parse(text)
+	object, err := c.Parse(text)
 	if err != nil {
 		return nil, c.misfitError(u, err)
 	}
@@ -157,45 +158,56 @@ func (c *converter) convert(stored any) (client.Object, error) {
 }
 
 // checkForm returns a stored object that already has the converter's form, and an error for any other object.
-func (c *converter) checkForm(stored any) (client.Object, error) {
+func (c *Converter) checkForm(stored any) (client.Object, error) {
 	object, ok := stored.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("cache contained %T, which is not an Object", stored)
 	}
-	if reflect.TypeOf(stored) != c.pointer {
-		return nil, fmt.Errorf("cache had type %T, but %s was asked for", stored, c.pointer)
+	if reflect.TypeOf(stored) != c.Pointer {
+		return nil, fmt.Errorf("cache had type %T, but %s was asked for", stored, c.Pointer)
 	}
 	return object, nil
 }
 
-// write writes a found object into out, a struct: a copy, or if share is set one that shares maps and slices
+// Result is an object that a read returns.
+type Result struct {
+	Stored any
+	Shared bool // readers get the stored object itself, not a copy
+	// KeptFields are the fields that a reduced object has; empty for a whole object.
+	KeptFields string
+}
+
+// Reduced reports whether the object lacks fields.
+func (r Result) Reduced() bool { return r.KeptFields != "" }
+
+// Write writes a found object into out, a struct: a copy, or if share is set one that shares maps and slices
 // with the cache.
-func (c *converter) write(out reflect.Value, res readResult, share bool) error {
-	if !share && !res.shared {
-		err := c.writeCopy(out, res.stored)
-		if err == nil && res.reduced() {
-			mark(out.Addr().Interface().(client.Object), res.keptFields)
+func (c *Converter) Write(out reflect.Value, res Result, share bool) error {
+	if !share && !res.Shared {
+		err := c.WriteCopy(out, res.Stored)
+		if err == nil && res.Reduced() {
+			mark(out.Addr().Interface().(client.Object), res.KeptFields)
 		}
 		return err
 	}
-	object, err := c.sharedObject(res.stored)
+	object, err := c.SharedObject(res.Stored)
 	if err != nil {
 		return err
 	}
-	if res.reduced() {
-		object = markedCopy(object, res.keptFields)
+	if res.Reduced() {
+		object = MarkedCopy(object, res.KeptFields)
 	}
 	out.Set(reflect.ValueOf(object).Elem())
 	return nil
 }
 
-// writeCopy writes a copy into out, a struct. The caller owns it.
-func (c *converter) writeCopy(out reflect.Value, stored any) error {
+// WriteCopy writes a copy into out, a struct. The caller owns it.
+func (c *Converter) WriteCopy(out reflect.Value, stored any) error {
 	object := out.Addr().Interface().(client.Object)
 	packed, isPacked := stored.(dynamicinformer.PackedObject)
 	switch {
 	case !isPacked:
-		shared, err := c.sharedObject(stored)
+		shared, err := c.SharedObject(stored)
 		if err != nil {
 			return err
 		}
@@ -204,7 +216,7 @@ func (c *converter) writeCopy(out reflect.Value, stored any) error {
 			break
 		}
 		out.Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
-	case c.form == unstructuredForm:
+	case c.form == Unstructured:
 		if err := copyUnstructured(out.Addr().Interface().(*unstructured.Unstructured), packed); err != nil {
 			return c.misfitError(packed, err)
 		}
@@ -223,7 +235,7 @@ func (c *converter) writeCopy(out reflect.Value, stored any) error {
 }
 
 // setKind sets the kind of an object that the caller owns. It sets the fields of structs directly.
-func (c *converter) setKind(object client.Object) {
+func (c *Converter) setKind(object client.Object) {
 	kind := object.GetObjectKind()
 	if meta, ok := kind.(*metav1.TypeMeta); ok {
 		meta.APIVersion, meta.Kind = c.apiVersion, c.gvk.Kind
@@ -255,10 +267,10 @@ func copyContent(u *unstructured.Unstructured) map[string]any {
 }
 
 // misfitError wraps a decoding error with the name of the object.
-func (c *converter) misfitError(stored any, err error) error {
+func (c *Converter) misfitError(stored any, err error) error {
 	name := "an object"
 	if m, ok := stored.(metav1.Object); ok {
 		name = client.ObjectKey{Namespace: m.GetNamespace(), Name: m.GetName()}.String()
 	}
-	return fmt.Errorf("%s %s does not fit %s: %w", c.gvk.Kind, name, c.pointer, err)
+	return fmt.Errorf("%s %s does not fit %s: %w", c.gvk.Kind, name, c.Pointer, err)
 }

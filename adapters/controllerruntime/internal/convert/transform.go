@@ -1,4 +1,4 @@
-package controllerruntime
+package convert
 
 import (
 	stdjson "encoding/json"
@@ -33,18 +33,18 @@ var stripSourceLine = sync.OnceValue(func() sourceLine {
 	return sourceLineOf(cache.TransformStripManagedFields())
 })
 
-// stripsManagedFields reports whether a transform is cache.TransformStripManagedFields. It compares
+// StripsManagedFields reports whether a transform is cache.TransformStripManagedFields. It compares
 // positions in the source, because the compiler may create several copies of the function. If it is not
 // recognized, it runs like any other transform.
-func stripsManagedFields(transform toolscache.TransformFunc) bool {
+func StripsManagedFields(transform toolscache.TransformFunc) bool {
 	at := sourceLineOf(transform)
 	return at != sourceLine{} && at == stripSourceLine()
 }
 
-// transform wraps a transform that expects objects of the form. An object that does not fit the form is
+// Transform wraps a transform that expects objects of the form. An object that does not fit the form is
 // stored unchanged.
-func (c *converter) transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
-	if c.form == unstructuredForm {
+func (c *Converter) Transform(inner toolscache.TransformFunc) toolscache.TransformFunc {
+	if c.form == Unstructured {
 		return inner
 	}
 	return func(in any) (any, error) {
@@ -57,7 +57,7 @@ func (c *converter) transform(inner toolscache.TransformFunc) toolscache.Transfo
 			return in, nil //nolint:nilerr
 		}
 		out, err := inner(object)
-		if err != nil || reflect.TypeOf(out) != c.pointer {
+		if err != nil || reflect.TypeOf(out) != c.Pointer {
 			return out, err // readers get an error for other types
 		}
 		u := &unstructured.Unstructured{}

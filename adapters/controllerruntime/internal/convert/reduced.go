@@ -1,0 +1,78 @@
+package convert
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ReducedAnnotation is the key of the annotation of reduced objects: see controllerruntime.ReducedAnnotation.
+const ReducedAnnotation = "crdcache.dev/reduced object: patch it, or read it live before an update"
+
+// IsReduced reports whether an object is marked as reduced.
+func IsReduced(object client.Object) bool {
+	_, reduced := object.GetAnnotations()[ReducedAnnotation]
+	return reduced || object.GetSelfLink() == ReducedAnnotation
+}
+
+// mark marks an object as reduced. It does not change maps and lists that the object shares.
+func mark(object client.Object, keptFields string) {
+	object.SetSelfLink(ReducedAnnotation)
+	annotations := maps.Clone(object.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[ReducedAnnotation] = keptFields
+	object.SetAnnotations(annotations)
+	object.SetManagedFields(append(slices.Clip(object.GetManagedFields()), notExtracted))
+}
+
+// notExtracted makes the extraction of an apply configuration fail, because its fields are not a map. An
+// extracted configuration would lack the dropped fields, and applying it would remove them from the server.
+var notExtracted = metav1.ManagedFieldsEntry{Manager: "crdcache", Operation: metav1.ManagedFieldsOperationApply,
+	FieldsV1: &metav1.FieldsV1{Raw: []byte(strconv.Quote(extractsPart))}}
+
+const extractsPart = "the object has only the fields that the cache keeps, and applying an extract of " +
+	"it would remove the others: read it again with GetLive or from the API server"
+
+// MarkedCopy returns a marked copy of a shared object, which shares everything else with it.
+func MarkedCopy(shared client.Object, keptFields string) client.Object {
+	var object client.Object
+	if u, ok := shared.(*unstructured.Unstructured); ok {
+		content := maps.Clone(u.Object)
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			content["metadata"] = maps.Clone(metadata)
+		}
+		object = &unstructured.Unstructured{Object: content}
+	} else {
+		value := reflect.New(reflect.TypeOf(shared).Elem())
+		value.Elem().Set(reflect.ValueOf(shared).Elem())
+		object = value.Interface().(client.Object)
+	}
+	mark(object, keptFields)
+	return object
+}
+
+// reducedItem is a stored object that the informer has reduced, for a handler.
+type reducedItem struct {
+	stored     any
+	keptFields string
+}
+
+// MarkReduced implements informer.Marking.
+func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
+	return reducedItem{stored, keptFields}
+}
+
+// MarkReduced implements informer.Marking, for handlers of unstructured objects.
+func (h handlerWithReason) MarkReduced(object any, keptFields string) any {
+	if object, ok := object.(client.Object); ok {
+		return MarkedCopy(object, keptFields)
+	}
+	return object
+}

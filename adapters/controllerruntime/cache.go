@@ -200,11 +200,13 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	}
 	httpClient, group := options.HTTPClient, c.options.Group
 	if group != nil {
-		shared, err := dynamicinformer.Reconnectable(config, httpClient)
-		if err != nil {
+		var err error
+		if config, err = dynamicinformer.Reconnectable(config, httpClient); err != nil {
 			return err
 		}
-		config, httpClient = shared, nil
+		if httpClient, err = rest.HTTPClientFor(config); err != nil {
+			return err
+		}
 	}
 	client, err := dynamicinformer.NewClient(config, httpClient)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,16 +51,8 @@ var registeredNames sync.Map
 // register registers a collector under the first name of numbered that is free.
 func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector,
 	name string) (unregister func(), err error) {
-	type registeredName struct {
-		registerer any
-		name       string
-	}
-	var registry any
-	if reflect.ValueOf(registerer).Comparable() {
-		registry = registerer
-	}
 	for name := range numberedNames(name) {
-		key := registeredName{registry, name}
+		key := fmt.Sprintf("%p %s", registerer, name)
 		if _, taken := registeredNames.LoadOrStore(key, true); taken {
 			continue
 		}

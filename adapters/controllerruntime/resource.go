@@ -98,7 +98,7 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	if err != nil {
 		return nil, started, err
 	}
-	converter, err := convert.New(c.scheme, key.gvk, key.form, object)
+	converter, err := convert.New(c.scheme, key.gvk, key.form)
 	if err != nil {
 		return nil, started, err
 	}

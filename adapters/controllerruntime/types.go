@@ -23,23 +23,23 @@ import (
 // has found. A tracker of all types costs more than a small cache. It runs once an answer of the server
 // suggests that a type has changed, or a type is used that the RESTMapper has not found.
 type typeSource struct {
-	tracker    *discovery.Tracker
-	config     *rest.Config
-	httpClient *http.Client // may be nil
+	tracker     *discovery.Tracker
+	definitions metadata.Getter
 	// needed is closed by need.
 	needed chan struct{}
 	need   func()
-	// found has space for one signal that unidentified has types.
-	found chan struct{}
+	// unidentified has custom types that were not looked up.
+	unidentified chan *meta.RESTMapping
 
 	mu struct {
 		sync.Mutex
 		subscribed bool
 		mapped     map[schema.GroupVersionResource]bool
-		// unidentified are custom types that were not looked up.
-		unidentified []*meta.RESTMapping
 	}
 }
+
+// maxUnidentified limits the types that are looked up at the same time. More types need the tracker.
+const maxUnidentified = 64
 
 var _ typesource.Source = (*typeSource)(nil)
 
@@ -50,8 +50,12 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 	if err != nil {
 		return nil, err
 	}
-	s := &typeSource{config: config, httpClient: httpClient, needed: make(chan struct{}),
-		found: make(chan struct{}, 1)}
+	definitions, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient)
+	if err != nil {
+		return nil, err
+	}
+	s := &typeSource{definitions: definitions.Resource(crd.GVR), needed: make(chan struct{}),
+		unidentified: make(chan *meta.RESTMapping, maxUnidentified)}
 	s.need = sync.OnceFunc(func() { close(s.needed) })
 	s.mu.mapped = map[schema.GroupVersionResource]bool{}
 	s.tracker, err = discovery.NewTracker(nil, discovery.TrackerOptions{Client: documents, Dynamic: client})
@@ -65,8 +69,8 @@ func (s *typeSource) run(ctx context.Context) {
 	defer wg.Wait()
 	for {
 		select {
-		case <-s.found:
-			wg.Go(func() { s.identify(ctx) })
+		case mapping := <-s.unidentified:
+			wg.Go(func() { s.identify(ctx, mapping) })
 		case <-s.needed:
 			_ = s.tracker.Run(ctx) // it fails only if called twice
 			return
@@ -76,30 +80,12 @@ func (s *typeSource) run(ctx context.Context) {
 	}
 }
 
-// identify reads the metadata of the CRDs of types, which shows later whether a CRD was deleted or created
+// identify reads the metadata of the CRD of a type, which shows later whether a CRD was deleted or created
 // again. After an error this stays unknown.
-func (s *typeSource) identify(ctx context.Context) {
-	s.mu.Lock()
-	mappings := s.mu.unidentified
-	s.mu.unidentified = nil
-	s.mu.Unlock()
-	config, httpClient := metadata.ConfigFor(s.config), s.httpClient
-	var err error
-	if httpClient == nil {
-		if httpClient, err = rest.HTTPClientFor(config); err != nil {
-			return
-		}
-	}
-	client, err := metadata.NewForConfigAndClient(config, httpClient)
-	if err != nil {
-		return
-	}
-	for _, m := range mappings {
-		name := m.Resource.GroupResource().String()
-		definition, err := client.Resource(crd.GVR).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			s.tracker.Assume(m, definition)
-		}
+func (s *typeSource) identify(ctx context.Context, mapping *meta.RESTMapping) {
+	name := mapping.Resource.GroupResource().String()
+	if definition, err := s.definitions.Get(ctx, name, metav1.GetOptions{}); err == nil {
+		s.tracker.Assume(mapping, definition)
 	}
 }
 
@@ -139,10 +125,10 @@ func (s *typeSource) add(mapping *meta.RESTMapping) {
 	if isBuiltin(gvr) {
 		return
 	}
-	s.mu.unidentified = append(s.mu.unidentified, mapping)
 	select {
-	case s.found <- struct{}{}:
+	case s.unidentified <- mapping:
 	default:
+		s.need()
 	}
 }
 

@@ -1,3 +1,5 @@
+// Package convert converts the stored objects of a cache to the forms that readers and handlers use: structs,
+// unstructured objects and metadata. It recognizes handlers that need no decoded objects.
 package convert
 
 import (
@@ -5,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,8 +54,8 @@ type Converter struct {
 	apiVersion   string
 }
 
-// New returns the converter of a kind to a form. object is an example for errors.
-func New(scheme *runtime.Scheme, gvk schema.GroupVersionKind, form Form, object runtime.Object) (*Converter, error) {
+// New returns the converter of a kind to a form.
+func New(scheme *runtime.Scheme, gvk schema.GroupVersionKind, form Form) (*Converter, error) {
 	conv := &Converter{form: form, gvk: gvk, apiVersion: gvk.GroupVersion().String()}
 	switch form {
 	case Unstructured:
@@ -67,7 +70,7 @@ func New(scheme *runtime.Scheme, gvk schema.GroupVersionKind, form Form, object 
 		}
 		if conv.Pointer = reflect.TypeOf(example); conv.Pointer.Kind() != reflect.Pointer ||
 			conv.Pointer.Elem().Kind() != reflect.Struct {
-			return nil, fmt.Errorf("%s: a %T cannot be read", gvk, object)
+			return nil, fmt.Errorf("%s: a %T cannot be read", gvk, example)
 		}
 		if _, ok := example.(client.Object); !ok {
 			return nil, fmt.Errorf("%s: a %T has no metadata", gvk, example)
@@ -234,11 +237,53 @@ func (c *Converter) WriteCopy(out reflect.Value, stored any) error {
 	return nil
 }
 
+// FillList writes the found objects into a list: shared objects if share is set, otherwise copies. Items that
+// are structs are decoded in place.
+func (c *Converter) FillList(list client.ObjectList, results []Result, share bool) error {
+	itemsPointer, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return err
+	}
+	items := reflect.ValueOf(itemsPointer).Elem()
+	if items.Type().Elem() != c.Pointer.Elem() {
+		return c.fillPointers(list, results, share)
+	}
+	filled := reflect.MakeSlice(items.Type(), len(results), len(results))
+	for k, found := range results {
+		if err := c.Write(filled.Index(k), found, share); err != nil {
+			return err
+		}
+	}
+	items.Set(filled)
+	return nil
+}
+
+// fillPointers is FillList for lists of pointers, interfaces and raw extensions.
+func (c *Converter) fillPointers(list client.ObjectList, results []Result, share bool) error {
+	objects := make([]runtime.Object, len(results))
+	for k, res := range results {
+		if (share || res.Shared) && !res.Reduced() {
+			object, err := c.SharedObject(res.Stored)
+			if err != nil {
+				return err
+			}
+			objects[k] = object
+			continue
+		}
+		value := reflect.New(c.Pointer.Elem())
+		if err := c.Write(value.Elem(), res, share); err != nil {
+			return err
+		}
+		objects[k] = value.Interface().(runtime.Object)
+	}
+	return meta.SetList(list, objects)
+}
+
 // setKind sets the kind of an object that the caller owns. It sets the fields of structs directly.
 func (c *Converter) setKind(object client.Object) {
 	kind := object.GetObjectKind()
-	if meta, ok := kind.(*metav1.TypeMeta); ok {
-		meta.APIVersion, meta.Kind = c.apiVersion, c.gvk.Kind
+	if typeMeta, ok := kind.(*metav1.TypeMeta); ok {
+		typeMeta.APIVersion, typeMeta.Kind = c.apiVersion, c.gvk.Kind
 		return
 	}
 	if kind.GroupVersionKind().Empty() { // TypeSettings.Versions allows other versions

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
@@ -123,7 +124,8 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 	f.done = make(chan struct{})
 	f.mu.entries, f.mu.runningEntries = map[entryKey]*entry{}, map[*entry]struct{}{}
 	f.mu.endedCounters, f.mu.subscriptions = map[typeOptions]status.Counters{}, map[*Subscription]struct{}{}
-	f.aggregator = health.NewAggregator(options.Types == nil, time.Now)
+	_, onDemand := options.Types.(typesource.OnDemand)
+	f.aggregator = health.NewAggregator(options.Types == nil || onDemand, time.Now)
 	f.aggregator.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
 		return nil, err

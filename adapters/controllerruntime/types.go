@@ -28,7 +28,7 @@ type typeSource struct {
 	// needed is closed by need.
 	needed chan struct{}
 	need   func()
-	// unidentified has custom types that were not looked up.
+	// unidentified has custom types that were not looked up. More than it has space for need the tracker.
 	unidentified chan *meta.RESTMapping
 
 	mu struct {
@@ -38,10 +38,10 @@ type typeSource struct {
 	}
 }
 
-// maxUnidentified limits the types that are looked up at the same time. More types need the tracker.
-const maxUnidentified = 64
-
 var _ typesource.Source = (*typeSource)(nil)
+
+// FindsTypesOnDemand implements typesource.OnDemand.
+func (*typeSource) FindsTypesOnDemand() {}
 
 // newTypeSource returns the types of a server. It sends no request before run.
 func newTypeSource(config *rest.Config, httpClient *http.Client,
@@ -55,7 +55,7 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 		return nil, err
 	}
 	s := &typeSource{definitions: definitions.Resource(crd.GVR), needed: make(chan struct{}),
-		unidentified: make(chan *meta.RESTMapping, maxUnidentified)}
+		unidentified: make(chan *meta.RESTMapping, 64)}
 	s.need = sync.OnceFunc(func() { close(s.needed) })
 	s.mu.mapped = map[schema.GroupVersionResource]bool{}
 	s.tracker, err = discovery.NewTracker(nil, discovery.TrackerOptions{Client: documents, Dynamic: client})

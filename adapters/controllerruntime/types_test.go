@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -311,6 +313,9 @@ func TestTrackerRunsWhenNeeded(t *testing.T) {
 			if got := fmt.Sprint(server.Requests()); strings.Contains(got, "/customresourcedefinitions?") {
 				t.Errorf("the requests are %s while nothing changes, want none for all CRDs", got)
 			}
+			eventually(t, "readiness", func() bool {
+				return c.Factory().Condition(status.ConditionReady).Status == metav1.ConditionTrue
+			})
 			if err := use(c, server); err != nil {
 				t.Fatal(err)
 			}

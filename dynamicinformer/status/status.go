@@ -185,7 +185,7 @@ const (
 	// before the first contact, with 401.
 	ConditionAuthenticated ConditionType = "Authenticated"
 	// ConditionTypesKnown is true once Options.Types has reported its types, and always without
-	// Options.Types.
+	// Options.Types or with a typesource.OnDemand.
 	ConditionTypesKnown ConditionType = "TypesKnown"
 )
 

@@ -12,6 +12,9 @@ type Source interface {
 	Subscribe(listener Listener) (stop func())
 }
 
+// OnDemand is implemented by a Source that finds each type when it is used, and may never call SetComplete.
+type OnDemand interface{ FindsTypesOnDemand() }
+
 // Listener receives the types of a Source.
 type Listener interface {
 	// SetType reports a new or changed type.

@@ -30,16 +30,14 @@ func TestTransport(t *testing.T) {
 		failure string
 	}{
 		"nothing": {"GET", func(http.ResponseWriter, *http.Request) {}, 200, "", nil, ""},
-		"code": {"GET", func(w http.ResponseWriter,
-			_ *http.Request) {
+		"code": {"GET", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(404)
 			w.WriteHeader(200)
 		}, 404, "", nil, ""},
 		"body": {"POST", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, 200,
 			"hello", nil, ""},
 		"request": {"GET", func(w http.ResponseWriter, r *http.Request) {
-			_,
-				_ = io.WriteString(w, r.RequestURI+r.Host)
+			_, _ = io.WriteString(w, r.RequestURI+r.Host)
 		}, 200, "/a?b=cin-process", nil, ""},
 		"head": {"HEAD", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") },
 			200, "", nil, ""},
@@ -51,11 +49,13 @@ func TestTransport(t *testing.T) {
 			"", nil, "unexpected EOF"},
 		"panic": {"GET", func(http.ResponseWriter, *http.Request) { panic("oh no") }, 0,
 			"", nil, "oh no"},
-		"header is kept": {"GET", func(w http.ResponseWriter,
-			_ *http.Request) {
+		"header is kept": {"GET", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(201)
 			w.Header().Set("X-Late", "1")
 		}, 201, "", nil, ""},
+	}
+	if _, ok := readapi.NewTransport(nil).(interface{ CloseIdleConnections() }); !ok {
+		t.Error("the transport lacks CloseIdleConnections: clients of Kubernetes log a warning")
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

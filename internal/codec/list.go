@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -189,7 +190,12 @@ func (l *listReader) finish() error {
 
 // CheckList returns an error if client-go's decoder has read another answer as an empty list: a Status, whose
 // failure is the error, a Table, or an object, which has a name. An answer without a list is no empty list.
+// CheckList also removes the items that are null, which the decoder has read as objects.
 func CheckList(list *unstructured.UnstructuredList) error {
+	list.Items = slices.DeleteFunc(list.Items, func(item unstructured.Unstructured) bool {
+		const typeMembers = 2
+		return item.Object["metadata"] == nil && len(item.Object) <= typeMembers
+	})
 	gvk := list.GroupVersionKind()
 	isStatus := gvk == metav1.Unversioned.WithKind("Status")
 	name, _, _ := unstructured.NestedString(list.Object, "metadata", "name")

@@ -112,7 +112,7 @@ func (s *oddServer) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		manifests := []string{oddManifest("shared", "certified"), oddManifest("redis", "certified"),
-			oddManifest("shared", "community"), oddManifest("apex", "community")}
+			"null", oddManifest("shared", "community"), oddManifest("apex", "community")}
 		if s.reversed.Load() {
 			slices.Reverse(manifests)
 		}

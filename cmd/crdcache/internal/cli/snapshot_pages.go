@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -129,12 +130,18 @@ func (l *listOrTable) page(body []byte) (*listPage, error) {
 			}
 		}
 		for _, item := range l.Items {
+			if isNull(item) {
+				continue
+			}
 			page.items = append(page.items, listItem{object: item})
 		}
 		return page, nil
 	}
 	page.columns = l.Columns
 	for _, row := range l.Rows {
+		if isNull(row.Object) {
+			continue
+		}
 		var metadata metav1.PartialObjectMetadata
 		if err := json.Unmarshal(row.Object, &metadata); err != nil {
 			return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
@@ -145,6 +152,9 @@ func (l *listOrTable) page(body []byte) (*listPage, error) {
 	}
 	return page, nil
 }
+
+// isNull reports whether a list has no object at an item.
+func isNull(item json.RawMessage) bool { return bytes.Equal(item, []byte("null")) }
 
 // isSorted reports whether the items are sorted by key. Without rows, the keys are empty.
 func (p *listPage) isSorted() bool {

@@ -26,6 +26,9 @@ type responses struct {
 	// status 429, and its timeout error does not mention the cause.
 	lastAnswerWas429, hasPriorityHeaders atomic.Bool
 	announceThrottling                   sync.Once
+	// lastFailure is the last failure of a connection. client-go repeats requests whose connection is reset.
+	lastFailure     atomic.Pointer[error]
+	announceFailure sync.Once
 }
 
 func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
@@ -35,6 +38,7 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		response, err := next.RoundTrip(r)
 		if err != nil {
+			a.failed(r, err)
 			return nil, err
 		}
 		isThrottled := response.StatusCode == http.StatusTooManyRequests
@@ -75,6 +79,21 @@ func newResponse(r *http.Request, code int, body io.ReadCloser) *http.Response {
 	return &http.Response{Status: fmt.Sprintf("%d %s", code, http.StatusText(code)), StatusCode: code,
 		Proto: "HTTP/2.0", ProtoMajor: 2, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: body, ContentLength: -1, Request: r}
+}
+
+// discoveryPath matches the paths of requests that are not repeated.
+var discoveryPath = regexp.MustCompile(`/(version|api(/[^/]+)?|apis(/[^/]+){0,2})/?$`)
+
+// failed records the failure of a request for objects, and announces the first.
+func (a *responses) failed(r *http.Request, err error) {
+	if r.Context().Err() != nil || discoveryPath.MatchString(r.URL.Path) {
+		return
+	}
+	err = fmt.Errorf("%s %s: %w", r.Method, r.URL.Redacted(), err)
+	a.lastFailure.Store(&err)
+	if !a.target.watchesServer {
+		a.announceFailure.Do(func() { a.target.Warnf("retrying: %v", err) })
+	}
 }
 
 // throttled makes clients repeat the request also if a proxy sent the answer without Retry-After.

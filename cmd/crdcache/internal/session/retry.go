@@ -65,8 +65,13 @@ func (f *failures) add(err error) (remaining time.Duration) {
 	}
 	if f.since.IsZero() {
 		f.since = time.Now()
-		if period > 0 && !f.target.watchesServer {
-			f.target.Warnf("retrying: %s: %v", f.name, err)
+		announce := func() { f.target.Warnf("retrying: %s: %v", f.name, err) }
+		switch {
+		case period <= 0 || f.target.watchesServer:
+		case isNetworkError(err):
+			f.target.responses.announceFailure.Do(announce)
+		default:
+			announce()
 		}
 	}
 	if period == math.MaxInt64 {
@@ -100,6 +105,9 @@ func (t *Target) Retry(ctx context.Context, name string, request func() error) e
 		}
 		timeout := fmt.Errorf("%w: the API server at %s did not answer within %v", ErrNotSynced, t.Rest.Host,
 			t.Timeout)
+		if failure := t.responses.lastFailure.Load(); lastErr == nil && failure != nil {
+			lastErr = *failure
+		}
 		if lastErr != nil {
 			return fmt.Errorf("%w: %w", timeout, lastErr)
 		}

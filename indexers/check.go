@@ -158,6 +158,7 @@ func (c *checker) checkDefinition(d *crd.Definition) {
 		return
 	}
 	c.checkFieldSelector(version)
+	c.checkSelectableStored(version)
 	root := withMetadata(version.Schema)
 	for _, index := range c.resource.allIndexes() {
 		c.checkIndex(index, root)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -135,5 +136,17 @@ func (c *checker) checkFieldSelector(version crd.Version) {
 			"the server selects by "+strings.Join(fields, ", ")+"; use an index for others")
 		c.fail(codeUnselectable, c.resource.positions.fieldSelector, fmt.Sprintf("%s has no selectable field %q",
 			c.typeName, r.Field), hint)
+	}
+}
+
+// checkSelectableStored reports selectable fields that the cache does not store: clients of a server could
+// not select by them.
+func (c *checker) checkSelectableStored(version crd.Version) {
+	for _, field := range version.SelectableFields {
+		path, err := jsonpath.Compile(field)
+		if err == nil && c.resource.drops(path) {
+			c.fail(codeDropped, c.resource.positions.dropped, fmt.Sprintf("%s can be selected by %s, which is not stored",
+				c.typeName, field), "add it to keep.paths, remove it from prune, or use another storage mode")
+		}
 	}
 }

@@ -202,6 +202,9 @@ func (d *decoder) compileStorage(form *storedForm, r *Resource) {
 			}
 		}
 	}
+	if n := cmp.Or(form.Keep.Paths.node, form.Prune.Remove.node, form.Storage.Mode.node); n != nil {
+		r.positions.dropped = d.file.positionOf(n)
+	}
 	d.checkWholeObjects(form, r)
 	r.Prune = r.pruned.withoutRead(nil)
 }

@@ -81,8 +81,9 @@ type Resource struct {
 	positions      matchPositions
 }
 
-// matchPositions are the positions of the fields of a match, and of the field selector.
-type matchPositions struct{ group, version, name, fieldSelector position }
+// matchPositions are the positions of the fields of a match, of the field selector, and of the setting that
+// drops fields.
+type matchPositions struct{ group, version, name, fieldSelector, dropped position }
 
 // LabelSelector returns the parsed Selectors.Labels; nil selects everything.
 func (r *Resource) LabelSelector() labels.Selector { return r.labelSelector }

@@ -112,6 +112,7 @@ const (
 	codeUnselectable = "E308" // a field selector over a field that the server cannot select by
 	codeNoNamespace  = "E309" // a reference without namespace to a namespaced type
 	codeCELSchema    = "E310" // a CEL expression that the schema does not permit
+	codeDropped      = "E311" // a selectable field that the cache does not store
 
 	codeOpenField          = "W301" // a field that the schema leaves open
 	codeNoSchema           = "W302" // a version without a schema

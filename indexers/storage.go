@@ -68,6 +68,18 @@ func (r *Resource) EffectiveKeep() Keep {
 	return effective
 }
 
+// drops reports whether storage, prune or keep drops the field that a path of names leads to.
+func (r *Resource) drops(field *jsonpath.Path) bool {
+	steps := field.Steps()
+	selects := func(text string) bool {
+		path, err := jsonpath.Compile(text)
+		return err == nil && selectsAtOrAbove(path.Steps(), steps)
+	}
+	return r.Storage.Mode == "Metadata" && !selectsOnlyName(steps[0], "metadata") ||
+		r.Keep.Paths != nil && !slices.ContainsFunc(r.EffectiveKeep().Paths, selects) ||
+		slices.ContainsFunc(r.EffectivePrune().Remove, selects)
+}
+
 // fieldText formats a path of names and [*].
 func fieldText(steps []jsonpath.Step) string { return jsonpath.Read{Steps: steps}.Fields()[0] }
 

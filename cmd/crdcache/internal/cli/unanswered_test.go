@@ -86,10 +86,9 @@ func TestUnansweredLists(t *testing.T) {
 		"snapshot save - gizmos", "snapshot save " + file + " gizmos", "snapshot diff " + before + " live gizmos",
 		"snapshot diff " + before + " live gizmos -o json"}
 	for _, format := range hostileFormats {
-		if strings.Contains(format, " ") {
-			continue
+		if !strings.Contains(format, " ") {
+			commands = append(commands, "dump gizmos -A -o "+format, "query gizmos -A -o "+format)
 		}
-		commands = append(commands, "dump gizmos -A -o "+format, "query gizmos -A -o "+format)
 	}
 	server := newCluster(t)
 	for i := range 501 { // two pages
@@ -131,13 +130,9 @@ func checkUnanswered(t *testing.T, command string, r result, failure unanswered)
 		}
 		return
 	}
-	isValid := r.out == ""
-	if isTree { // the named object was read
-		isValid = strings.Contains(r.out, "g0") && !strings.Contains(r.out, "g1")
-		if strings.HasSuffix(command, "json") {
-			isValid = isValid && json.Valid([]byte(r.out)) && strings.Contains(r.out, `"notRead"`)
-		}
-	}
+	isJSON := json.Valid([]byte(r.out)) && strings.Contains(r.out, `"notRead"`)
+	isValid := r.out == "" || isTree && strings.Contains(r.out, "g0") && !strings.Contains(r.out, "g1") &&
+		isJSON == strings.HasSuffix(command, "json")
 	isTold := isTree || strings.Contains(r.errOut, failure.want) ||
 		code == cli.ExitNotSynced && strings.Contains(r.errOut, "did not complete discovery")
 	if r.code != code || !isValid || !isTold || !strings.Contains(r.errOut, "error: ") ||

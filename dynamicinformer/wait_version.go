@@ -41,6 +41,17 @@ func (i *Informer) WaitForVersion(ctx context.Context, resourceVersion string) e
 	return i.describeWait(i.core.WaitForVersion(ctx, resourceVersion, i.giveUp))
 }
 
+// WaitUntilFresh waits until the cache has reached the server's state at the time of the call, like a list
+// without a resource version. It returns the server's resource version, also with an error if it is known.
+// One request of at most 5,000 objects' metadata serves all callers. It proves that a small cache is complete;
+// a larger one waits for a bookmark, as in WaitForVersion. A type that is polled is listed.
+//
+// It returns the errors of WaitForVersion, and the error of the request.
+func (i *Informer) WaitUntilFresh(ctx context.Context) (resourceVersion string, err error) {
+	resourceVersion, err = i.core.WaitUntilFresh(ctx, i.giveUp)
+	return resourceVersion, i.describeWait(err)
+}
+
 // WaitForVersion is Informer.WaitForVersion for every informer of a type. It returns nil if there is none.
 // The error joins the errors of all informers.
 func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionResource,

@@ -230,7 +230,7 @@ func TestReceivedBeforeSync(t *testing.T) {
 					t.Error("a list is stored before it is reported")
 				}
 			}
-			f.listPartition(p, 1, object("x", 1), object("x", 2))
+			f.listPartition(p, 1, object("x", 1), object("x@other", 2))
 			if len(reports) != 1 || reports[0] == nil {
 				t.Errorf("reports = %v, want one of an incomplete list", reports)
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/crdcache/crdcache/internal/naming"
@@ -25,6 +26,10 @@ const (
 	// listAfter is the time after the first probe of a wait at which the type is listed, because no watch has
 	// reached the version.
 	listAfter = 6 * time.Second
+	// maxListedObjects is the number of objects up to which a probe lists the objects' versions at once.
+	// maxComparedObjects is that for a cache that lags. This takes some hundredths of a second, and a bookmark
+	// takes more than one second.
+	maxListedObjects, maxComparedObjects = 500, 5000
 )
 
 // catchUpSeconds is the timeout of a short watch. A server sends a bookmark two seconds before the end of a
@@ -60,18 +65,19 @@ func (i *Informer) runProbes() {
 	backoff := standardBackoff()
 	for {
 		minPause, maxPause := probePause, probePause
-		waits, lw, ok := i.waitsToProbe()
+		waits, w, ok := i.waitsToProbe()
 		if !ok {
 			return
 		}
-		if lw != nil {
+		if w != nil {
 			timed, end := context.WithTimeout(ctx, probeTimeout)
-			version, err := lw.Probe(timed)
+			version, err := w.probe(timed, slices.ContainsFunc(waits, func(w *versionWait) bool { return w.isFresh }))
 			end()
 			if err == nil {
 				backoff = standardBackoff()
 				maxPause = i.applyProbe(waits, version)
 			} else {
+				i.failProbe(waits, err)
 				minPause = pauseAfter(err, backoff)
 			}
 		}
@@ -79,6 +85,45 @@ func (i *Informer) runProbes() {
 			return
 		}
 	}
+}
+
+// probe returns the resource version of the server. If compares is set and the content of the stream is the
+// server's at that version, the stream has reached it.
+func (w *inlineWatch) probe(ctx context.Context, compares bool) (version string, err error) {
+	i := w.informer
+	size := i.store.Snapshot().Len()
+	compares = compares && size <= maxComparedObjects && w.isComplete() && i.store.StoresObjects()
+	if !compares || size > maxListedObjects {
+		version, err = w.lw.Probe(ctx)
+		i.mu.Lock()
+		reached, opaque := hasReached(w.observedVersion, version)
+		i.mu.Unlock()
+		if err != nil || reached || opaque != nil || !compares {
+			return version, err
+		}
+	}
+	listed, version, err := w.listedDigest(ctx, metav1.ListOptions{Limit: maxComparedObjects}, nil)
+	if err != nil {
+		return "", err
+	}
+	if _, cached, untransformed := w.cachedDigest(); listed == cached && len(untransformed) == 0 {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		w.observedVersion = laterVersion(w.observedVersion, version)
+	}
+	return version, nil
+}
+
+// failProbe ends the waits that fail with a probe.
+func (i *Informer) failProbe(waits []*versionWait, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.failWaitsLocked(func(w *versionWait) error {
+		if w.isFresh && slices.Contains(waits, w) {
+			return err
+		}
+		return nil
+	})
 }
 
 // pauseAfter returns the pause after a failed probe: the server's Retry-After, or the backoff if that is
@@ -89,17 +134,20 @@ func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
 }
 
 // awaitNextProbe waits until the next probe: for at least minPause and at most maxPause. It returns earlier
-// than maxPause if another wait becomes overdue. It returns false after Stop.
+// than maxPause if another wait becomes overdue, and at once if that is for the current state. It returns
+// false after Stop.
 func (i *Informer) awaitNextProbe(minPause, maxPause time.Duration) bool {
-	for _, wake := range []struct {
-		after time.Duration
-		on    <-chan struct{}
-	}{{minPause, nil}, {maxPause - minPause, i.mu.waits.changed}} {
-		timer := time.NewTimer(wake.after)
-		defer timer.Stop()
+	first, last := time.NewTimer(minPause), time.NewTimer(max(minPause, maxPause))
+	defer first.Stop()
+	defer last.Stop()
+	for isDue, isChanged := false, false; !isChanged || !isDue && !i.awaitsFreshness(); {
 		select {
-		case <-timer.C:
-		case <-wake.on:
+		case <-first.C:
+			isDue = true
+		case <-last.C:
+			return true
+		case <-i.mu.waits.changed:
+			isChanged = true
 		case <-i.stopping:
 			return false
 		}
@@ -107,9 +155,16 @@ func (i *Informer) awaitNextProbe(minPause, maxPause time.Duration) bool {
 	return true
 }
 
-// waitsToProbe returns all waits, and the InlineWatcher of a running stream, or nil if there is none. It
-// returns false if no wait is overdue.
-func (i *Informer) waitsToProbe() (pending []*versionWait, lw InlineWatcher, ok bool) {
+// awaitsFreshness reports whether a wait for the current state needs a probe.
+func (i *Informer) awaitsFreshness() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.ContainsFunc(i.mu.waits.pending, func(w *versionWait) bool { return w.isFresh && !w.probeSent })
+}
+
+// waitsToProbe returns all waits, and a running stream, or nil if there is none. It returns false if no wait
+// is overdue.
+func (i *Informer) waitsToProbe() (pending []*versionWait, stream *inlineWatch, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if !i.mu.waits.anyOverdue() || i.mu.state == StateStopped {
@@ -124,9 +179,9 @@ func (i *Informer) waitsToProbe() (pending []*versionWait, lw InlineWatcher, ok 
 	default:
 	}
 	if len(i.mu.streams) > 0 {
-		lw = i.mu.streams[0].lw
+		stream = i.mu.streams[0]
 	}
-	return slices.Clone(i.mu.waits.pending), lw, true
+	return slices.Clone(i.mu.waits.pending), stream, true
 }
 
 // applyProbe applies the result of a probe that began after the waits. It returns the time until the next

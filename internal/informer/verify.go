@@ -100,7 +100,9 @@ func (w *inlineWatch) difference(ctx context.Context) (difference digest, err er
 			return digest{}, errNoVersion
 		}
 		var listed digest
-		if listed, err = w.listedDigest(ctx, version, untransformed); err == nil {
+		options := metav1.ListOptions{Limit: verifyPageSize, ResourceVersion: version,
+			ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+		if listed, _, err = w.listedDigest(ctx, options, untransformed); err == nil {
 			return digest{listed.objects - cached.objects, listed.sum - cached.sum}, nil
 		}
 		err = fmt.Errorf("list metadata at resource version %s: %w", version, err)
@@ -141,15 +143,13 @@ func (w *inlineWatch) cachedDigest() (version string, d digest, untransformed ma
 	return version, d, untransformed
 }
 
-// listedDigest returns the digest of the server's objects at a resource version, without omitted keys.
-func (w *inlineWatch) listedDigest(ctx context.Context, version string,
-	omitted map[string]bool) (d digest, err error) {
-	options := metav1.ListOptions{Limit: verifyPageSize, ResourceVersion: version,
-		ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+// listedDigest returns the digest of the server's objects, without omitted keys, and their resource version.
+func (w *inlineWatch) listedDigest(ctx context.Context, options metav1.ListOptions,
+	omitted map[string]bool) (d digest, version string, err error) {
 	for {
 		page, err := w.lw.ListMetadata(ctx, options)
 		if err != nil {
-			return d, err
+			return d, "", err
 		}
 		err = meta.EachListItem(page, func(object runtime.Object) error {
 			key, err := keyOf(object)
@@ -159,12 +159,15 @@ func (w *inlineWatch) listedDigest(ctx context.Context, version string,
 			return err
 		})
 		if err != nil {
-			return d, err
+			return d, "", err
 		}
 		list, err := meta.ListAccessor(page)
-		if err != nil || list.GetContinue() == "" {
-			return d, err
+		if err != nil {
+			return d, "", err
 		}
-		options = metav1.ListOptions{Limit: verifyPageSize, Continue: list.GetContinue()}
+		if list.GetContinue() == "" {
+			return d, list.GetResourceVersion(), nil
+		}
+		options = metav1.ListOptions{Limit: options.Limit, Continue: list.GetContinue()}
 	}
 }

@@ -30,6 +30,8 @@ type versionWait struct {
 	deleted bool
 	// deletion, if not nil, is a deletion that also ends the wait.
 	deletion *expectedDeletion
+	// isFresh is true if the wait is for the server's state at its beginning. It fails if the probe fails.
+	isFresh bool
 	// overdue is true if the watch did not deliver the state soon. The wait then needs a probe.
 	overdue bool
 	// probeSent is true if a probe has begun since the wait began.
@@ -81,6 +83,34 @@ func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp Gi
 	return i.await(ctx, &versionWait{version: version}, giveUp)
 }
 
+// WaitUntilFresh waits until the cache has reached the server's state at the time of the call, and returns the
+// server's resource version, even with an error if it is known. One probe serves all callers that wait. Up to
+// maxComparedObjects, the probe compares the objects' versions with the cache. It returns the errors of
+// WaitForVersion and of a failed probe.
+func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version string, err error) {
+	i.mu.Lock()
+	polls, before := false, ""
+	for _, w := range i.mu.streams {
+		polls = polls || w.lw.Polls()
+		if before == "" || naming.IsOlder(before, w.observedVersion) {
+			before = w.observedVersion
+		}
+	}
+	i.mu.Unlock()
+	if polls {
+		return "", i.Relist(ctx)
+	}
+	w := &versionWait{isFresh: true}
+	err = i.await(ctx, w, giveUp)
+	i.mu.Lock()
+	version = w.version
+	i.mu.Unlock()
+	if err == nil && naming.IsOlder(version, before) || errors.Is(err, ErrOpaqueVersion) {
+		return version, i.Relist(ctx) // the server was restored, or versions cannot be compared
+	}
+	return version, err
+}
+
 // AwaitDeletion returns a function that waits until the cache shows a deletion. Call AwaitDeletion before the
 // deletion is requested, and the function after the server has confirmed it. An empty uid is that of the
 // cached object.
@@ -110,7 +140,11 @@ func (i *Informer) await(ctx context.Context, w *versionWait, giveUp GiveUp) err
 		return w.err
 	}
 	defer i.removeWait(w)
-	overdue := time.NewTimer(probeDelay)
+	delay := probeDelay
+	if w.isFresh {
+		delay = 0
+	}
+	overdue := time.NewTimer(delay)
 	defer overdue.Stop()
 	var changed <-chan struct{} // nil until the wait is overdue and giveUp has been called
 	for {

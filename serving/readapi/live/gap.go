@@ -58,7 +58,7 @@ func (t *typeCache) isGapKnown(history dynamicinformer.History, version uint64) 
 //
 // One request to the API server at a time serves all waiting clients.
 func (c *collection) awaitGapCheck(ctx context.Context, version uint64) {
-	ctx, cancel := context.WithTimeout(ctx, c.checks.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.server.options.FreshTimeout)
 	defer cancel()
 	for h := c.informer.History(); h.Epoch == c.epoch && !c.isGapKnown(h, version); h = c.informer.History() {
 		c.mu.Lock()

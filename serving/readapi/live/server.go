@@ -128,7 +128,6 @@ func (s *Server) addView(view *bind.View) *typeCache {
 	}
 	cache.view.Store(view)
 	cache.mu.gapWaiters = map[uint64]int{}
-	cache.checks.timeout = s.options.FreshTimeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if previous := s.mu.caches[cache.gvr.GroupResource()]; previous != nil {

@@ -22,7 +22,6 @@ type typeCache struct {
 	gvr      schema.GroupVersionResource
 	// view has the indexes. It is replaced when they change.
 	view          atomic.Pointer[bind.View]
-	checks        coalescedChecks
 	gapCheckToken chan struct{} // contains a token while checkGap asks the API server
 
 	// ended is closed when the type is no longer served from the informer.

@@ -33,7 +33,7 @@ func TestOddServers(t *testing.T) {
 		"buffers bodies": {proxy: bufferResponses(true), synced: requests.InitialEventsTimeout,
 			shown: 21 * time.Second, lists: 6},
 		"buffers bodies and headers": {proxy: bufferResponses(false), synced: requests.InitialEventsTimeout,
-			shown: 30 * time.Second, lists: 500, reason: status.ReasonPolled},
+			shown: 30 * time.Second, lists: 600, reason: status.ReasonPolled},
 		"compresses":      {proxy: testkit.Compress(true), lists: 1},
 		"drops bookmarks": {proxy: dropBookmarks, synced: requests.InitialEventsTimeout, lists: 6},
 		"closes idle connections": {proxy: cutIdle(30 * time.Second),
@@ -191,7 +191,7 @@ func TestWatchListsStall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var types []apitest.Type
-				for n := range 40 {
+				for n := range 24 {
 					gvr := widgets
 					gvr.Resource = fmt.Sprintf("widgets%d", n)
 					types = append(types, apitest.Type{GVR: gvr, Kind: fmt.Sprint("Widget", n), Namespaced: true})
@@ -232,7 +232,7 @@ func TestWatchListsStall(t *testing.T) {
 					}
 				}
 				healed.Store(true)
-				time.Sleep(2 * time.Hour)
+				time.Sleep(61 * time.Minute)
 				for _, i := range informers {
 					if err := i.Relist(t.Context()); err != nil {
 						t.Fatal(err)

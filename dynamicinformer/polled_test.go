@@ -110,8 +110,8 @@ func checkPolled(t *testing.T, f *Factory, server *apitest.Server, polled *listO
 	lists := count(server, "list "+widgetsPath)
 	time.Sleep(time.Hour)
 	expect("quiet", all...)
-	if polls := count(server, "list "+widgetsPath) - lists; polls < 120 || polls > 160 {
-		t.Errorf("%d lists in a quiet hour, want one in 30 s", polls)
+	if polls := count(server, "list "+widgetsPath) - lists; polls < 140 || polls > 190 {
+		t.Errorf("%d lists in a quiet hour, want one in 25 s", polls)
 	}
 	polled.set("b=1", "a=2")
 	all = append(all, "update")

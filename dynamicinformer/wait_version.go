@@ -43,8 +43,8 @@ func (i *Informer) WaitForVersion(ctx context.Context, resourceVersion string) e
 
 // WaitUntilFresh waits until the cache has reached the server's state at the time of the call, like a list
 // without a resource version. It returns the server's resource version, also with an error if it is known.
-// One request of at most 5,000 objects' metadata serves all callers. It proves that a small cache is complete;
-// a larger one waits for a bookmark, as in WaitForVersion. A type that is polled is listed.
+// The requests serve all callers. Up to 5,000 objects, a list of metadata shows that the cache is complete; a
+// larger cache waits for a bookmark, as in WaitForVersion. A type that is polled is listed.
 //
 // It returns the errors of WaitForVersion, and the error of the request.
 func (i *Informer) WaitUntilFresh(ctx context.Context) (resourceVersion string, err error) {

@@ -15,7 +15,7 @@ const (
 	// ReasonVerbUnsupported: the server answered 405: the type does not support list.
 	ReasonVerbUnsupported Reason = "VerbUnsupported"
 	// ReasonPolled: the type supports list but not watch, or a proxy holds back its watches. The synced
-	// informer lists it every 3 to 30 seconds.
+	// informer lists it every 3 to 25 seconds.
 	ReasonPolled Reason = "Polled"
 	// ReasonRepeatedKeys: the server lists several objects with one namespace and name. The synced cache has
 	// only one of them.
@@ -33,7 +33,7 @@ const (
 	// type from time to time instead.
 	ReasonWatchClosed Reason = "WatchClosed"
 	// ReasonNoEvents: the server accepts watches, and sends neither events nor the bookmarks that are due, or
-	// a list shows that watches missed changes. The informer lists the type every 3 to 30 seconds.
+	// a list shows that watches missed changes. The informer lists the type every 3 to 25 seconds.
 	ReasonNoEvents Reason = "NoEvents"
 	// ReasonPanicked: a function of the program panicked while it handled a list or watch. The informer
 	// relists the type.

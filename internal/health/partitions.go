@@ -26,8 +26,6 @@ type partitionRecord struct {
 	// watchOpenedAt is the time since which a watch is open. It is zero after a watch failed or was closed
 	// immediately.
 	watchOpenedAt time.Time
-	// throttled is set after Throttled, because the same 429 may also be reported by RequestEnded.
-	throttled bool
 	// beforeWatch is the record before the last accepted watch. It is nil after the watch has received an
 	// event.
 	beforeWatch *preWatchState

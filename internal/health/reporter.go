@@ -72,10 +72,9 @@ func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 	}
 	reason := requests.ReasonOf(err)
 	r.update(func(p *partitionRecord, current *Status, now time.Time) {
-		if reason != status.ReasonNone && !(p.throttled && reason == status.ReasonThrottled) {
+		if reason != status.ReasonNone {
 			r.mu.counts.countFailure(verb, reason)
 		}
-		p.throttled = false
 		if err == nil {
 			r.mu.counts.acceptedRequests++
 			p.beforeWatch = nil
@@ -181,31 +180,24 @@ func (p *partitionRecord) clearListProblems(verb requests.Verb) {
 	}
 }
 
-// Throttled records that the server responded with 429, and that the client will repeat the request.
+// Throttled records that the server has said when to repeat the request. That explains the state only if
+// nothing else does, and does not count as a failure.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		r.mu.counts.countFailure(verb, status.ReasonThrottled)
-		p.throttled = true
-		r.failThrottledLocked(p, verb, now)
+		degraded := r.mu.observations.degrades(p, now)
+		p.clearListProblems(verb)
+		before := p.listProblem
+		if verb.Watches() {
+			before = p.watchProblem
+		}
+		t := p.fail(verb, status.ReasonThrottled, nil, now, degraded)
+		t.failures, t.repeats = 0, 0
+		if before.reason != status.ReasonNone {
+			before.degraded = t.degraded
+			*t = before
+		}
 	})
-}
-
-// failThrottledLocked records a 429 that the client repeats. It explains the state only if nothing else does,
-// and does not count as a failure.
-func (r Reporter) failThrottledLocked(p *partitionRecord, verb requests.Verb, now time.Time) {
-	degraded := r.mu.observations.degrades(p, now)
-	p.clearListProblems(verb)
-	before := p.listProblem
-	if verb.Watches() {
-		before = p.watchProblem
-	}
-	t := p.fail(verb, status.ReasonThrottled, nil, now, degraded)
-	if before.reason != status.ReasonNone {
-		before.degraded = t.degraded
-		*t = before
-		return
-	}
-	t.failures, t.repeats = 0, 0
 }
 
 func (r Reporter) ListCompleted(took time.Duration) {

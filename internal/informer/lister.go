@@ -34,14 +34,8 @@ type inlineWatch struct {
 	lists       listRequests
 }
 
-// listAndWatch watches from the stored version, or lists, until that fails or ctx ends:
-//
-//	watch-list ──stored──▶ watch ──ended──▶ watch …
-//	    │ fails                 │ fails
-//	    ▼                       ▼
-//	   list ────stored──▶ watch  the next round begins with a list
-//
-// It keeps the stack small while it waits for events, because most watches are idle.
+// listAndWatch watches from the stored version, or lists, until that fails or ctx ends. It keeps the stack
+// small while it waits for events, because most watches are idle.
 func (w *inlineWatch) listAndWatch(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if !w.canWatch || w.mustList() {

@@ -17,19 +17,19 @@ const (
 	// watch.
 	probeDelay   = 250 * time.Millisecond
 	probeTimeout = 10 * time.Second
-	// probePause is the minimum time between two probes, and the time until the next one while the server is
-	// at the awaited version.
-	probePause = 500 * time.Millisecond
+	// minProbePause is the minimum time between two probes, probePause the time until the next one while the
+	// server is at the awaited version.
+	minProbePause = 20 * time.Millisecond
+	probePause    = 500 * time.Millisecond
 	// catchUpTimeout is the time until the next probe for the same waits. A bookmark of the short watch has
 	// arrived by then, or will not arrive.
 	catchUpTimeout = 3500 * time.Millisecond
 	// listAfter is the time after the first probe of a wait at which the type is listed, because no watch has
 	// reached the version.
 	listAfter = 6 * time.Second
-	// maxListedObjects is the number of objects up to which a probe lists the objects' versions at once.
-	// maxComparedObjects is that for a cache that lags. This takes some hundredths of a second, and a bookmark
-	// takes more than one second.
-	maxListedObjects, maxComparedObjects = 500, 5000
+	// maxComparedObjects is the number of objects up to which a cache that lags is compared with a list. This
+	// takes some hundredths of a second, and a bookmark takes more than one second.
+	maxComparedObjects = 5000
 )
 
 // catchUpSeconds is the timeout of a short watch. A server sends a bookmark two seconds before the end of a
@@ -64,20 +64,20 @@ func (i *Informer) runProbes() {
 	ctx := wait.ContextForChannel(i.stopping)
 	backoff := standardBackoff()
 	for {
-		minPause, maxPause := probePause, probePause
+		minPause, maxPause := minProbePause, probePause
 		waits, w, ok := i.waitsToProbe()
 		if !ok {
 			return
 		}
 		if w != nil {
 			timed, end := context.WithTimeout(ctx, probeTimeout)
-			version, err := w.probe(timed, slices.ContainsFunc(waits, func(w *versionWait) bool { return w.isFresh }))
+			compares := slices.ContainsFunc(waits, func(w *versionWait) bool { return w.isFresh })
+			version, err := w.probe(timed, compares)
 			end()
+			maxPause = i.applyProbe(waits, version, err)
 			if err == nil {
 				backoff = standardBackoff()
-				maxPause = i.applyProbe(waits, version)
 			} else {
-				i.failProbe(waits, err)
 				minPause = pauseAfter(err, backoff)
 			}
 		}
@@ -91,16 +91,13 @@ func (i *Informer) runProbes() {
 // server's at that version, the stream has reached it.
 func (w *inlineWatch) probe(ctx context.Context, compares bool) (version string, err error) {
 	i := w.informer
-	size := i.store.Snapshot().Len()
-	compares = compares && size <= maxComparedObjects && w.isComplete() && i.store.StoresObjects()
-	if !compares || size > maxListedObjects {
-		version, err = w.lw.Probe(ctx)
-		i.mu.Lock()
-		reached, opaque := hasReached(w.observedVersion, version)
-		i.mu.Unlock()
-		if err != nil || reached || opaque != nil || !compares {
-			return version, err
-		}
+	version, err = w.lw.Probe(ctx)
+	i.mu.Lock()
+	reached, opaque := hasReached(w.observedVersion, version)
+	i.mu.Unlock()
+	if err != nil || reached || opaque != nil || !compares || !w.isComplete() || !i.store.StoresObjects() ||
+		i.store.Snapshot().Len() > maxComparedObjects {
+		return version, err
 	}
 	listed, version, err := w.listedDigest(ctx, metav1.ListOptions{Limit: maxComparedObjects}, nil)
 	if err != nil {
@@ -114,18 +111,6 @@ func (w *inlineWatch) probe(ctx context.Context, compares bool) (version string,
 	return version, nil
 }
 
-// failProbe ends the waits that fail with a probe.
-func (i *Informer) failProbe(waits []*versionWait, err error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.failWaitsLocked(func(w *versionWait) error {
-		if w.isFresh && slices.Contains(waits, w) {
-			return err
-		}
-		return nil
-	})
-}
-
 // pauseAfter returns the pause after a failed probe: the server's Retry-After, or the backoff if that is
 // longer.
 func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
@@ -134,32 +119,22 @@ func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
 }
 
 // awaitNextProbe waits until the next probe: for at least minPause and at most maxPause. It returns earlier
-// than maxPause if another wait becomes overdue, and at once if that is for the current state. It returns
-// false after Stop.
+// than maxPause if another wait becomes overdue. It returns false after Stop.
 func (i *Informer) awaitNextProbe(minPause, maxPause time.Duration) bool {
-	first, last := time.NewTimer(minPause), time.NewTimer(max(minPause, maxPause))
-	defer first.Stop()
-	defer last.Stop()
-	for isDue, isChanged := false, false; !isChanged || !isDue && !i.awaitsFreshness(); {
+	for _, wake := range []struct {
+		after time.Duration
+		on    <-chan struct{}
+	}{{minPause, nil}, {maxPause - minPause, i.mu.waits.changed}} {
+		timer := time.NewTimer(wake.after)
+		defer timer.Stop()
 		select {
-		case <-first.C:
-			isDue = true
-		case <-last.C:
-			return true
-		case <-i.mu.waits.changed:
-			isChanged = true
+		case <-timer.C:
+		case <-wake.on:
 		case <-i.stopping:
 			return false
 		}
 	}
 	return true
-}
-
-// awaitsFreshness reports whether a wait for the current state needs a probe.
-func (i *Informer) awaitsFreshness() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return slices.ContainsFunc(i.mu.waits.pending, func(w *versionWait) bool { return w.isFresh && !w.probeSent })
 }
 
 // waitsToProbe returns all waits, and a running stream, or nil if there is none. It returns false if no wait
@@ -186,13 +161,15 @@ func (i *Informer) waitsToProbe() (pending []*versionWait, stream *inlineWatch, 
 
 // applyProbe applies the result of a probe that began after the waits. It returns the time until the next
 // probe.
-func (i *Informer) applyProbe(waits []*versionWait, version string) time.Duration {
+func (i *Informer) applyProbe(waits []*versionWait, version string, failure error) time.Duration {
 	var behindStreams []*inlineWatch
 	i.mu.Lock()
 	i.failWaitsLocked(func(w *versionWait) error {
 		switch {
-		case !slices.Contains(waits, w):
+		case !slices.Contains(waits, w), failure != nil && !w.isFresh:
 			return nil
+		case failure != nil:
+			return failure
 		case !naming.IsVersion(version):
 			return ErrOpaqueVersion
 		case w.version == "":

@@ -83,9 +83,9 @@ func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp Gi
 	return i.await(ctx, &versionWait{version: version}, giveUp)
 }
 
-// WaitUntilFresh waits until the cache has reached the server's state at the time of the call, and returns the
-// server's resource version, even with an error if it is known. One probe serves all callers that wait. Up to
-// maxComparedObjects, the probe compares the objects' versions with the cache. It returns the errors of
+// WaitUntilFresh waits until the cache has reached the server's state at the time of the call. It returns the
+// server's resource version, even with an error if it is known. One probe serves all callers. Up to
+// maxComparedObjects, it compares the objects' versions with the cache. The errors are those of
 // WaitForVersion and of a failed probe.
 func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version string, err error) {
 	i.mu.Lock()

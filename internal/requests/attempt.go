@@ -44,7 +44,6 @@ func maxWatchSilence(timeoutSeconds *int64) time.Duration {
 // silent for too long. The transport of a Client records the server's Retry-After in it.
 type attempt struct {
 	headerTimeout time.Duration
-	throttled     func()   // called when the server asks for fewer requests
 	limiter       *Limiter // learns of responses; may be nil
 	cancel        context.CancelCauseFunc
 	timer         *time.Timer // nil until the request is sent
@@ -76,10 +75,9 @@ type attemptKey struct{}
 
 // newAttempt returns an attempt and the context of its request. The caller calls end after reading the
 // response.
-func newAttempt(ctx context.Context, headerTimeout time.Duration,
-	throttled func()) (context.Context, *attempt) {
+func newAttempt(ctx context.Context, headerTimeout time.Duration) (context.Context, *attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	a := &attempt{headerTimeout: headerTimeout, throttled: throttled, cancel: cancel}
+	a := &attempt{headerTimeout: headerTimeout, cancel: cancel}
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 

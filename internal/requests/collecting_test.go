@@ -82,7 +82,7 @@ func TestShortWatchOfOtherShards(t *testing.T) {
 		pacer: NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
 	o := &openWatch{verb: VerbWatch, began: time.Now(), events: &fixedEvents{make([]watch.Event, 3)}}
-	o.ctx, o.attempt = newAttempt(t.Context(), InitialEventsTimeout, func() {})
+	o.ctx, o.attempt = newAttempt(t.Context(), InitialEventsTimeout)
 	l.closeOnEnd(o)
 	var got []watch.Event
 	l.forward(o, func(e watch.Event) bool { got = append(got, e); return true })

@@ -39,11 +39,22 @@ func followWatch(t *testing.T, w watch.Interface, initial bool, reports Reporter
 		filter: keep,
 		pacer:  NewPacer(false, false, NewRetrySignal()), limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
-	followed, err := l.openDecoded(t.Context(), metav1.ListOptions{SendInitialEvents: &initial})
+	verb := VerbWatch
+	if initial {
+		verb = VerbWatchList
+	}
+	o, err := l.open(t.Context(), verb, &metav1.ListOptions{SendInitialEvents: &initial})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return followed
+	if initial {
+		o.initial = &initialList{release: func() {}}
+		o.watchSilence(InitialEventsTimeout)
+	}
+	return newPipe(o.attempt, func(take func(watch.Event) bool) {
+		defer l.endWatch(o)
+		l.forward(o, take)
+	})
 }
 
 // openedResource is a resource with one watch, which is open.

@@ -62,6 +62,9 @@ func (l *listWatch) record(o requestOutcome) {
 	}
 	if e.throttleLimiter {
 		l.limiter.throttled(e.wait)
+		if !e.reports {
+			l.reports.Throttled(o.verb)
+		}
 	}
 	if e.listSucceeded {
 		l.limiter.succeeded()
@@ -84,10 +87,8 @@ func (l *listWatch) Panicked(value any) {
 }
 
 // attempt returns the next request and its context.
-func (l *listWatch) attempt(ctx context.Context, verb Verb,
-	options metav1.ListOptions) (context.Context, *attempt) {
-	request, a := newAttempt(ctx, l.pacer.headerTimeout(verb),
-		func() { l.reports.Throttled(verb) })
+func (l *listWatch) attempt(ctx context.Context, verb Verb) (context.Context, *attempt) {
+	request, a := newAttempt(ctx, l.pacer.headerTimeout(verb))
 	a.limiter = l.limiter
 	return request, a
 }
@@ -116,7 +117,7 @@ func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runti
 		l.listStarted = time.Now()
 	}
 	l.reports.RequestStarted(verb)
-	request, a := l.attempt(ctx, verb, options)
+	request, a := l.attempt(ctx, verb)
 	defer a.end()
 	list, err := l.resource.List(request, options, true)
 	release()

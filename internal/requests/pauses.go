@@ -79,7 +79,7 @@ var backoffs = [...]backoff{
 	stageConversion: {time.Second, time.Minute, 1},
 	stageConnection: {500 * time.Millisecond, time.Second, 1},
 	stageRelist:     {800 * time.Millisecond, time.Minute, 1},
-	stagePoll:       {3 * time.Second, 30 * time.Second, 0.25},
+	stagePoll:       {3 * time.Second, 25 * time.Second, 0.25},
 }
 
 // stageOf returns the stage for a reason that has lasted for some time.

@@ -79,58 +79,30 @@ func (r *Reader) list(ctx context.Context,
 	return decoded, nil
 }
 
-// Watch opens a watch, unless the server was restored from a backup since the last list. A watch-list ends
-// with an ERROR if its initial events pause for longer than InitialEventsTimeout or end early. If a proxy
-// holds back watches, Watch returns an error without a reason when the next list is due: see ReasonOf.
+// Watch opens a watch, unless the server was restored from a backup since the last list. It retries nothing.
+// If a proxy holds back watches, it returns an error without a reason when the next list is due: see
+// ReasonOf.
 func (r *Reader) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	w, err := r.watch(ctx, options)
-	r.continuity.Failed(err)
-	return w, err
-}
-
-func (r *Reader) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	l := &listWatch{
 		resource: r.resource, continuity: r.continuity, reports: discardReporter{},
 		pacer: r.pacer, limiter: NewListPool(1).NewLimiter(1, time.Now),
 	}
-	return l.openDecoded(ctx, options)
-}
-
-// openDecoded opens a watch or watch-list that a goroutine reads. It retries nothing.
-func (l *listWatch) openDecoded(ctx context.Context,
-	options metav1.ListOptions) (_ watch.Interface, err error) {
-	o := &openWatch{verb: VerbWatch, began: time.Now(), isTrial: l.pacer.isTrial()}
-	if sendsInitialEvents(&options) {
-		o.verb, o.initial = VerbWatchList, &initialList{release: func() {}}
-		l.continuity.BeforeList(&options)
-	} else if l.pacer.polls() {
+	if l.pacer.polls() {
 		return nil, l.awaitPoll(ctx)
-	} else {
-		options.TimeoutSeconds = trialTimeout(options.TimeoutSeconds, o.isTrial)
 	}
-	o.ctx, o.attempt = newAttempt(ctx, l.pacer.headerTimeout(o.verb), func() {})
-	if o.initial == nil {
-		err = l.continuity.BeforeWatch(o.ctx, &options)
-	}
-	if err == nil {
-		o.events, err = l.resource.Events(o.ctx, options)
-	}
-	if failure := o.resultError(o.ctx, err); failure != nil {
-		if err == nil {
-			_ = o.Close() // the headers arrived too late
-		}
+	isTrial := l.pacer.isTrial()
+	options.TimeoutSeconds = trialTimeout(options.TimeoutSeconds, isTrial)
+	o, err := l.open(ctx, VerbWatch, &options)
+	if err != nil {
 		o.end()
-		if failure == errNoAnswer && o.initial == nil && l.isHeldBack(ctx) {
-			failure = errPollDue
+		if err == errNoAnswer && l.isHeldBack(ctx) {
+			return nil, errPollDue
 		}
-		return nil, failure
+		r.continuity.Failed(err)
+		return nil, err
 	}
-	if o.initial != nil {
-		o.watchSilence(InitialEventsTimeout)
-	} else {
-		o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
-	}
-	l.closeOnEnd(o)
+	o.isTrial = isTrial
+	o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {
 		defer l.endWatch(o)
 		l.forward(o, func(event watch.Event) bool { return take(decoded(event)) })

@@ -159,7 +159,7 @@ func receive(t *testing.T, r resource) []any {
 // openEvents requests a watch.
 func openEvents(t *testing.T, r resource, options metav1.ListOptions) (events, error) {
 	t.Helper()
-	ctx, a := newAttempt(t.Context(), time.Minute, func() {})
+	ctx, a := newAttempt(t.Context(), time.Minute)
 	t.Cleanup(a.end)
 	return r.Events(ctx, options)
 }

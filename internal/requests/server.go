@@ -83,7 +83,7 @@ type Reporter interface {
 	// ListCompleted is called with the duration of a list over all pages, or of a watch-list's initial
 	// events.
 	ListCompleted(took time.Duration)
-	// Throttled is called when the server has responded with 429.
+	// Throttled is called when the server has said when to repeat the request. That is no failure.
 	Throttled(verb Verb)
 	// Remark sets or replaces a remark about a synced target, by reason. An empty message
 	// removes it.
@@ -149,7 +149,7 @@ func (s *Server) probe(ctx context.Context, resource resource,
 	defer release()
 	timed, cancel := context.WithTimeout(ctx, SlotTimeout)
 	defer cancel()
-	request, a := newAttempt(timed, 2*SlotTimeout, func() {})
+	request, a := newAttempt(timed, 2*SlotTimeout)
 	defer a.end()
 	if err = mayRead(request, resource, target); timed.Err() != nil {
 		// not a connection failure, after which the next probe would hold the slot again

@@ -170,7 +170,7 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 		reason = status.ReasonThrottled
 		seconds, _ := apierrors.SuggestsClientDelay(o.err)
 		e.throttleLimiter, e.wait = true, max(o.retryAfter, time.Duration(seconds)*time.Second)
-		e.reports = o.retryAfter == 0 // already reported by Throttled, and not a failure
+		e.reports = o.retryAfter == 0 // otherwise it is no failure
 	}
 	return p.failed(s, o, reason, e.wait), e
 }

@@ -81,7 +81,6 @@ func (a *attempt) record(response *http.Response) {
 	seconds, _ := strconv.Atoi(retryAfter) // API servers send no dates
 	response.Header.Del(retryAfterHeader)
 	a.retryAfter = time.Duration(seconds) * time.Second
-	a.throttled()
 }
 
 // detachResponse returns a copy of an HTTP/2 response and clears the original. The stream retains the

@@ -19,21 +19,22 @@ func (l *listWatch) IsWatchListSemanticsUnSupported() bool {
 func (l *listWatch) Probe(ctx context.Context) (string, error) { return l.listVersion(ctx, false) }
 
 // ListMetadata requests a page of the metadata of the selected objects. Like Probe, it neither reports the
-// request nor affects backoff.
+// request nor affects backoff. A list of the newest objects does not wait for the client's rate limit.
 func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.Tweak(&options)
 	if s := l.Selection; s != nil {
 		options.ShardSelector = s.Ranges().requestRanges().Selector(s.Key)
 	}
-	release, err := l.limiter.Acquire(ctx)
+	release, err := l.limiter.AcquireFirst(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	request, a := newAttempt(ctx, listHeaderTimeout, func() {})
+	request, a := newAttempt(ctx, listHeaderTimeout)
 	defer a.end()
 	objects := ObjectOptions{Packer: l.Objects.Packer, Metadata: true}
-	list, err := newResource(l.client, l.GVR, l.Namespace, objects, nil).List(request, options, true)
+	list, err := newResource(l.client, l.GVR, l.Namespace, objects, nil).List(request, options,
+		options.ResourceVersion != "")
 	if err = a.resultError(request, err); err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (l *listWatch) attemptVersion(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer release()
-	request, a := l.attempt(ctx, VerbListMore, metav1.ListOptions{})
+	request, a := l.attempt(ctx, VerbListMore)
 	defer a.end()
 	version, err := l.reportedVersion(request, true)
 	err = a.resultError(request, err)

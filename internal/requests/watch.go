@@ -180,7 +180,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOptions) (*openWatch, error) {
 	l.reports.RequestStarted(verb)
 	o := &openWatch{verb: verb, began: time.Now()}
-	o.ctx, o.attempt = l.attempt(ctx, verb, *options)
+	o.ctx, o.attempt = l.attempt(ctx, verb)
 	var err error
 	if verb == VerbWatchList {
 		o.lastData.Store(time.Now().UnixNano())

@@ -42,8 +42,7 @@
 //
 // # Concurrency
 //
-// A Server is safe for concurrent use. Its goroutines are those of requests, and of freshness checks, which
-// end after FreshTimeout.
+// A Server is safe for concurrent use. Its goroutines are those of requests.
 //
 // # Memory
 //

@@ -62,8 +62,8 @@ func (c *collection) listPath() string {
 	return apiPath(c.gvr.Group, c.gvr.Version, c.informer.History().Namespace, c.gvr.Resource)
 }
 
-// probeSeconds is the duration of a watch of watchTo. A kube-apiserver sends a bookmark two seconds before the
-// end.
+// probeSeconds is the duration of a watch of watchTo. A kube-apiserver sends a bookmark two seconds before
+// the end.
 const probeSeconds = "3"
 
 // watchError is an error event of a watch. Clients get 503.

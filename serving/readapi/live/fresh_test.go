@@ -36,7 +36,8 @@ func TestQuietTypesAreFresh(t *testing.T) {
 			for range 4 {
 				lists.Go(func() { // ends with the response
 					list := get(t, s.server, environmentsPath)
-					if n := strings.Count(list.Body.String(), `"quiet-`); list.Code != http.StatusOK || n != tt.objects {
+					n := strings.Count(list.Body.String(), `"quiet-`)
+					if list.Code != http.StatusOK || n != tt.objects {
 						t.Errorf("list = %d with %d objects, want all %d", list.Code, n, tt.objects)
 					}
 				})

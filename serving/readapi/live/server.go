@@ -32,7 +32,7 @@ type Options struct {
 	Factory *dynamicinformer.Factory
 	// Types provides the types of the cluster, see discovery.Tracker.Types.
 	Types typesource.Source
-	// Config is for requests that the cache cannot answer, and for freshness checks. It is copied. Disable
+	// Config is for requests that the cache cannot answer. It is copied. Disable
 	// its rate limit with QPS -1, because requests of clients wait for it.
 	Config *rest.Config
 	// History is the minimum number of changes that each type remembers for watches. Default DefaultHistory.

@@ -234,22 +234,13 @@ func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptio
 // TestListsAreNotOlder verifies that the first list of a reflector, which a server can answer from any state
 // of its cache, is not older than the stored objects.
 func TestListsAreNotOlder(t *testing.T) {
-	for _, c := range []struct {
-		seen, listed, first string
-		isLost              bool
-		want                string
-	}{
-		{"", "", "0", false, "0"}, // no objects are stored
-		{"1500", "", "0", false, "1500"},
-		{"1500", "1000", "0", false, "1500"},
-		{"1500", "1000", "", false, "1500"},
-		{"1500", "", "", false, ""}, // the newest
-		{"1500", "1000", "0", true, ""},
+	p := &partition{incarnation: &incarnation{informer: New(nil, Options{})}}
+	for want, w := range map[string]*inlineWatch{
+		"0": {partition: p}, "1500": {partition: p, version: "1500"}, "1600": {partition: p, version: "1600", listed: "1"},
+		"": {partition: p, version: "1700", listed: "1", isLost: true}, // the newest
 	} {
-		p := &partition{incarnation: &incarnation{informer: New(nil, Options{})}}
-		w := &inlineWatch{partition: p, version: c.seen, listed: c.listed, isLost: c.isLost}
-		if got := w.listVersion(c.first); got != c.want {
-			t.Errorf("the version of a list is %q, want %q: %+v", got, c.want, c)
+		if got := w.listVersion("0"); got != want {
+			t.Errorf("the version of a list is %q, want %q", got, want)
 		}
 	}
 }

@@ -17,10 +17,9 @@ const (
 	// watch.
 	probeDelay   = 250 * time.Millisecond
 	probeTimeout = 10 * time.Second
-	// minProbePause is the minimum time between two probes, probePause the time until the next one while the
-	// server is at the awaited version.
-	minProbePause = 20 * time.Millisecond
-	probePause    = 500 * time.Millisecond
+	// probePause is the minimum time between two probes, and the time until the next one while the server is
+	// at the awaited version.
+	probePause = 500 * time.Millisecond
 	// catchUpTimeout is the time until the next probe for the same waits. A bookmark of the short watch has
 	// arrived by then, or will not arrive.
 	catchUpTimeout = 3500 * time.Millisecond
@@ -64,7 +63,7 @@ func (i *Informer) runProbes() {
 	ctx := wait.ContextForChannel(i.stopping)
 	backoff := standardBackoff()
 	for {
-		minPause, maxPause := minProbePause, probePause
+		minPause, maxPause := probePause, probePause
 		waits, w, ok := i.waitsToProbe()
 		if !ok {
 			return
@@ -119,22 +118,33 @@ func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
 }
 
 // awaitNextProbe waits until the next probe: for at least minPause and at most maxPause. It returns earlier
-// than maxPause if another wait becomes overdue. It returns false after Stop.
+// than maxPause if another wait becomes overdue, and at once if that is for the current state, because such
+// waits fail with the probe. It returns false after Stop.
 func (i *Informer) awaitNextProbe(minPause, maxPause time.Duration) bool {
-	for _, wake := range []struct {
-		after time.Duration
-		on    <-chan struct{}
-	}{{minPause, nil}, {maxPause - minPause, i.mu.waits.changed}} {
-		timer := time.NewTimer(wake.after)
-		defer timer.Stop()
+	first, last := time.NewTimer(minPause), time.NewTimer(max(minPause, maxPause))
+	defer first.Stop()
+	defer last.Stop()
+	for isDue, isChanged := false, false; !isChanged || !isDue && !i.awaitsFreshness(); {
 		select {
-		case <-timer.C:
-		case <-wake.on:
+		case <-first.C:
+			isDue = true
+		case <-last.C:
+			return true
+		case <-i.mu.waits.changed:
+			isChanged = true
 		case <-i.stopping:
 			return false
 		}
 	}
 	return true
+}
+
+// awaitsFreshness reports whether a wait for the current state needs a probe.
+func (i *Informer) awaitsFreshness() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.ContainsFunc(i.mu.waits.pending,
+		func(w *versionWait) bool { return w.isFresh && !w.probeSent })
 }
 
 // waitsToProbe returns all waits, and a running stream, or nil if there is none. It returns false if no wait

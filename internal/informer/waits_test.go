@@ -163,7 +163,10 @@ func (o *overloadedServer) Probe(context.Context) (string, error) {
 	return "", apierrors.NewTooManyRequests("overloaded", 7)
 }
 
+func (*overloadedServer) Polls() bool { return false }
+
 // TestFailingProbesBackOff verifies that a pause is at least the server's Retry-After, and that pauses grow.
+// Waits for the current state fail at once.
 func TestFailingProbesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed(t, Options{})
@@ -183,6 +186,13 @@ func TestFailingProbesBackOff(t *testing.T) {
 		}
 		if got := len(server.probes); got < 10 || got > 25 {
 			t.Errorf("%d probes in ten minutes, want one in about 30 seconds", got)
+		}
+		begun := time.Now()
+		for range 3 {
+			_, err := f.WaitUntilFresh(t.Context(), neverGiveUp)
+			if !apierrors.IsTooManyRequests(err) || time.Since(begun) > 0 {
+				t.Errorf("WaitUntilFresh() = %v after %v, want the server's error at once", err, time.Since(begun))
+			}
 		}
 	})
 }

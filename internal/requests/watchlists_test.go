@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-
 	"testing"
 	"testing/synctest"
 	"time"

@@ -81,11 +81,7 @@ func TestNginx(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := f.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { _ = f.Shutdown(context.Background()) }()
 	for _, gvr := range []schema.GroupVersionResource{boats, {Version: "v1", Resource: "namespaces"},
 		{Version: "v1", Resource: "events"}, {Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}} {
 		if _, err := f.ForResource(gvr); err != nil {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
@@ -84,9 +86,10 @@ func newResponse(r *http.Request, code int, body io.ReadCloser) *http.Response {
 // discoveryPath matches the paths of requests that are not repeated.
 var discoveryPath = regexp.MustCompile(`/(version|api(/[^/]+)?|apis(/[^/]+){0,2})/?$`)
 
-// failed records the failure of a request for objects, and announces the first.
+// failed records the failure of a request that client-go repeats, and announces the first.
 func (a *responses) failed(r *http.Request, err error) {
-	if r.Context().Err() != nil || discoveryPath.MatchString(r.URL.Path) {
+	isRepeated := utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	if r.Context().Err() != nil || !isRepeated || discoveryPath.MatchString(r.URL.Path) {
 		return
 	}
 	err = fmt.Errorf("%s %s: %w", r.Method, r.URL.Redacted(), err)

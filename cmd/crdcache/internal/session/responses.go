@@ -88,7 +88,8 @@ var discoveryPath = regexp.MustCompile(`/(version|api(/[^/]+)?|apis(/[^/]+){0,2}
 
 // failed records the failure of a request that client-go repeats, and announces the first.
 func (a *responses) failed(r *http.Request, err error) {
-	isRepeated := utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	isRepeated := utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) ||
+		utilnet.IsHTTP2ConnectionLost(err)
 	if r.Context().Err() != nil || !isRepeated || discoveryPath.MatchString(r.URL.Path) {
 		return
 	}

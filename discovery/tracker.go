@@ -156,9 +156,16 @@ func (t *Tracker) Run(ctx context.Context) error {
 
 // Assume adds a type that the caller has found, such as with a RESTMapper, until Run observes whether the
 // server serves it. Users of few types can thus run the tracker later. definition is the metadata of the
-// type's CRD, or nil if it is unknown or there is none.
+// type's CRD, or nil if it is unknown or there is none. If the tracker has found that the type does not
+// exist, it runs discovery again.
 func (t *Tracker) Assume(mapping *meta.RESTMapping, definition *metav1.PartialObjectMetadata) {
-	t.update(func(s *typeState, _ *TrackerStatus) []Event { return s.assume(mapping, definition) })
+	t.update(func(s *typeState, _ *TrackerStatus) []Event {
+		events := s.assume(mapping, definition)
+		if _, exists := s.types[mapping.Resource.GroupResource()]; !exists {
+			t.Refresh()
+		}
+		return events
+	})
 }
 
 // Subscribe calls handler for every known type, and then for every change, in order, one at a time and

@@ -140,6 +140,13 @@ func TestTrackerAssumes(t *testing.T) {
 	if found, _ := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"}); found.UID != "2" {
 		t.Errorf("the UID is %q after the sync, want that of the server", found.UID)
 	}
+	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
+		*groups = append(*groups, oneGroup("late.example.com", "late"))
+	})
+	kind := schema.GroupVersionKind{Group: "late.example.com", Version: "v1", Kind: "late"}
+	tracker.Assume(&meta.RESTMapping{Resource: kind.GroupVersion().WithResource("late"), GroupVersionKind: kind,
+		Scope: meta.RESTScopeNamespace}, nil)
+	listener.awaitEvent("Added late.late.example.com")
 }
 
 // TestTrackerOfARestoredServer verifies that after a restore from a backup, CRDs created after the backup are

@@ -4,9 +4,11 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -30,12 +32,9 @@ type typeSource struct {
 	need   func()
 	// unidentified has custom types that were not looked up. More than it has space for need the tracker.
 	unidentified chan *meta.RESTMapping
-
-	mu struct {
-		sync.Mutex
-		subscribed bool
-		mapped     map[schema.GroupVersionResource]bool
-	}
+	subscribed   atomic.Bool
+	// mapped has the types that the RESTMapper has found, by schema.GroupVersionResource.
+	mapped sync.Map
 }
 
 var _ typesource.Source = (*typeSource)(nil)
@@ -57,7 +56,6 @@ func newTypeSource(config *rest.Config, httpClient *http.Client,
 	s := &typeSource{definitions: definitions.Resource(crd.GVR), needed: make(chan struct{}),
 		unidentified: make(chan *meta.RESTMapping, 64)}
 	s.need = sync.OnceFunc(func() { close(s.needed) })
-	s.mu.mapped = map[schema.GroupVersionResource]bool{}
 	s.tracker, err = discovery.NewTracker(nil, discovery.TrackerOptions{Client: documents, Dynamic: client})
 	return s, err
 }
@@ -81,21 +79,20 @@ func (s *typeSource) run(ctx context.Context) {
 }
 
 // identify reads the metadata of the CRD of a type, which shows later whether a CRD was deleted or created
-// again. After an error this stays unknown.
+// again. After an error this stays unknown. It lists, like the tracker, which needs no further permission.
 func (s *typeSource) identify(ctx context.Context, mapping *meta.RESTMapping) {
-	name := mapping.Resource.GroupResource().String()
-	if definition, err := s.definitions.Get(ctx, name, metav1.GetOptions{}); err == nil {
-		s.tracker.Assume(mapping, definition)
+	name := fields.OneTermEqualSelector(metav1.ObjectNameField, mapping.Resource.GroupResource().String())
+	found, err := s.definitions.List(ctx, metav1.ListOptions{FieldSelector: name.String()})
+	if err == nil && len(found.Items) == 1 {
+		s.tracker.Assume(mapping, &found.Items[0])
 	}
 }
 
 // stateChanged runs the tracker for an informer that another user of the factory has made, and for a type
 // that the server no longer has or cannot watch.
 func (s *typeSource) stateChanged(_, after status.Status) {
-	s.mu.Lock()
-	mapped := s.mu.mapped[after.GVR]
-	s.mu.Unlock()
-	if !mapped || after.Reason == status.ReasonNotFound || after.Reason == status.ReasonVerbUnsupported {
+	if _, mapped := s.mapped.Load(after.GVR); !mapped || after.Reason == status.ReasonNotFound ||
+		after.Reason == status.ReasonVerbUnsupported {
 		s.need()
 	}
 }
@@ -114,13 +111,10 @@ func isBuiltin(gvr schema.GroupVersionResource) bool {
 
 // add adds a type that the RESTMapper has found.
 func (s *typeSource) add(mapping *meta.RESTMapping) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	gvr := mapping.Resource
-	if s.mu.mapped[gvr] {
+	if _, known := s.mapped.LoadOrStore(gvr, true); known {
 		return
 	}
-	s.mu.mapped[gvr] = true
 	s.tracker.Assume(mapping, nil)
 	if isBuiltin(gvr) {
 		return
@@ -135,11 +129,8 @@ func (s *typeSource) add(mapping *meta.RESTMapping) {
 // Subscribe implements typesource.Source. The first listener is the factory's. Each other one is a
 // subscription, which may select types that no caller has used.
 func (s *typeSource) Subscribe(target typesource.Listener) (stop func()) {
-	s.mu.Lock()
-	if s.mu.subscribed {
+	if s.subscribed.Swap(true) {
 		s.need()
 	}
-	s.mu.subscribed = true
-	s.mu.Unlock()
 	return s.tracker.Types().Subscribe(target)
 }

@@ -92,8 +92,8 @@ func TestTrackerFollowsCRDs(t *testing.T) {
 // TestTrackerAssumes verifies that a tracker reports assumed types before Run, and that it then removes those
 // that the server does not serve. Only those with a CRD that is gone are known to be deleted.
 func TestTrackerAssumes(t *testing.T) {
-	const lagging = "lagging" // discovery still lists the type of the deleted CRD
-	server := newTypeServer(t, append(sampleGroups(), oneGroup("example.com", "ws", lagging, "same"))...)
+	// Discovery still lists the type "lagging", whose CRD was deleted.
+	server := newTypeServer(t, append(sampleGroups(), oneGroup("example.com", "ws", "lagging", "same"))...)
 	for name, uid := range map[string]string{"ws": "2", "same": "3"} {
 		server.put(crdPath, crdObjectOf(definition(name, uid)))
 	}
@@ -105,21 +105,20 @@ func TestTrackerAssumes(t *testing.T) {
 		}
 	})
 	listener := listen(t, tracker)
-	assume := func(plural, version string, definition *metav1.PartialObjectMetadata) {
+	assume := func(plural, version string, uid types.UID) {
+		var definition *metav1.PartialObjectMetadata
+		if uid != "" {
+			definition = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid}}
+		}
 		kind := schema.GroupVersionKind{Group: "example.com", Version: version, Kind: plural}
 		tracker.Assume(&meta.RESTMapping{Resource: kind.GroupVersion().WithResource(plural),
 			GroupVersionKind: kind, Scope: meta.RESTScopeNamespace}, definition)
 	}
-	definitionOf := func(uid types.UID) *metav1.PartialObjectMetadata {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid}}
-	}
-	for plural, uid := range map[string]types.UID{"ws": "1", "same": "", lagging: "4", "gone": "5", "aggregated": ""} {
-		assume(plural, "v1", nil)
+	for plural, uid := range map[string]types.UID{"ws": "1", "same": "", "lagging": "4", "gone": "5", "aggregated": ""} {
+		assume(plural, "v1", "")
 		listener.awaitEvent("Added " + plural + ".example.com")
-		if uid != "" {
-			assume(plural, "v1", definitionOf(uid))
-		}
-		assume(plural, "v2", nil)
+		assume(plural, "v1", uid)
+		assume(plural, "v2", "")
 		listener.awaitEvent(strings.TrimSpace("Changed " + plural + ".example.com " + string(uid)))
 	}
 	if found, _ := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"}); !slices.Equal(
@@ -128,25 +127,20 @@ func TestTrackerAssumes(t *testing.T) {
 	}
 	runTracker(t, tracker)
 	listener.awaitEvent(syncedText)
-	var got []string
-	for range 4 {
-		got = append(got, <-deleted)
-	}
+	got := []string{<-deleted, <-deleted, <-deleted, <-deleted}
 	slices.Sort(got)
 	if want := []string{"aggregated  false", "gone 5 true", "lagging 4 true", "ws 1 true"}; !slices.Equal(got, want) {
 		t.Errorf("removed %q, want %q", got, want)
 	}
-	assume("ws", "v3", definitionOf("9"))
+	assume("ws", "v3", "9")
 	if found, _ := tracker.Snapshot().Lookup(schema.GroupResource{Group: "example.com", Resource: "ws"}); found.UID != "2" {
 		t.Errorf("the UID is %q after the sync, want that of the server", found.UID)
 	}
 	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
-		*groups = append(*groups, oneGroup("late.example.com", "late"))
+		(*groups)[len(*groups)-1] = oneGroup("example.com", "ws", "same", "late")
 	})
-	kind := schema.GroupVersionKind{Group: "late.example.com", Version: "v1", Kind: "late"}
-	tracker.Assume(&meta.RESTMapping{Resource: kind.GroupVersion().WithResource("late"), GroupVersionKind: kind,
-		Scope: meta.RESTScopeNamespace}, nil)
-	listener.awaitEvent("Added late.late.example.com")
+	assume("late", "v1", "")
+	listener.awaitEvent("Added late.example.com")
 }
 
 // TestTrackerOfARestoredServer verifies that after a restore from a backup, CRDs created after the backup are

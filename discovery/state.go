@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 )
@@ -71,7 +72,7 @@ func (s *typeState) replaceCRDs(list []*crd.Definition, unreadable []unreadableC
 	error) {
 	next := make(map[schema.GroupResource]*crd.Definition, len(list))
 	for _, u := range unreadable {
-		if current := s.crds[u.gr]; current != nil && u.couldBeSameCRD(current) {
+		if current := s.crds[u.gr]; current != nil && u.couldBeSameCRD(current.UID) {
 			next[u.gr] = current
 		}
 	}
@@ -90,7 +91,9 @@ func (s *typeState) replaceCRDs(list []*crd.Definition, unreadable []unreadableC
 	}
 	s.crdRemovalPending = false
 	for gr, t := range s.types { // some may be assumed
-		if next[gr] == nil && (t.Source == FromCRD || s.crds[gr] != nil) {
+		exists := next[gr] != nil || s.crds[gr] == nil && slices.ContainsFunc(unreadable,
+			func(u unreadableCRD) bool { return u.gr == gr && u.couldBeSameCRD(t.UID) })
+		if !exists && (s.crds[gr] != nil || t.Source == FromCRD) {
 			s.recentlyDeletedCRDs[gr] = now
 		}
 	}
@@ -106,15 +109,15 @@ func (s *typeState) replaceCRDs(list []*crd.Definition, unreadable []unreadableC
 }
 
 // couldBeSameCRD reports whether the UIDs allow that an unreadable CRD is the known one.
-func (u unreadableCRD) couldBeSameCRD(current *crd.Definition) bool {
-	return u.uid == "" || current.UID == "" || u.uid == current.UID
+func (u unreadableCRD) couldBeSameCRD(uid types.UID) bool {
+	return u.uid == "" || uid == "" || u.uid == uid
 }
 
 // setCRDUnreadable records an added or changed definition that cannot be decoded. Its earlier definition
 // remains, unless that was another CRD of the same name.
 func (s *typeState) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 	var events []Event
-	if current := s.crds[u.gr]; current != nil && !u.couldBeSameCRD(current) {
+	if current := s.crds[u.gr]; current != nil && !u.couldBeSameCRD(current.UID) {
 		events = s.dropCRD(u.gr, now)
 	}
 	s.unreadableCRDs[u.gr] = u.err
@@ -315,7 +318,8 @@ func (s *typeState) combineSources(gr schema.GroupResource) (Type, combinedPrese
 		return s.withCRD(t), present
 	}
 	switch {
-	case hasFailedGroup(s.failedGroupVersions, gr.Group):
+	case hasFailedGroup(s.failedGroupVersions, gr.Group),
+		s.types[gr].Source == FromCRD && s.unreadableCRDs[gr] != nil:
 		return Type{}, leaveUnchanged
 	case s.types[gr].Source == FromCRD && !s.crdsAuthoritative() && !s.discoveredAt.After(s.forbiddenAt):
 		// The catalog is older than the last event of the CRD watch.

@@ -210,7 +210,7 @@ func TestKeepIsValidated(t *testing.T) {
 		"Keep and Prune are both set":    {Keep: keep, Prune: prune},
 		"* is not a key":                 {Prune: Prune{Paths: []string{".spec.*"}}},
 		"the path must end in a key":     {Keep: Keep{Paths: []string{".spec[*]"}}},
-		`path ".spec[x]": expected * or`: {Keep: Keep{Paths: []string{".spec[x]"}}},
+		`a key in brackets needs quotes`: {Keep: Keep{Paths: []string{".spec[x]"}}},
 		`Keep: WholeWhen "@.a ==": `:     {Keep: Keep{WholeWhen: "@.a =="}},
 		"can read any field":             {Keep: Keep{WholeWhen: "@..a"}},
 		"no support for CEL":             {Keep: Keep{WholeCEL: "self.a == 1"}},

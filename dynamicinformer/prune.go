@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -21,8 +20,8 @@ type Prune struct {
 	// Presets are well-known fields.
 	Presets []PrunePreset
 
-	// Paths are the paths of fields. A key is written after a dot, or in brackets and quotes. [*] selects
-	// each element of a list. Double quotes have the escapes of Go; single quotes have none:
+	// Paths are the paths of fields, in the language of the paths of index configs. A key is written after a
+	// dot, or in brackets and quotes. [*] selects each element of a list:
 	//
 	//	.status.conditions[*].message
 	//	.metadata.labels["example.com/build"]
@@ -118,58 +117,25 @@ func textsOf(paths []packed.Path) []string {
 
 // parsePath parses a path as described at Prune.Paths. It accepts .* as well, which packed refuses there.
 func parsePath(text string) (packed.Path, error) {
-	var path packed.Path
-	rest := text
-	if rest != "" && rest[0] != '.' && rest[0] != '[' {
-		rest = "." + rest
+	if text == "" {
+		return nil, nil
 	}
-	for rest != "" {
-		var step packed.Step
-		var err error
-		switch {
-		case strings.HasPrefix(rest, "[*]"):
-			step, rest = packed.Step{Each: true}, rest[len("[*]"):]
-		case rest[0] == '[':
-			step.Key, rest, err = cutQuotedKey(rest[1:])
-		case rest[0] == '.':
-			end := strings.IndexAny(rest[1:], ".[") + 1
-			if end == 0 {
-				end = len(rest)
-			}
-			step.Key, rest = rest[1:end], rest[end:]
-			if step.Key == "*" {
-				step = packed.Step{Any: true}
-			} else if step.Key == "" || strings.ContainsAny(step.Key, `*]"'`) {
-				err = fmt.Errorf("%q is not a key", step.Key)
-			}
-		default:
-			err = errors.New("expected a dot or a bracket after a bracket")
+	parsed, err := jsonpath.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	var path packed.Path
+	for _, step := range parsed.Steps() {
+		s := step.Selectors[0]
+		next := packed.Step{Key: s.Name, Each: s.Kind == jsonpath.SelectElements,
+			Any: s.Kind == jsonpath.SelectMembers}
+		isField := s.Kind == jsonpath.SelectName || next.Each || next.Any
+		if step.Recursive || len(step.Selectors) > 1 || !isField {
+			return nil, errors.New("the path of a field has only names and [*]")
 		}
-		if err != nil {
-			return nil, err
-		}
-		path = append(path, step)
+		path = append(path, next)
 	}
 	return path, nil
-}
-
-// cutQuotedKey cuts a quoted key and the closing bracket off the front.
-func cutQuotedKey(text string) (key, rest string, err error) {
-	if text == "" || text[0] != '"' && text[0] != '\'' {
-		return "", "", errors.New(`expected * or a quoted key in brackets`)
-	}
-	if text[0] == '"' {
-		if quoted, err := strconv.QuotedPrefix(text); err == nil && strings.HasPrefix(text[len(quoted):], "]") {
-			key, err := strconv.Unquote(quoted)
-			return key, text[len(quoted)+1:], err
-		}
-		return "", "", errors.New("a quoted key is invalid, or its bracket is not closed")
-	}
-	key, rest, found := strings.Cut(text[1:], "']")
-	if !found {
-		return "", "", errors.New("a bracket is not closed")
-	}
-	return key, rest, nil
 }
 
 // StripManagedFields is a cache.TransformFunc that drops metadata.managedFields (see PruneManagedFields). It

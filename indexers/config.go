@@ -1,6 +1,10 @@
 package indexers
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -164,6 +168,18 @@ type Selectors struct{ Labels, Fields string }
 // Pattern reports whether the match can select several resources.
 func (m Match) Pattern() bool { return strings.Contains(m.Group+m.Resource, "*") }
 
+// TypeName returns the name of the type for package discovery, as in widgets.v1.example.com.
+func (m Match) TypeName() string {
+	name := m.Resource + m.Kind
+	if m.Version != "" && m.Group != "" {
+		name += "." + m.Version
+	}
+	if m.Group != "" {
+		name += "." + m.Group
+	}
+	return name
+}
+
 // Matches reports whether the match selects a resource with this group, plural name and kind.
 func (m Match) Matches(group, resource, kind string) bool {
 	if m.Kind != "" {
@@ -193,18 +209,74 @@ func (m Match) MatchesVersion(gvr schema.GroupVersionResource, kind string) bool
 	return m.Matches(gvr.Group, gvr.Resource, kind) && (m.Version == "" || m.Version == gvr.Version)
 }
 
-// IndexesOf returns the distinct indexes that all matching resources declare for a type. Different indexes of
-// the same name get the name of their resource as a prefix: certs/issuer.
-func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Index {
+// ResourceOf returns one resource for a type, for programs with one cache for each type. It has the indexes,
+// references and metrics of all resources that match the type: different indexes of the same name get the
+// name of their resource as a prefix, as in certs/issuer, and the indexes of metrics have the name
+// RESOURCE/metrics/METRIC. It returns an error together with the resource if the resources have different
+// settings, because a cache has only one: they must be equal, except for a storage mode that is not set.
+// Names restrict the resources. If none matches, the resource is empty.
+func (c *Config) ResourceOf(gvr schema.GroupVersionResource, kind string,
+	names ...string) (*Resource, error) {
+	var matching []*Resource
+	for _, r := range c.Resources {
+		if r.Match.MatchesVersion(gvr, kind) && (len(names) == 0 || slices.Contains(names, r.Name)) {
+			matching = append(matching, r)
+		}
+	}
+	if len(matching) == 0 {
+		return &Resource{}, nil
+	}
+	var errs []error
+	merged := *matching[0]
+	merged.Indexes, merged.References, merged.Metrics = indexesOf(matching), nil, nil
+	for _, r := range matching {
+		merged.Storage.Mode = cmp.Or(merged.Storage.Mode, r.Storage.Mode)
+		merged.References = append(merged.References, r.References...)
+		for _, m := range r.Metrics {
+			merged.Metrics = append(merged.Metrics, m.mergedFrom(r, merged.Indexes))
+		}
+		for _, setting := range []struct {
+			name  string
+			equal bool
+		}{
+			{"storage", r.Storage.Mode == "" || r.Storage == merged.Storage},
+			{"prune", reflect.DeepEqual(r.Prune, merged.Prune)},
+			{"keep", reflect.DeepEqual(r.Keep, merged.Keep)},
+			{"namespaces", reflect.DeepEqual(r.Namespaces, merged.Namespaces)},
+			{"selectors", r.Selectors == merged.Selectors},
+		} {
+			if !setting.equal {
+				errs = append(errs, fmt.Errorf("the resources %q and %q of the config select the type with different %s: write the same in both",
+					merged.Name, r.Name, setting.name))
+			}
+		}
+	}
+	return &merged, errors.Join(errs...)
+}
+
+// mergedFrom returns a metric of a resource for a resource with other indexes.
+func (m *Metric) mergedFrom(r *Resource, indexes []*Index) *Metric {
+	merged := *m
+	if m.ownsIndex {
+		merged.Index = m.Index.Renamed(r.Name + "/" + m.Index.Name)
+	}
+	for _, index := range indexes {
+		if !m.ownsIndex && index.fingerprint() == m.Index.fingerprint() {
+			merged.Index = index
+		}
+	}
+	return &merged
+}
+
+// indexesOf returns the distinct indexes of resources. Different indexes of the same name get the name of
+// their resource as a prefix: certs/issuer.
+func indexesOf(resources []*Resource) []*Index {
 	type declaration struct {
 		owner string
 		index *Index
 	}
 	var declared []declaration
-	for _, resource := range c.Resources {
-		if !resource.Match.MatchesVersion(gvr, kind) {
-			continue
-		}
+	for _, resource := range resources {
 		for _, index := range resource.Indexes {
 			if !slices.ContainsFunc(declared, func(x declaration) bool { return x.index.Same(index) }) {
 				declared = append(declared, declaration{resource.Name, index})
@@ -221,56 +293,4 @@ func (c *Config) IndexesOf(gvr schema.GroupVersionResource, kind string) []*Inde
 		}
 	}
 	return indexes
-}
-
-// ReferencesOf returns the references that all matching resources declare for a type.
-func (c *Config) ReferencesOf(gvr schema.GroupVersionResource, kind string) []*Reference {
-	var references []*Reference
-	for _, resource := range c.Resources {
-		if resource.Match.MatchesVersion(gvr, kind) {
-			references = append(references, resource.References...)
-		}
-	}
-	return references
-}
-
-// CheckMetricScope returns an error if a resource with metrics is limited to some namespaces or by selectors.
-// Programs that cache all objects of a type use it: their metrics would count other objects, too.
-func (c *Config) CheckMetricScope() error {
-	var limited []Diagnostic
-	for _, r := range c.Resources {
-		if len(r.Metrics) > 0 && (!r.Namespaces.All() || r.Selectors != Selectors{}) {
-			limited = append(limited, r.Finding(codeContradict,
-				"the metrics of the resource are limited by namespaces or selectors, but all objects are cached here",
-				"remove them, and use a label for the namespace, or when:"))
-		}
-	}
-	if len(limited) == 0 {
-		return nil
-	}
-	return &ConfigError{Diagnostics: limited}
-}
-
-// MetricsOf returns the metrics that all matching resources declare for a type. The name of their Index is
-// the one that IndexesOf returns, or RESOURCE/metrics/METRIC for an index that IndexesOf does not return.
-func (c *Config) MetricsOf(gvr schema.GroupVersionResource, kind string) []*Metric {
-	var metrics []*Metric
-	for _, resource := range c.Resources {
-		if !resource.Match.MatchesVersion(gvr, kind) {
-			continue
-		}
-		for _, m := range resource.Metrics {
-			renamed := *m
-			if m.ownsIndex {
-				renamed.Index = m.Index.Renamed(resource.Name + "/" + m.Index.Name)
-			}
-			for _, index := range c.IndexesOf(gvr, kind) {
-				if !m.ownsIndex && index.fingerprint() == m.Index.fingerprint() {
-					renamed.Index = index
-				}
-			}
-			metrics = append(metrics, &renamed)
-		}
-	}
-	return metrics
 }

@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -30,9 +31,10 @@ func (c Change) InPlace() bool { return c.Old != nil && c.New != nil && len(c.Fi
 // Diff compares two configs. It returns removed and changed resources in the order of old, then added ones in
 // the order of new. Positions and file names are ignored. nil means an empty config.
 func Diff(old, new *Config) []Change {
+	old, new = cmp.Or(old, &Config{}), cmp.Or(new, &Config{})
 	var changes []Change
-	for _, r := range old.resources() {
-		now, ok := new.resource(r.Name)
+	for _, r := range old.Resources {
+		now, ok := new.Resource(r.Name)
 		if !ok {
 			changes = append(changes, Change{Name: r.Name, Old: r, Removed: r.CacheIndexes()})
 			continue
@@ -42,26 +44,12 @@ func Diff(old, new *Config) []Change {
 			changes = append(changes, c)
 		}
 	}
-	for _, r := range new.resources() {
-		if _, ok := old.resource(r.Name); !ok {
+	for _, r := range new.Resources {
+		if _, ok := old.Resource(r.Name); !ok {
 			changes = append(changes, Change{Name: r.Name, New: r, Added: r.CacheIndexes()})
 		}
 	}
 	return changes
-}
-
-func (c *Config) resources() []*Resource {
-	if c == nil {
-		return nil
-	}
-	return c.Resources
-}
-
-func (c *Config) resource(name string) (*Resource, bool) {
-	if c == nil {
-		return nil, false
-	}
-	return c.Resource(name)
 }
 
 // DiffResources compares two resources of the same name.

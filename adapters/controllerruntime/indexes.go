@@ -3,7 +3,6 @@ package controllerruntime
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"sync/atomic"
 
@@ -182,44 +181,28 @@ type configuration struct {
 	functions *indexers.Functions
 }
 
-// configurationOf merges the settings of all resources of a config that match a type. It returns an error
-// if they conflict.
+// configurationOf returns the settings of all resources of a config that match a type. It returns an error if
+// they conflict.
 func configurationOf(config *indexers.Config, r *resource,
 	compression dynamicinformer.Compression) (configuration, error) {
 	result := configuration{indexes: map[string]configuredIndex{}}
 	if config == nil {
 		return result, nil
 	}
+	declared, err := config.ResourceOf(r.gvr, r.key.gvk.Kind)
+	if err != nil {
+		return result, fmt.Errorf("%s: %w", r.key.gvk, err)
+	}
+	options, err := bind.Options{Compression: compression}.ResourceOptions(declared)
+	result.storage, result.prune, result.keep = options.Storage, options.Prune, options.Keep
 	var renamed []*indexers.Index
-	var storageOwner *indexers.Resource // the resource that set the storage
-	for _, declared := range config.Resources {
-		if !declared.Match.MatchesVersion(r.gvr, r.key.gvk.Kind) {
-			continue
-		}
-		options, err := bind.Options{Compression: compression}.ResourceOptions(declared)
-		if err != nil {
-			return result, err
-		}
-		if storageOwner != nil && (!reflect.DeepEqual(options.Storage, result.storage) ||
-			!reflect.DeepEqual(options.Prune, result.prune) ||
-			!reflect.DeepEqual(options.Keep, result.keep)) {
-			return result, fmt.Errorf("resources %q and %q of the config keep %s in different ways",
-				storageOwner.Name, declared.Name, r.key.gvk)
-		}
-		storageOwner, result.storage = declared, options.Storage
-		result.prune, result.keep = options.Prune, options.Keep
-		for _, index := range declared.Indexes {
-			if _, exists := result.indexes[index.Name]; exists {
-				return result, fmt.Errorf("%s has several indexes %q in the config, one in resource %q",
-					r.key.gvk, index.Name, declared.Name)
-			}
-			name := declared.Name + "/" + index.Name
-			result.indexes[index.Name] = configuredIndex{name: name, index: index}
-			renamed = append(renamed, index.Renamed(name))
-		}
+	for _, index := range declared.Indexes {
+		name := declared.Name + "/" + index.Name
+		result.indexes[index.Name] = configuredIndex{name: name, index: index}
+		renamed = append(renamed, index.Renamed(name))
 	}
 	if len(renamed) > 0 {
 		result.functions = indexers.CompileIndexes(renamed...)
 	}
-	return result, nil
+	return result, err
 }

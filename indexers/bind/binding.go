@@ -2,6 +2,7 @@ package bind
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,180 +19,143 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// Binding holds informers for the resources of a config. Create it with New.
+// Binding holds informers for the resources of a config. Create it with Run, New or NewWithSettings.
 type Binding struct {
 	factory *dynamicinformer.Factory
 	options Options
+	ctx     context.Context // ended by Close and Follow
+	end     context.CancelCauseFunc
 
-	changeLock sync.Mutex
-	// types are the known types. It is written under both locks and read under either.
-	types  map[schema.GroupResource]resourceType // nil before Follow or Resolve
-	closed bool                                  // under changeLock
+	// changing is held while the targets change.
+	changing chan struct{}
+	// catalog and types are the known types, with their versions that can be listed. They are written with
+	// changing and under mu, and read with either.
+	catalog *discovery.Catalog // nil before Run, Follow or Resolve
+	types   map[schema.GroupResource][]discovery.Resource
 
 	// graph has the references between the targets; nil until the first call of References. It is written
-	// under both locks and read under either. graphTargets are its sources, under changeLock.
+	// with changing and under mu, and read with either. graphTargets are its sources, with changing.
 	graph        *references.Graph
 	graphTargets map[slotKey]graphSource
 
 	mu struct {
 		sync.Mutex
-		config *indexers.Config
-		// slots is replaced, never changed.
-		slots map[slotKey]resourceBinding
+		settings *Settings
+		slots    map[slotKey]slot // replaced, never changed
+		problems map[string]error
+		// reconciled is set after the first reconciliation with a catalog.
+		reconciled bool
 	}
 }
 
-// resourceBinding binds a resource to a type.
-type resourceBinding struct {
+// slot has the targets of a resource and a type.
+type slot struct {
 	serving *Target
 	// replacement takes over when it has synced; nil if no change is pending.
 	replacement *Target
 }
 
-// slotKey identifies a slot: several resources can match one type.
+func (s slot) newest() *Target { return cmp.Or(s.replacement, s.serving) }
+
+func (s slot) targets() []*Target {
+	return slices.DeleteFunc([]*Target{s.serving, s.replacement}, func(t *Target) bool { return t == nil })
+}
+
+// slotKey identifies a slot: several resources can match one type. The resource is "" with
+// Settings.Selection.
 type slotKey struct {
 	resource string
 	schema.GroupResource
 }
 
-// ErrNoTypes is returned by Target and Querier before the first call of Follow or Resolve.
-var ErrNoTypes = errors.New("bind: no types are known; call Follow or Resolve first")
+// ErrNoTypes is returned by Target and Querier before the first call of Run, Follow or Resolve.
+var ErrNoTypes = errors.New("bind: no types are known; call Run, Follow or Resolve first")
 
 // ErrClosed is returned by methods of a closed binding.
 var ErrClosed = errors.New("bind: the binding has been closed")
 
-// New binds a config to a factory. It follows nothing until Resolve or Follow provides types. It returns an
-// error if options lack something that the config needs.
+// New binds a config to a factory. It follows nothing until Run, Follow or Resolve provides types. It returns
+// an error if options lack something that the config needs.
 func New(factory *dynamicinformer.Factory, config *indexers.Config, options Options) (*Binding, error) {
-	b := &Binding{factory: factory, options: options}
-	b.mu.config, b.mu.slots = config, map[slotKey]resourceBinding{}
-	return b, b.check(config)
+	return NewWithSettings(factory, Settings{Config: config}, options)
 }
 
-// check validates a config before anything changes.
-func (b *Binding) check(config *indexers.Config) error {
-	var errs []error
-	for _, r := range config.Resources {
-		_, err := b.options.ResourceOptions(r)
-		errs = append(errs, err)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("bind: %w", err)
-	}
-	return nil
+// NewWithSettings is New for settings.
+func NewWithSettings(factory *dynamicinformer.Factory, settings Settings, options Options) (*Binding, error) {
+	options.complete()
+	completed, err := settings.complete(options)
+	b := &Binding{factory: factory, options: options, changing: make(chan struct{}, 1)}
+	b.ctx, b.end = context.WithCancelCause(context.Background())
+	b.mu.settings, b.mu.slots = completed, map[slotKey]slot{}
+	return b, err
 }
 
 // Resolve binds the resources of the config to the types of a catalog. A required resource without a type
 // gives an *indexers.ConfigError; the other resources are bound nevertheless.
 func (b *Binding) Resolve(catalog *discovery.Catalog) error {
-	b.changeLock.Lock()
-	defer b.changeLock.Unlock()
-	b.setTypes(resourceTypesOf(catalog))
-	if err := b.bindTypes(slices.Collect(maps.Values(b.types))...); err != nil {
+	if err := b.reconcile(catalog); err != nil {
 		return err
 	}
 	return b.unresolvedError()
 }
 
-// Follow binds the resources of the config to the types of a running tracker: the known ones before it
-// returns, which are all if the tracker has synced, and later ones when they appear. stop ends that and keeps
-// existing bindings.
+// Follow binds to the types of a running tracker: the known ones before it returns, which are all if the
+// tracker has synced, and later ones when they appear. stop ends that and keeps the targets.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
-	b.reportError(b.addTypes(resourceTypesOf(tracker.Snapshot().Catalog())...))
-	return tracker.Subscribe(func(e discovery.Event) {
-		if e.Action != discovery.Added && e.Action != discovery.Changed {
-			return // informers handle removed types
-		}
-		b.reportError(b.addTypes(resourceTypeOf(e.Type)))
-	}).Stop
+	_ = b.reconcile(tracker.Snapshot().Catalog()) // OnProblem reports the errors
+	return tracker.Subscribe(func(discovery.Event) { _ = b.reconcile(tracker.Snapshot().Catalog()) }).Stop
 }
 
-func (b *Binding) reportError(err error) {
-	if err != nil && b.options.OnError != nil {
-		b.options.OnError(err)
+// Run follows a running tracker when it has synced, until ctx ends. Then the targets do not change any more,
+// and the computation of indexes ends. Close releases them.
+func (b *Binding) Run(ctx context.Context, tracker *discovery.Tracker) {
+	stop := context.AfterFunc(ctx, func() { b.end(ErrClosed) })
+	defer stop()
+	if tracker.WaitForSync(ctx) == nil {
+		defer b.Follow(tracker)()
+		<-ctx.Done()
 	}
-}
-
-func (b *Binding) config() *indexers.Config {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.config
-}
-
-// addTypes stores new or changed types and binds their resources.
-func (b *Binding) addTypes(types ...resourceType) error {
-	b.changeLock.Lock()
-	defer b.changeLock.Unlock()
-	if b.closed {
-		return nil // an event in flight
-	}
-	b.setTypes(types)
-	return b.bindTypes(types...)
-}
-
-// setTypes stores types. Callers hold changeLock.
-func (b *Binding) setTypes(types []resourceType) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.types == nil {
-		b.types = map[schema.GroupResource]resourceType{}
-	}
-	for _, typ := range types {
-		b.types[typ.GroupResource] = typ
-	}
-}
-
-// bindTypes binds the config to types. Callers hold changeLock.
-func (b *Binding) bindTypes(types ...resourceType) error {
-	if b.closed {
-		return ErrClosed
-	}
-	p := b.newPlan()
-	var errs []error
-	for _, typ := range types {
-		for _, r := range b.config().Resources {
-			errs = append(errs, b.bind(p, r, typ))
+	b.end(ErrClosed)
+	b.changing <- struct{}{} // wait for the last change
+	defer b.unlock()
+	for _, s := range b.slots() {
+		for _, t := range s.targets() {
+			if !t.Informer.HasSynced() {
+				t.view.Refuse(ErrClosed)
+			}
 		}
 	}
-	b.commit(p, b.config())
-	return errors.Join(errs...)
 }
 
-// publish makes a change visible. Callers hold changeLock.
-func (b *Binding) publish(config *indexers.Config, slots map[slotKey]resourceBinding) {
-	b.mu.Lock()
-	b.mu.config, b.mu.slots = config, slots
-	b.mu.Unlock()
-	b.syncGraphSources()
-}
-
-// matches reports whether a resource matches a type in a served version.
-func matches(r *indexers.Resource, typ resourceType) bool {
-	_, served := typ.gvr(r.Match)
-	return served && r.Match.Matches(typ.Group, typ.Resource, typ.kind)
-}
-
-func (b *Binding) cloneSlots() map[slotKey]resourceBinding {
+func (b *Binding) slots() map[slotKey]slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return maps.Clone(b.mu.slots)
+	return b.mu.slots
 }
 
-// unresolvedError returns an error for required resources without a known type. Callers hold changeLock.
+// unresolvedError returns an error for required resources without a known type.
 func (b *Binding) unresolvedError() error {
 	var diagnostics []indexers.Diagnostic
-	for _, r := range b.config().Resources {
+	b.mu.Lock()
+	types := b.types
+	b.mu.Unlock()
+	for _, r := range b.Config().Resources {
 		if r.Optional || len(b.targetsOf(r.Name)) > 0 {
 			continue
 		}
 		message := fmt.Sprintf("the server has no type that fits %s",
 			schema.GroupResource{Group: r.Match.Group, Resource: r.Match.Resource + r.Match.Kind})
 		hint := "install its CRD, correct the name, or write optional: true"
-		for _, typ := range b.types {
-			if r.Match.Matches(typ.Group, typ.Resource, typ.kind) {
-				message = fmt.Sprintf("%s has no version %q with the verbs list and watch", typ.GroupResource,
-					r.Match.Version)
-				hint = "the versions with these verbs are " + strings.Join(typ.versions, ", ")
+		for gr, versions := range types {
+			var names []string
+			for _, typ := range versions {
+				if r.Match.Matches(gr.Group, gr.Resource, typ.GVK.Kind) {
+					names = append(names, typ.GVR.Version)
+				}
+			}
+			if len(names) > 0 {
+				message = fmt.Sprintf("%s has no version %q with the verbs list and watch", gr, r.Match.Version)
+				hint = "the versions with these verbs are " + strings.Join(names, ", ")
 			}
 		}
 		diagnostics = append(diagnostics, r.Finding("E304", message, hint))
@@ -204,26 +168,64 @@ func (b *Binding) unresolvedError() error {
 
 // Config returns the current config. A target with a pending change still has the previous one, which is its
 // Resource.
-func (b *Binding) Config() *indexers.Config { return b.config() }
+func (b *Binding) Config() *indexers.Config { return b.settings().Config }
+
+func (b *Binding) settings() *Settings {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.settings
+}
+
+// Problems returns an error for each name of Settings.Selection that cannot be resolved to a cacheable type,
+// and for each type that cannot be bound or lacks indexes because of BuildLimits.
+func (b *Binding) Problems() map[string]error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.mu.problems)
+}
+
+// Reconciled reports whether the types of the cluster are known, so that Targets is complete.
+func (b *Binding) Reconciled() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.reconciled
+}
 
 // Targets returns the bound targets, ordered by resource and type.
 func (b *Binding) Targets() []*Target { return b.targetsOf("") }
 
 // targetsOf returns the targets of a resource, or all for "".
 func (b *Binding) targetsOf(resource string) []*Target {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	slots := b.slots()
 	var out []*Target
-	for key, s := range b.mu.slots {
+	for _, key := range sortedKeys(slots) {
 		if resource == "" || key.resource == resource {
-			out = append(out, s.serving)
+			out = append(out, slots[key].serving)
 		}
 	}
-	slices.SortFunc(out, func(x, y *Target) int {
-		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name),
-			strings.Compare(x.GVR.Group, y.GVR.Group), strings.Compare(x.GVR.Resource, y.GVR.Resource))
-	})
 	return out
+}
+
+// Type returns the target of a type with Settings.Selection, or nil.
+func (b *Binding) Type(gr schema.GroupResource) *Target { return b.slots()[slotKey{"", gr}].serving }
+
+// MetricSources returns the metrics of the config with the caches of their types, for indexers.ReadMetrics.
+// The content of the caches is immutable.
+func (b *Binding) MetricSources() []indexers.MetricSource {
+	for targets := b.Targets(); ; {
+		var sources []indexers.MetricSource
+		for _, t := range targets {
+			if len(t.Resource.Metrics) > 0 {
+				sources = append(sources, query.MetricSource(t.GVR, t.Resource.Metrics, t.view.Snapshot()))
+			}
+		}
+		current := b.Targets()
+		// If the targets changed, one may have lost its indexes before its snapshot.
+		if slices.Equal(current, targets) {
+			return sources
+		}
+		targets = current
+	}
 }
 
 // TargetError is returned for a resource that does not match exactly one type.
@@ -259,8 +261,7 @@ func (b *Binding) Querier(resource string) (*query.Querier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return query.New(&switchingSource{binding: b, target: t},
-		t.Resource.Indexes...).WithReferences(b.typeGraph(t)), nil
+	return t.Querier().WithReferences(b.typeGraph(t)), nil
 }
 
 // Target returns the target of a resource with exactly one type. The error is a *TargetError or ErrNoTypes.
@@ -270,7 +271,7 @@ func (b *Binding) Target(resource string) (*Target, error) {
 		return targets[0], nil
 	}
 	e := &TargetError{Resource: resource}
-	for _, r := range b.config().Resources {
+	for _, r := range b.Config().Resources {
 		e.Known = append(e.Known, r.Name)
 	}
 	for _, t := range targets {
@@ -278,7 +279,7 @@ func (b *Binding) Target(resource string) (*Target, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.types == nil && slices.Contains(e.Known, resource) {
+	if b.catalog == nil && slices.Contains(e.Known, resource) {
 		return nil, ErrNoTypes
 	}
 	return nil, e
@@ -286,19 +287,17 @@ func (b *Binding) Target(resource string) (*Target, error) {
 
 // Close releases all informers. The binding cannot be used afterwards.
 func (b *Binding) Close() {
-	b.changeLock.Lock()
-	defer b.changeLock.Unlock()
-	if b.closed {
-		return
-	}
-	b.closed = true
+	b.end(ErrClosed)
+	b.changing <- struct{}{}
+	defer b.unlock()
 	if b.graph != nil {
 		b.graph.Close()
 	}
-	for _, s := range b.cloneSlots() {
-		s.serving.release()
-		if s.replacement != nil {
-			s.replacement.release()
-		}
+	b.mu.Lock()
+	closed := b.mu.slots
+	b.mu.slots = map[slotKey]slot{}
+	b.mu.Unlock()
+	for _, s := range closed {
+		b.replaceViews(s.targets(), nil)
 	}
 }

@@ -3,17 +3,16 @@
 // # Usage
 //
 //	config, err := indexers.Load("indexes.yaml")
-//	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
-//	binding, err := bind.New(factory, config, bind.Options{})
-//	err = tracker.WaitForSync(ctx)                   // after go tracker.Run(ctx)
-//	stop := binding.Follow(tracker)                  // without a tracker: binding.Resolve(catalog)
-//	err = factory.Start(ctx)
-//	err = factory.WaitForSync(ctx)
+//	binding, err := bind.Run(ctx, restConfig, config)
 //	querier, err := binding.Querier("certs")
 //	result, err := querier.ByIndex("issuer", "letsencrypt")
 //
+// A program with a tracker and a factory of its own uses [New] and [Binding.Run], or [Binding.Resolve]
+// without a tracker. [Settings] with a Selection give each type one informer with the settings of all
+// resources that match it, for programs that serve types.
+//
 // [Definitions] reads the CustomResourceDefinitions of a cluster to check a config before it is bound.
-// [Binding.Apply] replaces the config; package reload calls it when a file changes.
+// [Binding.Apply] and [Binding.Update] replace the config; package reload calls them when a file changes.
 //
 // # Consistency
 //

@@ -7,9 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -71,26 +69,14 @@ func apply(cluster *testcluster.Cluster, text string) {
 	}
 }
 
-// Load a config, bind it, start, query.
+// Load a config, run it, query.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	server := cluster().Config()
-
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	must(err)
-	client, err := discovery.NewClient(server, discovery.Options{})
+	binding, err := bind.Run(ctx, cluster().Config(), config)
 	must(err)
-	catalog, err := client.Catalog(ctx)
-	must(err)
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server})
-	must(err)
-	defer factory.Shutdown(context.Background())
-	binding, err := bind.New(factory, config, bind.Options{})
-	must(err)
-	must(binding.Resolve(catalog))
-	_ = factory.Start(ctx)
-	must(factory.WaitForSync(ctx))
 
 	widgets, err := binding.Querier("widgets")
 	must(err)
@@ -101,34 +87,6 @@ func Example() {
 	// Output:
 	// [home/chair home/lamp] <nil>
 	// [home/lamp home/table] <nil>
-}
-
-// With a tracker, types that are installed later are bound, too.
-func ExampleBinding_Follow() {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	server := cluster().Config()
-	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
-	must(err)
-
-	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
-	must(err)
-	go tracker.Run(ctx) // ended by cancel
-	must(tracker.WaitForSync(ctx))
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server, Types: tracker.Types()})
-	must(err)
-	defer factory.Shutdown(context.Background())
-	binding, err := bind.New(factory, config, bind.Options{})
-	must(err)
-	defer binding.Follow(tracker)()
-	_ = factory.Start(ctx)
-	must(factory.WaitForSync(ctx))
-
-	widgets, err := binding.Querier("widgets")
-	must(err)
-	red, err := widgets.ByIndex("color", "red")
-	fmt.Println(red.Keys(), err)
-	// Output: [home/chair home/lamp] <nil>
 }
 
 // must panics on an error.

@@ -112,7 +112,8 @@ func (f *fixture) delete(gvr schema.GroupVersionResource, namespace, name string
 // follow binds a config to the tracker's types.
 func (f *fixture) follow(config *indexers.Config) *bind.Binding {
 	f.Helper()
-	b, err := bind.New(f.factory, config, bind.Options{OnError: func(err error) { f.Error(err) }})
+	b, err := bind.New(f.factory, config, bind.Options{
+		OnProblem: func(name string, err error) { f.Errorf("%s: %v", name, err) }})
 	if err != nil {
 		f.Fatal(err)
 	}

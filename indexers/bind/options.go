@@ -10,13 +10,33 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Options configure a Binding. The zero value is usable.
+// Options configure a Binding. The zero value is usable. The functions are called one at a time while
+// targets change: they may read the binding, but not change it, and must not block.
 type Options struct {
 	// Compression is required for resources with storage mode compressed or adaptive; see package
 	// adapters/storage/s2.
 	Compression dynamicinformer.Compression
-	// OnError is called when Follow cannot bind a type, and when references cannot be followed. Optional.
-	OnError func(error)
+	// Accept returns an error if a new target cannot be used. Optional.
+	Accept func(*Target) error
+	// OnChange is called when a target is added (old is nil), replaced, or removed (changed is nil), in
+	// order and before the indexes or the informer of old are released. Optional.
+	OnChange func(old, changed *Target)
+	// OnProblem is called for each problem, see Binding.Problems, and again when its reason changes.
+	// Optional.
+	OnProblem func(name string, reason error)
+}
+
+// complete sets the defaults.
+func (o *Options) complete() {
+	if o.Accept == nil {
+		o.Accept = func(*Target) error { return nil }
+	}
+	if o.OnChange == nil {
+		o.OnChange = func(_, _ *Target) {}
+	}
+	if o.OnProblem == nil {
+		o.OnProblem = func(string, error) {}
+	}
 }
 
 // ResourceOptions returns the informer options of a resource, without its indexes. Fields that the config
@@ -52,7 +72,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 			if o.Compression == nil {
 				return fail(fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package adapters/storage/s2 for example", r.Storage.Mode))
 			}
-			out.Storage.Compression = o.Compression
+			out.Storage.Compression, out.Storage.CompressLists = o.Compression, true
 		}
 	}
 	return out, nil

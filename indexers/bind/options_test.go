@@ -81,7 +81,7 @@ func TestDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := bind.Definitions(s.ctx, client)
+	definitions, err := bind.Definitions(s.ctx, client, nil)
 	if err != nil || len(definitions) != 1 {
 		t.Fatalf("Definitions returned %d definitions, %v; want 1", len(definitions), err)
 	}
@@ -94,7 +94,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	canceled, cancel := context.WithCancel(s.ctx)
 	cancel()
-	if _, err := bind.Definitions(canceled, client); !errors.Is(err, context.Canceled) {
+	if _, err := bind.Definitions(canceled, client, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Definitions with a canceled context: got the error %v, want context.Canceled", err)
 	}
 }

@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
 )
@@ -20,11 +21,10 @@ type graphSource struct {
 // To have them checked, declare a resource for the type in the config; the resource needs no index.
 // Graph.Unchecked returns such types with the reason, and queries warn about them. Close closes the graph.
 func (b *Binding) References() (*references.Graph, error) {
-	b.changeLock.Lock()
-	defer b.changeLock.Unlock()
-	if b.closed {
-		return nil, ErrClosed
+	if err := b.lock(b.ctx); err != nil {
+		return nil, err
 	}
+	defer b.unlock()
 	if b.graph == nil {
 		graph := references.New()
 		graph.Explain(b.reasonWithoutTarget)
@@ -40,10 +40,10 @@ func (b *Binding) References() (*references.Graph, error) {
 func (b *Binding) reasonWithoutTarget(t references.Type) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, typ := range b.types {
-		if typ.Group == t.Group && (t.Kind != "" && typ.kind == t.Kind || t.Kind == "" &&
-			typ.Resource == t.Resource) {
-			return "no resource of the config matches " + typ.GroupResource.String()
+	for gr, versions := range b.types {
+		if gr.Group == t.Group && len(versions) > 0 && (t.Kind != "" && versions[0].GVK.Kind == t.Kind ||
+			t.Kind == "" && gr.Resource == t.Resource) {
+			return "no resource of the config matches " + gr.String()
 		}
 	}
 	return "discovery knows no such type; install its CRD, or correct the reference"
@@ -60,14 +60,14 @@ func (b *Binding) typeGraph(t *Target) *references.TypeGraph {
 }
 
 // syncGraphSources makes the serving targets the sources of the graph: it adds and removes sources to match
-// the slots. Callers hold changeLock.
+// the slots. Callers hold changing.
 func (b *Binding) syncGraphSources() {
 	if b.graph == nil {
 		return
 	}
-	slots := b.cloneSlots()
+	slots := b.slots()
 	for key, slot := range slots {
-		next := graphSource{target: slot.serving, typ: b.types[key.GroupResource].referenceType()}
+		next := graphSource{target: slot.serving, typ: slot.serving.referenceType()}
 		old, exists := b.graphTargets[key]
 		if exists && old.canKeep(next) {
 			continue
@@ -79,7 +79,7 @@ func (b *Binding) syncGraphSources() {
 			Namespaces: r.Namespaces.Matches, HasSelector: r.Selectors != (indexers.Selectors{}),
 		})
 		if err != nil {
-			b.reportError(fmt.Errorf("bind: resource %q: %w", r.Name, err))
+			b.options.OnProblem(slot.serving.Type.String(), fmt.Errorf("references: %w", err))
 			continue
 		}
 		b.graphTargets[key] = next
@@ -111,6 +111,7 @@ func (g graphSource) stopAfterSync(replacement graphSource) {
 	g.Stop()
 }
 
-func (s resourceType) referenceType() references.Type {
-	return references.Type{Group: s.Group, Resource: s.Resource, Kind: s.kind, Namespaced: s.namespaced}
+func (t *Target) referenceType() references.Type {
+	return references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource, Kind: t.Type.GVK.Kind,
+		Namespaced: t.Type.Scope == discovery.Namespaced}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // twoResourcesOfOneType are resources of one type, which share an informer and have an index k each.
@@ -89,7 +90,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 }
 
 // TestApplyServesUntilTheNextHasSynced verifies that the previous informer answers while its replacement
-// lists. After the replacement, queriers of the previous informer report stale content.
+// lists. After the replacement, queriers of the previous target answer from the new informer.
 func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	var holdLists atomic.Bool
 	release := make(chan struct{})
@@ -129,7 +130,10 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	s.eventually("the next informer answers",
 		func() bool { return queryReturns(binding, "widgets", "size=12", "home/table") })
 	s.eventually("the old informer stops", old.Informer.IsStopped)
-	s.eventually("the old querier is stale", func() bool { return querier.Freshness().Stale })
+	if keys, err := querier.Keys(s.ctx, query.Eq("size", "12"), query.Options{}); err != nil ||
+		!slices.Equal(keys, []string{"home/table"}) || querier.Freshness().Stale {
+		t.Errorf("the querier of the old target returns %v, %v; want the answer of the new informer", keys, err)
+	}
 	if next, err := binding.Target("widgets"); err != nil || len(next.Informer.Status().Options) == 0 ||
 		next.Querier().Freshness().Stale {
 		t.Errorf("the next target has no options or is stale: %v", err)

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
@@ -18,59 +17,108 @@ import (
 
 // Target is a type that a resource of a config matches, with its informer.
 type Target struct {
-	// Resource is the resource in the config.
+	// Name is the name of the resource in the config; "" with Settings.Selection.
+	Name string
+	// Resource is the resource in the config. With Settings.Selection, it combines all that match the type.
 	Resource *indexers.Resource
-	// GVR is the type of the informer.
-	GVR schema.GroupVersionResource
+	// Type is the type of the informer, and GVR its name.
+	Type discovery.Resource
+	GVR  schema.GroupVersionResource
 	// Informer may be shared, and may stop at any time after the resource was removed or the binding closed.
 	// In the informer an index is named RESOURCE/INDEX; Source has it as INDEX.
 	Informer *dynamicinformer.Informer
 
+	binding   *Binding
+	settings  *Settings
 	view      *View
 	createdAt time.Time
-	// released is closed when the target is released.
-	released chan struct{}
+	// refusals are the reasons why indexes of the resource are missing.
+	refusals []error
 }
 
-func (b *Binding) acquire(r *indexers.Resource, gvr schema.GroupVersionResource) (*Target, error) {
-	options, err := b.options.ResourceOptions(r)
-	if err != nil {
-		return nil, fmt.Errorf("bind: %w", err)
+// acquire returns the desired target of a slot. It shares the informer and the handle with a target that the
+// slot has. An error changes nothing.
+func (b *Binding) acquire(ctx context.Context, p *plan, key slotKey) (t *Target, err error) {
+	d, limits := p.desired[key], p.settings.BuildLimits
+	var resource *indexers.Resource
+	if d.resource == nil {
+		resource, err = p.settings.ResourceOf(d.typ)
+	} else {
+		resource, err = p.settings.limit(d.resource, d.typ)
 	}
-	handle, err := b.factory.Acquire(gvr, options)
 	if err != nil {
-		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
+		return nil, err
 	}
-	view, err := NewView(context.Background(), indexers.BuildLimits{}, handle, r.Name+"/", r.CacheIndexes(),
-		r.Indexes)
+	options, err := b.options.ResourceOptions(resource)
 	if err != nil {
+		return nil, err
+	}
+	handle, err := b.factory.Acquire(d.typ.GVR, options)
+	if err != nil {
+		return nil, err
+	}
+	t = &Target{Name: key.resource, Resource: resource, Type: d.typ, GVR: d.typ.GVR,
+		Informer: handle.Informer(), binding: b, settings: p.settings, createdAt: time.Now()}
+	if err := b.options.Accept(t); err != nil {
 		handle.Release()
-		return nil, fmt.Errorf("bind: resource %q: %w", r.Name, err)
+		return nil, err
 	}
-	return &Target{Resource: r, GVR: gvr, Informer: handle.Informer(), view: view, createdAt: time.Now(),
-		released: make(chan struct{})}, nil
+	indexes := resource.CacheIndexes()
+	for _, current := range p.slots[key].targets() {
+		if current.Informer != t.Informer {
+			continue
+		}
+		handle.Release() // the view has one
+		view, undo, dropRemoved, err := current.view.Reindexed(ctx, limits, indexes, resource.Indexes)
+		if err != nil {
+			return nil, err
+		}
+		t.view = view
+		p.onAbandon, p.onCommit = append(p.onAbandon, undo), append(p.onCommit, dropRemoved)
+		return t, nil
+	}
+	prefix := ""
+	if key.resource != "" {
+		prefix = key.resource + "/"
+	}
+	if t.view, err = NewView(ctx, limits, handle, prefix, indexes, resource.Indexes); err != nil {
+		handle.Release()
+		return nil, err
+	}
+	p.onAbandon = append(p.onAbandon, t.view.Release)
+	return t, nil
 }
 
-func (t *Target) release() {
-	close(t.released)
-	t.view.Release()
+// Source returns the content of the informer for [query.New], with the indexes of the resource under their
+// names in the config. It switches to the replacement of the target, and is immutable when there is none.
+func (t *Target) Source() query.Source { return t }
+
+// Snapshot implements query.Source. A target can lose its indexes after its replacement took over, so that a
+// snapshot is complete only if its target still serves after the snapshot was taken.
+func (t *Target) Snapshot() query.Snapshot {
+	for current := t.successor(); ; {
+		snapshot := current.view.Snapshot()
+		latest := t.successor()
+		if latest == current {
+			return snapshot
+		}
+		current = latest
+	}
 }
 
-// reindexed returns a copy of the target with the indexes of a changed resource; see View.Reindexed.
-func (t *Target) reindexed(resource *indexers.Resource) (changed *Target, undo, dropRemoved func(),
-	err error) {
-	next := *t
-	next.Resource = resource
-	next.view, undo, dropRemoved, err = t.view.Reindexed(context.Background(), indexers.BuildLimits{},
-		resource.CacheIndexes(), resource.Indexes)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("bind: resource %q: %w", resource.Name, err)
-	}
-	return &next, undo, dropRemoved, nil
+// successor returns the current target of the slot, or this one if there is none.
+func (t *Target) successor() *Target {
+	return cmp.Or(t.binding.slots()[slotKey{t.Name, t.GVR.GroupResource()}].serving, t)
 }
+
+// View returns the informer with the indexes.
+func (t *Target) View() *View { return t.view }
+
+// Indexes returns the indexes for queries: those of Resource without those that exceeded a limit.
+func (t *Target) Indexes() []*indexers.Index { return t.view.queryIndexes }
 
 // Querier returns a querier over the target.
-func (t *Target) Querier() *query.Querier { return query.New(t.Source(), t.Resource.Indexes...) }
+func (t *Target) Querier() *query.Querier { return query.New(t, t.Resource.Indexes...) }
 
 // Stats returns the statistics of each index in the order of the config.
 func (t *Target) Stats() []indexers.Stats {
@@ -96,8 +144,9 @@ type Pending struct {
 	GVR schema.GroupVersionResource
 	// Since is the time at which the informer was acquired.
 	Since time.Time
-	// Status is the status of the informer.
-	Status status.Status
+	// Informer is the new informer, and Status its status.
+	Informer *dynamicinformer.Informer
+	Status   status.Status
 }
 
 // String describes the change and its status in one line.
@@ -109,21 +158,12 @@ func (p Pending) String() string {
 // Pending returns the waiting changes, ordered by resource and type. It is empty if all targets have the
 // current config.
 func (b *Binding) Pending() []Pending {
-	b.mu.Lock()
-	var pending []*Target
-	for _, s := range b.mu.slots {
-		if s.replacement != nil {
-			pending = append(pending, s.replacement)
+	slots := b.slots()
+	var out []Pending
+	for _, key := range sortedKeys(slots) {
+		if t := slots[key].replacement; t != nil {
+			out = append(out, Pending{t.Resource, t.GVR, t.createdAt, t.Informer, t.Informer.Status()})
 		}
 	}
-	b.mu.Unlock()
-	out := make([]Pending, len(pending))
-	for i, t := range pending {
-		out[i] = Pending{t.Resource, t.GVR, t.createdAt, t.Informer.Status()}
-	}
-	slices.SortFunc(out, func(x, y Pending) int {
-		return cmp.Or(strings.Compare(x.Resource.Name, y.Resource.Name),
-			strings.Compare(x.GVR.Group, y.GVR.Group), strings.Compare(x.GVR.Resource, y.GVR.Resource))
-	})
 	return out
 }

@@ -21,6 +21,7 @@ type View struct {
 	handle       *dynamicinformer.Handle // nil if the view owns no indexes
 	prefix       string
 	queryIndexes []*indexers.Index
+	released     chan struct{} // closed when the handle is released
 	// indexes are the indexes in the informer, by their names in the config.
 	indexes map[string]informerIndex
 }
@@ -40,7 +41,8 @@ type informerIndex struct {
 // list of the informer; then call EndBuild.
 func NewView(ctx context.Context, limits indexers.BuildLimits, handle *dynamicinformer.Handle, prefix string,
 	indexes, queryIndexes []*indexers.Index) (*View, error) {
-	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, queryIndexes: queryIndexes}
+	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, queryIndexes: queryIndexes,
+		released: make(chan struct{})}
 	var err error
 	v.indexes, err = v.addIndexes(ctx, limits, indexes)
 	return v, err
@@ -100,7 +102,10 @@ func (v *View) WithoutRefused() (next *View, drop func()) {
 }
 
 // Release removes the indexes and releases the handle.
-func (v *View) Release() { v.handle.Release() }
+func (v *View) Release() {
+	close(v.released)
+	v.handle.Release()
+}
 
 // Reindexed adds the indexes that the view lacks, and returns a view with exactly the given indexes; see
 // NewView. Call dropRemoved to remove the other indexes when the new view is in use, or undo to remove the

@@ -2,7 +2,6 @@ package jsonpath
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -68,7 +67,9 @@ func (r Read) Fields() []string {
 // fieldOf returns .key, or ["key"] if a character needs quotes.
 func fieldOf(key string) string {
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r > 127 || !isNameByte(byte(r)) }) {
-		return "[" + strconv.Quote(key) + "]"
+		var quoted strings.Builder
+		formatString(&quoted, key)
+		return "[" + quoted.String() + "]"
 	}
 	return "." + key
 }

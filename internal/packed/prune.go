@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // LastApplied is the annotation in which kubectl apply stores a copy of the object.
@@ -40,20 +41,18 @@ type Step struct {
 
 // String returns the path in dot notation, such as .spec.items[*].name.
 func (p Path) String() string {
-	var b strings.Builder
-	for _, step := range p {
+	steps := make([]jsonpath.Step, len(p))
+	for i, step := range p {
+		selector := jsonpath.Selector{Name: step.Key}
 		switch {
 		case step.Each:
-			b.WriteString("[*]")
+			selector.Kind = jsonpath.SelectElements
 		case step.Any:
-			b.WriteString(".*")
-		case strings.ContainsAny(step.Key, `.[]*'"/\ `) || step.Key == "":
-			fmt.Fprintf(&b, "[%q]", step.Key)
-		default:
-			b.WriteString("." + step.Key)
+			selector.Kind = jsonpath.SelectMembers
 		}
+		steps[i].Selectors = []jsonpath.Selector{selector}
 	}
-	return b.String()
+	return jsonpath.Read{Steps: steps}.Fields()[0]
 }
 
 // Pruner removes the fields that a Prune selects, or that a keep-list does not select. It is immutable. A nil

@@ -151,7 +151,7 @@ func (c *Config) Validate() error {
 			addProblem("types: %w", err)
 		}
 	}
-	if err := validateStorage(c.Storage); err != nil {
+	if err := live.CheckStorage(c.Storage.String()); err != nil {
 		addProblem("storage: %w", err)
 	}
 	if c.MemoryBudget.Sign() < 0 {
@@ -165,17 +165,6 @@ func (c *Config) Validate() error {
 	}
 	errs = append(errs, c.Watches.validate(), c.Limits.validate())
 	return errors.Join(errs...)
-}
-
-// servedStorageModes are the storage modes from which objects can be served.
-var servedStorageModes = []dynamicinformer.StorageMode{dynamicinformer.StorageAdaptive,
-	dynamicinformer.StorageCompressed, dynamicinformer.StoragePacked}
-
-func validateStorage(mode dynamicinformer.StorageMode) error {
-	if !slices.Contains(servedStorageModes, mode) {
-		return fmt.Errorf("cannot serve objects with mode %q: use adaptive, compressed or packed", mode)
-	}
-	return nil
 }
 
 // minWatchDuration is the minimum of watches.min. Clients reopen each watch that ends.

@@ -56,7 +56,7 @@ func (c *typeCache) applyIndexes(ctx context.Context, indexes *indexers.Config) 
 	if err != nil {
 		return err
 	}
-	if err := c.reconciler.Update(ctx, settings); err != nil {
+	if err := c.binding.Update(ctx, settings); err != nil {
 		return err
 	}
 	c.selection.Store(next)

@@ -56,7 +56,7 @@ spec:
 		{"a name that authorizers use", fmt.Sprintf(text, "environments", "a.b"), "environments", "second",
 			"[-]index configs loaded at ", "0"},
 		{"selectors", fmt.Sprintf(text, "environments}\n    selectors: {labels: a=b", "x"), "environments", "second",
-			"crdcached serves all objects of a type", "0"},
+			"selectors: all objects of a type are served", "0"},
 		{"two namespaces", fmt.Sprintf(text, "workloads}\n    namespaces: {include: [a, b]", "x"), "environments",
 			"second", "name one namespace", "0"},
 		{"a namespace of a cluster-scoped type",
@@ -66,7 +66,7 @@ spec:
 			"environments", "second", "cannot serve objects with mode", "0"},
 		{"different settings", fmt.Sprintf(text, "environments}\n  - name: s\n    keep: {paths: [.spec]}\n"+
 			"    match: {group: demo.crdcache.dev, resource: 'env*'", "x"), "environments", "second",
-			`the resources "r" and "s" of the index configs select environments.v1.demo.crdcache.dev with different`, "0"},
+			`the resources "r" and "s" of the config select the type with different keep`, "0"},
 		{"Secrets", fmt.Sprintf(text, "environments}\n  - name: s\n    match: {group: '', kind: Secret",
 			"x"), "environments", "second", "secrets are cached only if", "0"},
 		{"an index of another type", fmt.Sprintf(text, "workloads", "third"), "workloads", "third",
@@ -100,7 +100,7 @@ spec:
 		strings.Contains(string(answer.body), "add the type to the config") {
 		t.Errorf("a type that cannot be cached = %d %s, want 421 with its reason", answer.code, answer.body)
 	}
-	if types := d.server.cache.reconciler.Types(); len(types) != 1 {
+	if types := d.server.cache.binding.Targets(); len(types) != 1 {
 		t.Errorf("%d types are cached, want 1", len(types))
 	}
 }
@@ -137,7 +137,7 @@ spec:
 				answer.body, want)
 		}
 	}
-	cached, _ := d.server.cache.reconciler.Type(schema.ParseGroupResource("workloads.demo.crdcache.dev"))
+	cached := d.server.cache.binding.Type(schema.ParseGroupResource("workloads.demo.crdcache.dev"))
 	for field, dropped := range map[string]bool{".spec.image": false, ".spec.tier": false,
 		".spec.environment": false, ".status.conditions": true} {
 		if cached.Informer.Drops(field) != dropped {

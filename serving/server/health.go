@@ -54,7 +54,7 @@ const objectMetricsPath = "/metrics/objects"
 // objectMetricsHandler serves the metrics that index configs declare.
 func (c *typeCache) objectMetricsHandler() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.NewObjectCollector(c.reconciler.MetricSources)) // unchecked, cannot fail
+	registry.MustRegister(metrics.NewObjectCollector(c.binding.MetricSources)) // unchecked, cannot fail
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 

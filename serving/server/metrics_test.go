@@ -102,7 +102,7 @@ spec:
 	}
 	err := new(typeCache).loadSelection(&Config{IndexConfigs: []string{writeConfigFile(t,
 		config+"    selectors: {labels: a=b}\n")}})
-	if err == nil || !strings.Contains(err.Error(), "limited by namespaces or selectors") {
+	if err == nil || !strings.Contains(err.Error(), "all objects of a type are served") {
 		t.Errorf("metrics of some objects: %v, want an error", err)
 	}
 }

@@ -8,16 +8,13 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/serving/readapi"
-	"github.com/crdcache/crdcache/serving/readapi/live"
 	"github.com/crdcache/crdcache/serving/web"
 )
 
@@ -72,8 +69,7 @@ func newPage(c *typeCache, config PageConfig, watches *watchLimits, requestAutho
 		return nil, err
 	}
 	source := web.Source{Title: "crdcached", Factory: c.factory,
-		Definition: web.Definitions(crdHandle.Informer()), Declarations: c.declarations,
-		Notice: c.configFileNotice}
+		Binding: c.binding, Definition: web.Definitions(crdHandle.Informer()), Notice: c.configFileNotice}
 	p := &page{cache: c, crdHandle: crdHandle, watchTimes: watches, authorizer: requestAuthorizer}
 	options := web.Options{Hosts: config.Hosts, Visible: p.visibleScopes, Known: p.knownScopes,
 		User:          userName,
@@ -157,26 +153,4 @@ func validateNamespaces(names []string) error {
 		}
 	}
 	return nil
-}
-
-func (c *typeCache) declarations(informer *dynamicinformer.Informer) web.Declarations {
-	cached, ok := c.cachedType(informer.GVR())
-	if !ok || cached.Informer != informer {
-		return web.Declarations{}
-	}
-	return web.Declarations{Source: cached.Source(), Indexes: cached.Indexes,
-		References: c.referencesOf(cached.GVR)}
-}
-
-func (c *typeCache) referencesOf(gvr schema.GroupVersionResource) []*indexers.Reference {
-	if k, ok := c.cachedType(gvr); ok {
-		return k.References
-	}
-	return nil
-}
-
-// cachedType returns a cached type, if it is cached in that version.
-func (c *typeCache) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
-	k, ok := c.reconciler.Type(gvr.GroupResource())
-	return k, ok && k.GVR == gvr
 }

@@ -77,8 +77,8 @@ func (p *page) knownScopes(r *http.Request, types []schema.GroupVersionResource)
 }
 
 func (p *page) knownScope(r *http.Request, gvr schema.GroupVersionResource, answers *userAnswers) web.Scope {
-	cached, isCached := p.cache.cachedType(gvr)
-	hasObjects := isCached && cached.Informer.Snapshot().Len() > 0
+	target := p.cache.target(gvr)
+	hasObjects := target != nil && target.Informer.Snapshot().Len() > 0
 	allowed, unknownErr := answers.canList(listAccess{gvr, ""}, hasObjects)
 	var scope web.Scope
 	if unknownErr == nil {
@@ -108,9 +108,9 @@ func (p *page) scope(r *http.Request, gvr schema.GroupVersionResource,
 		return web.Scope{All: true}
 	}
 	namespaces, _ := r.Context().Value(namespacesKey{}).([]string)
-	cachedType, isCached := p.cache.cachedType(gvr)
+	target := p.cache.target(gvr)
 	switch {
-	case !isCached || cachedType.Scope != discovery.Namespaced:
+	case target == nil || target.Type.Scope != discovery.Namespaced:
 		return web.Scope{Reason: "you are not allowed to list it"}
 	case len(namespaces) == 0:
 		return web.Scope{Reason: "you are not allowed to list it in all namespaces; " + openPath +

@@ -43,7 +43,7 @@ func (c *typeCache) errNotCached(gr schema.GroupResource) error {
 
 // isDiscovered reports whether the types in the group of a type are known.
 func (c *typeCache) isDiscovered(gr schema.GroupResource) bool {
-	if !c.reconciler.Reconciled() {
+	if !c.binding.Reconciled() {
 		return false
 	}
 	for _, failure := range c.tracker.Snapshot().Catalog().FailedGroupVersions() {

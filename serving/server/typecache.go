@@ -20,6 +20,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/reload"
 	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/serving/readapi/live"
@@ -36,7 +37,7 @@ type typeCache struct {
 	factory            *dynamicinformer.Factory
 	live               *live.Server
 	persistence        *disk.Store // nil without persistence
-	reconciler         *live.Reconciler
+	binding            *bind.Binding
 	scheduler          *fairScheduler
 	// stopTimeout bounds the wait for informers and their handlers when the cache stops.
 	stopTimeout time.Duration
@@ -83,23 +84,39 @@ func newTypeCache(servingCtx context.Context, client *rest.Config, config *Confi
 	if err != nil {
 		return nil, err
 	}
-	return c, c.initReconciler(settings)
+	return c, c.initBinding(settings)
 }
 
-func (c *typeCache) initReconciler(settings live.Settings) (err error) {
-	c.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: c.live, Tracker: c.tracker, Settings: settings,
-		OnServed:  func(r discovery.Resource) { klog.InfoS("Caching a type", "type", r.String()) },
-		OnDropped: func(r discovery.Resource) { klog.InfoS("Stopped caching a type", "type", r.String()) },
-		OnRejected: func(name string, reason error) {
+func (c *typeCache) initBinding(settings bind.Settings) (err error) {
+	c.binding, err = c.live.Bind(settings, bind.Options{
+		Compression: compression,
+		OnChange: func(old, changed *bind.Target) {
+			switch {
+			case changed == nil:
+				klog.InfoS("Stopped caching a type", "type", old.Type.String())
+			case old == nil || old.GVR != changed.GVR:
+				klog.InfoS("Caching a type", "type", changed.Type.String())
+			}
+		},
+		OnProblem: func(name string, reason error) {
 			klog.InfoS("Cannot cache a type, or an index of it", "name", name, "reason", reason.Error())
 		},
 	})
 	c.cachedVersion = func(gr schema.GroupResource) (discovery.Resource, bool) {
-		k, ok := c.reconciler.Type(gr)
-		return k.Resource, ok
+		if t := c.binding.Type(gr); t != nil {
+			return t.Type, true
+		}
+		return discovery.Resource{}, false
 	}
 	return err
+}
+
+// target returns a cached type, or nil if it is not cached in that version.
+func (c *typeCache) target(gvr schema.GroupVersionResource) *bind.Target {
+	if t := c.binding.Type(gvr.GroupResource()); t != nil && t.GVR == gvr {
+		return t
+	}
+	return nil
 }
 
 // run caches the selected types until ctx ends. It returns an error if a handler does not return within
@@ -112,7 +129,7 @@ func (c *typeCache) run(ctx context.Context) error {
 	if err == nil {
 		var followers sync.WaitGroup
 		followers.Go(func() { c.runConfigWatcher(ctx) })
-		c.reconciler.Run(ctx)
+		c.live.Run(ctx, c.binding, c.tracker)
 		followers.Wait()
 	}
 	c.live.Close()
@@ -140,7 +157,7 @@ func (c *typeCache) conditions() []statusCondition {
 		files := c.indexConfigWatcher.Status()
 		conditions = append(conditions, statusCondition{"index configs", files.String(), files.Err == nil})
 	}
-	for _, cached := range c.reconciler.Types() {
+	for _, cached := range c.binding.Targets() {
 		current := cached.Informer.Status()
 		text, ok := current.String(), current.State == status.Synced && !current.Stale
 		if ok && !c.live.Serves(cached.GVR.GroupResource()) {
@@ -150,10 +167,10 @@ func (c *typeCache) conditions() []statusCondition {
 			text, ok = fmt.Sprintf("%s; cannot persist its objects: %v", text, persistence.Err), false
 		}
 		sizes, withinLimits := c.selection.Load().describeIndexes(cached)
-		conditions = append(conditions, statusCondition{cached.Resource.String(), text + sizes, ok &&
+		conditions = append(conditions, statusCondition{cached.Type.String(), text + sizes, ok &&
 			withinLimits})
 	}
-	problems := c.reconciler.Problems()
+	problems := c.binding.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		conditions = append(conditions, statusCondition{name, problems[name].Error(), false})
 	}
@@ -169,16 +186,16 @@ func (c *typeCache) readyError() error {
 	switch {
 	case c.initialSyncDone.Load():
 		return nil
-	case !c.reconciler.Reconciled():
+	case !c.binding.Reconciled():
 		return errors.New("the types of the cluster have not been discovered yet")
 	}
-	for _, cached := range c.reconciler.Types() {
+	for _, cached := range c.binding.Targets() {
 		current := cached.Informer.Status()
 		switch {
 		case !current.Settled():
-			return fmt.Errorf("%s: %s", cached.Resource, current)
+			return fmt.Errorf("%s: %s", cached.Type, current)
 		case current.State == status.Synced && !c.live.Serves(cached.GVR.GroupResource()):
-			return fmt.Errorf("%s: %w", cached.Resource, errCRDUnreadable)
+			return fmt.Errorf("%s: %w", cached.Type, errCRDUnreadable)
 		}
 	}
 	c.initialSyncDone.Store(true)

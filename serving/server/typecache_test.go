@@ -10,9 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 )
 
 // TestStalledHandler verifies that if a handler does not return, run returns after stopTimeout.
@@ -62,11 +63,11 @@ func TestOneInformerOfDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.close()
-	view, _, err := c.selection.Load().informerOptions(discovery.Resource{GVR: crd.GVR})
+	options, err := bind.Options{}.ResourceOptions(&indexers.Resource{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	handle, err := c.factory.Acquire(crd.GVR, view)
+	handle, err := c.factory.Acquire(crd.GVR, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -88,7 +88,7 @@ func (h *Handler) conditionProposals(r *http.Request, typ *visibleType,
 		return proposals, nil
 	}
 	add("dangling()", "has a dangling reference")
-	for _, reference := range typ.References {
+	for _, reference := range typ.references {
 		add("dangling("+reference.Name+")", "this reference dangles")
 	}
 	add("refersTo(", "objects that refer to an object")

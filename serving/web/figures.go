@@ -140,8 +140,8 @@ func newRow(typ *visibleType, status status.Status, m status.Metrics) row {
 		Objects: typ.informer.Snapshot().Len(), Bytes: m.ObjectBytes + m.TableBytes + m.IndexBytes,
 		Relists: status.Relists.Total(), Events: m.Adds + m.Updates + m.Deletes,
 	}
-	if typ.target != nil && typ.target.Resource.Name != r.Resource {
-		r.Options = typ.target.Resource.Name
+	if typ.target != nil && typ.target.Name != "" && typ.target.Name != r.Resource {
+		r.Options = typ.target.Name
 	}
 	if r.Message == "" && status.LastError != nil {
 		r.Message = status.LastError.Error()

@@ -2,11 +2,9 @@ package web
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
@@ -17,14 +15,8 @@ type referenceGraph struct {
 		graph         *references.Graph
 		ownsGraph     bool // the graph does not belong to a binding
 		closed        bool
-		registrations map[*dynamicinformer.Informer]registration
+		registrations map[*dynamicinformer.Informer]*references.Registration
 	}
-}
-
-// registration is the registration of an informer in the graph.
-type registration struct {
-	*references.Registration
-	references []*indexers.Reference
 }
 
 // syncedGraph adds all current informers to the graph. It returns the graph after they have synced or ctx has
@@ -44,7 +36,7 @@ func (g *referenceGraph) update(source Source) (*references.Graph, error) {
 		return nil, references.ErrClosed
 	}
 	if g.mu.graph == nil {
-		g.mu.registrations = map[*dynamicinformer.Informer]registration{}
+		g.mu.registrations = map[*dynamicinformer.Informer]*references.Registration{}
 		if source.Binding == nil {
 			g.mu.graph, g.mu.ownsGraph = references.New(), true
 		} else {
@@ -62,22 +54,17 @@ func (g *referenceGraph) update(source Source) (*references.Graph, error) {
 		}
 		current[typ.informer] = true
 		kind := source.kind(typ)
-		previous, exists := g.mu.registrations[typ.informer]
-		if exists && slices.Equal(previous.references, typ.References) || kind.Kind == "" {
+		if g.mu.registrations[typ.informer] != nil || kind.Kind == "" {
 			continue // references need a kind, which is unknown while a type is empty
-		}
-		if exists {
-			previous.Stop()
-			delete(g.mu.registrations, typ.informer)
 		}
 		// References to objects that the informer does not select must not count as dangling.
 		hasSelector := typ.informer.Status().Options != ""
-		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, References: typ.References,
-			Informer: typ.informer, HasSelector: hasSelector})
+		member, err := g.mu.graph.Add(references.InformerSource{Type: kind, Informer: typ.informer,
+			HasSelector: hasSelector})
 		if err != nil {
 			continue // the informer has stopped
 		}
-		g.mu.registrations[typ.informer] = registration{member, typ.References}
+		g.mu.registrations[typ.informer] = member
 	}
 	for informer, member := range g.mu.registrations {
 		if !current[informer] {

@@ -133,7 +133,7 @@ func (s *search) findValues() error {
 		if s.handler.hidesValues(typ) {
 			continue
 		}
-		for _, i := range typ.Indexes {
+		for _, i := range typ.indexes {
 			counts, err := s.handler.evaluator(typ).values(s.ctx, i.Name, namespaceQuery)
 			if s.ctx.Err() != nil {
 				return context.Cause(s.ctx)

@@ -8,9 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
-	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // Source is the content of the page. The page does not modify, start or close it.
@@ -26,22 +24,10 @@ type Source struct {
 	// Binding has the indexes and references of a config for the informers of Factory. Default: only the
 	// namespace index and references to owners.
 	Binding *bind.Binding
-	// Declarations returns the declarations for an informer that Binding does not have. It is called for
-	// each request, so that declarations can change. Default: none.
-	Declarations func(*dynamicinformer.Informer) Declarations
 	// Definition returns the CustomResourceDefinition of a type, or nil. The page reads its kind and
 	// printer columns. Definition is called often and must not block. Default: none. Without a CRD,
 	// tables have name and age, and for common built-in types some fields.
 	Definition func(schema.GroupVersionResource) *crd.Definition
-}
-
-// Declarations are the declarations of a config for an informer. The zero value has none.
-type Declarations struct {
-	// Source has the content of the informer with the indexes. Default: the informer with its own indexes.
-	Source query.Source
-	// Indexes are the indexes of Source, and References the references of its objects.
-	Indexes    []*indexers.Index
-	References []*indexers.Reference
 }
 
 // Options adjust a Handler. The zero value is usable.

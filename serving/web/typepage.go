@@ -70,7 +70,7 @@ func (h *Handler) typeDetails(r *http.Request) (any, error) {
 			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
 	if h.requireAll(r) == nil && !page.Hidden {
-		for _, reference := range typ.References {
+		for _, reference := range typ.references {
 			page.References = append(page.References, reference.Name)
 		}
 	}
@@ -83,7 +83,7 @@ func (h *Handler) indexes(typ *visibleType) []index {
 	if h.hidesValues(typ) {
 		return indexes
 	}
-	for _, i := range typ.Indexes {
+	for _, i := range typ.indexes {
 		indexes = append(indexes, index{Name: i.Name, Parts: i.Keys, Types: typeNames(i), Sorted: i.Sorted})
 	}
 	return indexes

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
@@ -21,7 +22,9 @@ type visibleType struct {
 	id       string
 	informer *dynamicinformer.Informer
 	target   *bind.Target // nil if the binding does not have the informer
-	Declarations
+	// indexes and references are those of the target.
+	indexes    []*indexers.Index
+	references []*indexers.Reference
 	// scope is the part of the type that the user of the request may see.
 	scope Scope
 }
@@ -35,17 +38,12 @@ func (s Source) visibleTypes() []*visibleType {
 		for _, target := range s.Binding.Targets() {
 			boundInformers[target.Informer] = true
 			types = append(types, &visibleType{informer: target.Informer, target: target,
-				Declarations: Declarations{target.Source(), target.Resource.Indexes,
-					target.Resource.References}})
+				indexes: target.Indexes(), references: target.Resource.References})
 		}
 	}
 	for _, informer := range s.Factory.Informers() {
 		if !boundInformers[informer] {
-			typ := &visibleType{informer: informer}
-			if s.Declarations != nil {
-				typ.Declarations = s.Declarations(informer)
-			}
-			types = append(types, typ)
+			types = append(types, &visibleType{informer: informer})
 		}
 	}
 	idCounts := map[string]int{}
@@ -72,8 +70,8 @@ func typeID(gvr schema.GroupVersionResource) string {
 
 // options describes the selected objects of the type. It returns "" for all objects.
 func (v *visibleType) options() string {
-	if v.target != nil {
-		return v.target.Resource.Name
+	if v.target != nil && v.target.Name != "" {
+		return v.target.Name
 	}
 	return v.informer.Status().Options
 }
@@ -171,11 +169,10 @@ func (h *Handler) querier(typ *visibleType) *query.Querier {
 	if h.hidesValues(typ) {
 		return query.New(namespaceOnlySource{query.ForInformer(typ.informer)})
 	}
-	source := typ.Source
-	if source == nil {
-		source = query.ForInformer(typ.informer)
+	querier := query.New(query.ForInformer(typ.informer))
+	if typ.target != nil {
+		querier = typ.target.Querier()
 	}
-	querier := query.New(source, typ.Indexes...)
 	if d := h.source.definition(typ.informer.GVR()); d != nil {
 		querier = querier.WithDefinition(d, typ.informer.GVR().Version)
 	}

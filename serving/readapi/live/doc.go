@@ -8,7 +8,7 @@
 //	err = server.AddType(informer, indexes...) // for each type
 //	http.Serve(listener, server)
 //
-// A [Reconciler] serves the types that match names and patterns, as types are installed and removed.
+// [Server.Bind] serves the types that a config or patterns select, as types are installed and removed.
 //
 // # Requests
 //

@@ -35,27 +35,23 @@ func TestReducedObjects(t *testing.T) {
 			"apiVersion": demoGroup + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": color},
 			"spec": map[string]any{"color": color, "size": "L"}}}))
 	}
-	keep := func(paths ...string) (o dynamicinformer.ResourceOptions) {
-		o.Keep.Paths = paths
-		return o
-	}
-	update := func(o dynamicinformer.ResourceOptions) error {
-		return u.reconciler.Update(t.Context(), u.settings(byTeam, o, gr.String()))
+	update := func(options string) error {
+		return u.binding.Update(t.Context(), u.settings(byTeam, options, gr.String()))
 	}
 	u.must(update(noOptions))
 	u.awaitServed(gr)
-	for _, options := range []dynamicinformer.ResourceOptions{keep([]string{}...), keep(".spec.color"),
-		{Prune: dynamicinformer.Prune{Paths: []string{".spec"}}}} {
+	for _, options := range []string{"keep: {paths: []},", "keep: {paths: [.spec.color]},",
+		"prune: {remove: [.spec]},"} {
 		if err := update(options); err == nil || !strings.Contains(err.Error(), "drops .spec.size") {
-			t.Errorf("Update(%+v) = %v, want an error about the selectable field", options.Keep, err)
+			t.Errorf("Update(%s) = %v, want an error about the selectable field", options, err)
 		}
 	}
-	served := func() *dynamicinformer.Informer { c, _ := u.reconciler.Type(gr); return c.Informer }
+	served := func() *dynamicinformer.Informer { return u.binding.Type(gr).Informer }
 	const path = "/apis/" + demoGroup + "/v1/gadgets"
 	before := served()
 	version := before.History().ResourceVersion
 	watch := u.watch(fmt.Sprintf("%s?watch=true&resourceVersion=%d", path, version))
-	u.must(update(keep(".spec.size")))
+	u.must(update("keep: {paths: [.spec.size]},"))
 	u.awaitStopped(before)
 	u.must(u.server.WaitForSync(t.Context(), gr))
 	if e, more := watch.next(); !more || e.Object.Code != http.StatusGone {

@@ -9,8 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/adapters/storage/s2"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
@@ -78,11 +76,9 @@ func (b *lockedBackend) loads(t *testing.T) (loads, objects int) {
 // TestUpdatePersisted verifies that a restart after updates costs as little as one without: it loads the
 // last saved objects once and does not list them. The new index has them.
 func TestUpdatePersisted(t *testing.T) {
-	reduced := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{
-		".spec.environment", ".spec.tier", ".spec.replicas", ".spec.paused", ".status.phase"}}}
-	compressed := dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
-		Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}}
-	for name, steps := range map[string][]dynamicinformer.ResourceOptions{
+	const reduced = "keep: {paths: [.spec.environment, .spec.tier, .spec.replicas, .spec.paused, .status.phase]},"
+	const compressed = "storage: {mode: Compressed},"
+	for name, steps := range map[string][]string{
 		"indexes":                       {noOptions},
 		"compressed storage":            {noOptions, compressed}, // shares the stored content
 		"kept fields":                   {noOptions, reduced},
@@ -105,8 +101,8 @@ func TestUpdatePersisted(t *testing.T) {
 				u := newUpdateFixtureOf(t, cluster, backend, byTeam, noOptions)
 				for i, options := range steps {
 					before := u.informer()
-					u.must(u.reconciler.Update(t.Context(), u.settings(byTier, options, "workloads."+demoGroup)))
-					if i > 0 || len(options.Keep.Paths) > 0 {
+					u.must(u.binding.Update(t.Context(), u.settings(byTier, options, "workloads."+demoGroup)))
+					if i > 0 || options == reduced {
 						u.awaitStopped(before)
 						u.must(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
 					}

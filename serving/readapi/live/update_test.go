@@ -12,22 +12,23 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
-// updateFixture is a running reconciler, whose first settings select workloads by team.
+// updateFixture is a running binding, whose first settings select workloads by team.
 type updateFixture struct {
 	*fixture
-	reconciler *Reconciler
-	served     chan schema.GroupResource
+	binding *bind.Binding
+	served  chan schema.GroupResource
 }
 
 func newUpdateFixture(t *testing.T) *updateFixture {
@@ -42,18 +43,22 @@ func newUpdateFixture(t *testing.T) *updateFixture {
 
 // newUpdateFixtureOf is newUpdateFixture for an existing cluster, a backend and other settings.
 func newUpdateFixtureOf(t *testing.T, cluster *testcluster.Cluster, backend persistence.Backend,
-	index string, options dynamicinformer.ResourceOptions) *updateFixture {
+	index, options string) *updateFixture {
 	t.Helper()
 	s, tracker := newTrackedFixture(t, cluster, cluster.Config(), backend)
 	ctx, cancel := context.WithCancel(context.Background())
-	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 100)}
+	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 1000)}
 	var err error
-	u.reconciler, err = NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
-		Settings:   u.settings(index, options, "workloads."+demoGroup),
-		OnServed:   func(r discovery.Resource) { u.served <- r.GVR.GroupResource() },
-		OnRejected: func(name string, why error) { t.Logf("%s is not cached: %v", name, why) }})
+	u.binding, err = s.server.Bind(u.settings(index, options, "workloads."+demoGroup), bind.Options{
+		Compression: s2.New(s2.Options{}),
+		OnChange: func(_, changed *bind.Target) {
+			if changed != nil {
+				u.served <- changed.GVR.GroupResource()
+			}
+		},
+		OnProblem: func(name string, why error) { t.Logf("%s is not cached: %v", name, why) }})
 	s.must(err)
-	s.runReconciler(ctx, cancel, tracker, u.reconciler)
+	s.runBinding(ctx, cancel, tracker, u.binding)
 	u.awaitServed(workloads.GroupResource())
 	return u
 }
@@ -88,24 +93,19 @@ func (u *updateFixture) blockLists(path string) (unblock func()) {
 	return func() { close(done) }
 }
 
-var noOptions dynamicinformer.ResourceOptions
+const noOptions = ""
 
-// settings returns settings that select the types with these names, with these options and this index.
-func (u *updateFixture) settings(index string, options dynamicinformer.ResourceOptions,
-	names ...string) Settings {
+// settings returns settings that select the types with these names, with these settings and this index.
+func (u *updateFixture) settings(index, options string, names ...string) bind.Settings {
 	u.Helper()
 	selection, err := discovery.NewSelection(names...)
 	u.must(err)
 	config, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(
 		"apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" +
-			"  - name: workloads\n    match: {group: " + demoGroup + ", resource: workloads}\n    indexes: [" +
-			index + "]\n")})
+			"  - {name: all, match: {group: " + demoGroup + ", resource: '*'}, " + options + "\n    indexes: [" +
+			index + "]}\n")})
 	u.must(err)
-	return Settings{Selection: selection,
-		InformerOptions: func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index,
-			error) {
-			return options, config.IndexesOf(r.GVR, r.GVK.Kind), nil
-		}}
+	return bind.Settings{Selection: selection, Config: config}
 }
 
 // keys returns the keys that match a query, or the error.
@@ -122,8 +122,8 @@ func (u *updateFixture) keys(q string) string {
 
 func (u *updateFixture) informer() *dynamicinformer.Informer {
 	u.Helper()
-	t, ok := u.reconciler.Type(workloads.GroupResource())
-	if !ok {
+	t := u.binding.Type(workloads.GroupResource())
+	if t == nil {
 		u.Fatal("workloads are not cached")
 	}
 	return t.Informer
@@ -168,7 +168,7 @@ func TestUpdateIndexes(t *testing.T) {
 	}
 	version := u.informer().History().ResourceVersion
 	others := u.watch("/apis/" + demoGroup + "/v1/workloads?watch=true&resourceVersion=" + fmt.Sprint(version))
-	u.must(u.reconciler.Update(t.Context(), u.settings(byTeam+", "+byOwner, noOptions, name)))
+	u.must(u.binding.Update(t.Context(), u.settings(byTeam+", "+byOwner, noOptions, name)))
 	u.must(u.cluster.Client().Resource(workloads).Namespace("media").Delete(t.Context(), "thumbnailer",
 		metav1.DeleteOptions{}))
 	if e, more := others.next(); !more || e.Object.Metadata.Name != "thumbnailer" {
@@ -180,7 +180,7 @@ func TestUpdateIndexes(t *testing.T) {
 		{byOwner, "owner=yuki@example.com", `["media/subtitles"]`},
 		{byOwner, "by=shop", "there is no index"},
 	} {
-		u.must(u.reconciler.Update(t.Context(), u.settings(test.index, noOptions, name)))
+		u.must(u.binding.Update(t.Context(), u.settings(test.index, noOptions, name)))
 		if got := u.keys(test.query); !strings.Contains(got, test.want) {
 			t.Errorf("%d: %s: %s, want %s", i, test.query, got, test.want)
 		}
@@ -211,88 +211,29 @@ func TestUpdateIndexes(t *testing.T) {
 	}
 }
 
-// TestUpdateOptions verifies that the old informer answers with its indexes until an informer with other
-// options has synced, and that an update replaces or cancels a waiting change.
-func TestUpdateOptions(t *testing.T) {
-	name, media := "workloads."+demoGroup, dynamicinformer.ResourceOptions{
-		Namespaces: dynamicinformer.InNamespaces("media")}
-	for _, test := range []struct {
-		reason string
-		// finish is the update while the change to the namespace media waits.
-		finish  func(u *updateFixture)
-		query   string
-		want    string
-		replace bool
-	}{
-		{"the change applies after the sync", func(*updateFixture) {}, "by=batch", strings.ReplaceAll(batchKeys, `,"payments/settlement"`, ""), true},
-		{"its indexes change again", func(u *updateFixture) {
-			u.must(u.reconciler.Update(u.Context(), u.settings(byOwner, media, name)))
-		}, "owner=yuki@example.com", `["media/subtitles","media/thumbnailer"]`, true},
-		{"the first options are restored", func(u *updateFixture) {
-			u.must(u.reconciler.Update(u.Context(), u.settings(byOwner, noOptions, name)))
-		}, "owner=lin@example.com", `"storefront/shop-web"`, false},
-	} {
-		t.Run(test.reason, func(t *testing.T) {
-			u := newUpdateFixture(t)
-			before, unblock := u.informer(), u.blockLists("/apis/"+demoGroup+"/v1/namespaces/media/workloads")
-			u.must(u.reconciler.Update(t.Context(), u.settings(byTier, media, name)))
-			cached, _ := u.reconciler.Type(workloads.GroupResource())
-			if cached.Informer != before || cached.Replacement == nil {
-				t.Fatalf("the cached type is %+v, want the old informer and a replacement", cached)
-			}
-			if got := u.keys("by=shop"); got != shopKeys {
-				t.Errorf("before the sync, by=shop: %s, want %s", got, shopKeys)
-			}
-			test.finish(u)
-			unblock()
-			if test.replace {
-				u.awaitStopped(before)
-				u.must(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
-			} else {
-				u.awaitStopped(cached.Replacement)
-			}
-			// a namespaced cache answers requests for its namespace only
-			answer := get(t, u.server, QueryPath(demoGroup, "v1", map[bool]string{true: "media"}[test.replace],
-				"workloads")+"?keys=true&q="+url.QueryEscape(test.query), "Cache-Control", "max-stale")
-			if !strings.Contains(answer.Body.String(), test.want) {
-				t.Errorf("%s: %s, want %s", test.query, answer.Body, test.want)
-			}
-			if now, _ := u.reconciler.Type(workloads.GroupResource()); now.Replacement != nil ||
-				(now.Informer != before) != test.replace {
-				t.Errorf("the cached type is %+v, want replaced = %v", now, test.replace)
-			}
-		})
-	}
-}
-
 // TestUpdateOfDroppedFields verifies that no answer by an index over a field that the current informer drops
-// is silently empty: neither while a replacement with the field waits, nor after that change is cancelled.
+// is silently empty while a replacement with the field waits. Settings that prune the field store it for the
+// index.
 func TestUpdateOfDroppedFields(t *testing.T) {
 	u := newUpdateFixture(t)
-	name, kept := "workloads."+demoGroup, dynamicinformer.ResourceOptions{
-		Prune: dynamicinformer.Prune{Paths: []string{".metadata.labels"}}}
+	const name, kept = "workloads." + demoGroup, "prune: {remove: [.spec.image]},"
 	before := u.informer()
-	u.must(u.reconciler.Update(t.Context(), u.settings(byOwner, kept, name)))
+	u.must(u.binding.Update(t.Context(), u.settings(byOwner, kept, name)))
 	u.awaitStopped(before)
 	u.must(u.server.WaitForSync(t.Context(), workloads.GroupResource()))
 	list := "/apis/" + demoGroup + "/v1/workloads"
 	u.blockLists(list)
 	const watch = "watch=true&resourceVersion=0&timeoutSeconds=1&"
-	for _, test := range []struct {
-		options dynamicinformer.ResourceOptions
-		wants   []string
-	}{
-		{noOptions, []string{"there is no index", "field label not supported"}},
-		{kept, []string{"which the cache does not store"}},
-	} {
-		u.must(u.reconciler.Update(t.Context(), u.settings(byTeam, test.options, name)))
-		for _, path := range []string{list + "?resourceVersion=0&fieldSelector=by%3Dshop",
-			list + "?" + watch + "fieldSelector=by%3Dshop", "/query" + list + "?" + watch + "q=by%3Dshop",
-			"/query" + list + "?q=by%3Dshop", "/query" + list + "?values=by"} {
+	wants := []string{"there is no index", "field label not supported"}
+	for _, options := range []string{noOptions, kept} {
+		u.must(u.binding.Update(t.Context(), u.settings("{name: by, path: .spec.image}", options, name)))
+		for _, path := range []string{list + "?resourceVersion=0&fieldSelector=by%3Dbatch",
+			list + "?" + watch + "fieldSelector=by%3Dbatch", "/query" + list + "?" + watch + "q=by%3Dbatch",
+			"/query" + list + "?q=by%3Dbatch", "/query" + list + "?values=by"} {
 			answer := get(t, u.server, path, "Cache-Control", "max-stale")
-			if answer.Code != http.StatusBadRequest || !slices.ContainsFunc(test.wants,
+			if answer.Code != http.StatusBadRequest || !slices.ContainsFunc(wants,
 				func(want string) bool { return strings.Contains(answer.Body.String(), want) }) {
-				t.Errorf("%s = %d %s, want 400 and one of %q", path, answer.Code, answer.Body, test.wants)
+				t.Errorf("%s = %d %s, want 400 and one of %q", path, answer.Code, answer.Body, wants)
 			}
 		}
 	}
@@ -305,39 +246,39 @@ func TestUpdateIsAtomic(t *testing.T) {
 	names := []string{"environments." + demoGroup, "workloads." + demoGroup}
 	served := func() string {
 		var found []string
-		for _, cached := range u.reconciler.Types() {
+		for _, cached := range u.binding.Targets() {
 			found = append(found, cached.GVR.Resource)
 		}
 		return strings.Join(found, " ")
 	}
-	selected := dynamicinformer.ResourceOptions{LabelSelector: labels.Set{"a": "b"}.AsSelector()}
-	if err := u.reconciler.Update(t.Context(), u.settings(byTier, selected, names...)); err == nil ||
+	const selected = "selectors: {labels: a=b},"
+	if err := u.binding.Update(t.Context(), u.settings(byTier, selected, names...)); err == nil ||
 		!strings.Contains(err.Error(), "selector") {
 		t.Errorf("Update() = %v, want an error about the selector", err)
 	}
 	if got := u.keys("by=shop"); got != shopKeys || served() != "workloads" {
 		t.Errorf("after an error, %s are served and by=shop: %s, want workloads and %s", served(), got, shopKeys)
 	}
-	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, noOptions, names...)))
+	u.must(u.binding.Update(t.Context(), u.settings(byTier, noOptions, names...)))
 	if served() != "environments workloads" {
 		t.Errorf("%s are served, want environments and workloads", served())
 	}
 	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
 	u.must(u.cluster.Load(t.Context(), gadgetsDefinition("v1")))
-	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, noOptions, gr.String())))
+	u.must(u.binding.Update(t.Context(), u.settings(byTier, noOptions, gr.String())))
 	u.awaitServed(gr)
 	u.blockLists("/apis/" + demoGroup + "/v1/gadgets")
-	kept := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec"}}}
-	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, kept, "gadgets."+demoGroup)))
-	before, _ := u.reconciler.Type(gr)
+	const kept = "keep: {paths: [.spec]},"
+	u.must(u.binding.Update(t.Context(), u.settings(byTier, kept, "gadgets."+demoGroup)))
+	before, pending := u.binding.Type(gr), u.binding.Pending()
 	u.must(u.cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
 	u.awaitStopped(before.Informer)
-	u.awaitStopped(before.Replacement)
-	u.must(u.reconciler.Update(t.Context(), u.settings(byTier, kept)))
-	if served() != "" || len(u.reconciler.Problems()) > 0 {
-		t.Errorf("%q are served with the problems %v, want nothing", served(), u.reconciler.Problems())
+	u.awaitStopped(pending[0].Informer)
+	u.must(u.binding.Update(t.Context(), u.settings(byTier, kept)))
+	if served() != "" || len(u.binding.Problems()) > 0 {
+		t.Errorf("%q are served with the problems %v, want nothing", served(), u.binding.Problems())
 	}
-	if err := u.reconciler.Update(t.Context(), Settings{}); err == nil {
+	if err := u.binding.Update(t.Context(), bind.Settings{}); err == nil {
 		t.Error("Update() without a selection succeeded, want an error")
 	}
 }
@@ -348,13 +289,11 @@ func TestUpdateEnds(t *testing.T) {
 	u := newUpdateFixture(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	settings := u.settings(byTier, noOptions, "workloads."+demoGroup)
-	options := settings.InformerOptions
-	settings.InformerOptions = func(r discovery.Resource) (dynamicinformer.ResourceOptions, []*indexers.Index,
-		error) {
+	settings.Exclude = func(discovery.Resource) error {
 		cancel(errors.New("enough")) // the update has begun
-		return options(r)
+		return nil
 	}
-	if err := u.reconciler.Update(ctx, settings); err == nil || !strings.Contains(err.Error(), "enough") {
+	if err := u.binding.Update(ctx, settings); err == nil || !strings.Contains(err.Error(), "enough") {
 		t.Errorf("Update() = %v, want the end of its context", err)
 	}
 	if got := u.keys("by=shop"); got != shopKeys {
@@ -382,7 +321,7 @@ func TestUpdateDuringQueries(t *testing.T) {
 	}
 	for i := range 200 {
 		index := []string{byTier, byTeam, byTier + ", " + byOwner}[i%3]
-		u.must(u.reconciler.Update(t.Context(), u.settings(index, noOptions, name)))
+		u.must(u.binding.Update(t.Context(), u.settings(index, noOptions, name)))
 	}
 	cancel()
 	queries.Wait()

@@ -87,7 +87,7 @@ func servePageWith(t *testing.T, options web.Options, config *rest.Config, index
 	if err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := bind.Definitions(waiting, admin)
+	definitions, err := bind.Definitions(waiting, admin, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,7 @@ func (o *queryVerb) answerWithReferences(ctx context.Context, querier *query.Que
 	types *session.Types, source session.Cache, referencedTypes []references.Type) error {
 	graph := references.New()
 	defer graph.Close()
-	options := o.InformerOptions()
-	hasSelector := options.LabelSelector != nil || options.FieldSelector != nil
-	if err := o.addToGraph(graph, source, hasSelector); err != nil {
+	if err := addToGraph(graph, o.Reader, source); err != nil {
 		return err
 	}
 	if err := graph.WaitForSync(ctx); err != nil {
@@ -75,8 +73,8 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 			o.RecordUse(r.GVR.GroupResource())
 		}
 	}
-	caches, err := session.NewCaches(session.OneClient(types.Client), resources,
-		session.CacheOptions{Namespace: o.Namespace})
+	reader := o.WithoutSelectors()
+	caches, err := session.NewCaches(session.OneClient(types.Client), resources, reader.CacheOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +84,7 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 		return nil, ctx.Err()
 	}
 	for _, cached := range caches.Synced {
-		if err := o.addToGraph(graph, cached, false); err != nil {
+		if err := addToGraph(graph, reader, cached); err != nil {
 			caches.Close()
 			return nil, err
 		}
@@ -94,22 +92,16 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 	return caches.Close, errors.Join(unknownErr, syncErr, graph.WaitForSync(syncCtx))
 }
 
-func (o *queryVerb) addToGraph(graph *references.Graph, cached session.Cache, hasSelector bool) error {
-	return addSource(graph, o.Config, cached, o.Namespace, hasSelector)
-}
-
-// addSource adds a cache to a graph. The cache has the objects of one namespace, or of all if onlyNamespace
-// is empty.
-func addSource(graph *references.Graph, config *session.Config, cached session.Cache, onlyNamespace string,
-	hasSelector bool) error {
-	source := references.InformerSource{
-		Type: referenceType(cached.Resource), References: config.References(cached.Resource),
-		Informer: cached.Informer, HasSelector: hasSelector,
+// addToGraph adds a cache with the options of a reader to a graph.
+func addToGraph(graph *references.Graph, reader *session.Reader, cached session.Cache) error {
+	declared, options, err := reader.Declared(cached.Resource)
+	if err == nil {
+		_, err = graph.Add(references.InformerSource{
+			Type: referenceType(cached.Resource), References: declared.References, Informer: cached.Informer,
+			HasSelector: options.LabelSelector != nil || options.FieldSelector != nil,
+			Namespaces:  declared.Namespaces.Matches,
+		})
 	}
-	if onlyNamespace != "" {
-		source.Namespaces = func(namespace string) bool { return namespace == onlyNamespace }
-	}
-	_, err := graph.Add(source)
 	return err
 }
 

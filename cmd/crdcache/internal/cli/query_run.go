@@ -41,19 +41,22 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 		return err
 	}
 	return o.Sync(ctx, session.SyncCallbacks{
-		BeforeSync: func(types *session.Types, indexes session.Indexes) error {
-			if err := o.validateQuery(types, indexes); err != nil {
+		BeforeSync: func(types *session.Types) error {
+			if err := o.validateQuery(types); err != nil {
 				return err
 			}
 			o.warnOfMismatches(ctx, types)
 			return nil
 		},
-		AfterSync: func(ctx context.Context, types *session.Types, indexes session.Indexes,
-			synced []session.Cache) error {
+		AfterSync: func(ctx context.Context, types *session.Types, synced []session.Cache) error {
 			if len(synced) == 0 {
 				return nil
 			}
-			querier := query.New(query.ForInformer(synced[0].Informer), indexes[synced[0].Resource.GVR]...)
+			declared, _, err := o.Declared(synced[0].Resource)
+			if err != nil {
+				return err
+			}
+			querier := query.New(query.ForInformer(synced[0].Informer), declared.Indexes...)
 			if usesReferences, referencedTypes := query.UsesReferences(o.query); usesReferences {
 				return o.answerWithReferences(ctx, querier, types, synced[0], referencedTypes)
 			}
@@ -72,7 +75,7 @@ func (o *queryVerb) warnOfMismatches(ctx context.Context, types *session.Types) 
 }
 
 // validateQuery rejects several types, and validates the query on an empty cache before objects are read.
-func (o *queryVerb) validateQuery(types *session.Types, indexesByType session.Indexes) error {
+func (o *queryVerb) validateQuery(types *session.Types) error {
 	if len(types.Resources) > 1 {
 		names := make([]string, len(types.Resources))
 		for i, r := range types.Resources {
@@ -81,11 +84,18 @@ func (o *queryVerb) validateQuery(types *session.Types, indexesByType session.In
 		return session.Usagef("%q matches %d types; name one of them: %s", o.typeName, len(names),
 			strings.Join(names, ", "))
 	}
-	indexes := indexesByType[types.Resources[0].GVR]
+	declared, options, err := o.Declared(types.Resources[0])
+	if err != nil {
+		return err
+	}
+	if options.Keep.Paths != nil || len(options.Prune.Paths) > 0 || declared.Storage.Mode == "Metadata" {
+		o.Warnf("the objects lack fields: the config drops them with keep, prune or storage")
+	}
+	indexes := declared.Indexes
 	indexFuncs := indexers.CompileIndexes(indexes...).Indexers()
 	indexFuncs[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc // like every informer
 	emptyIndexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexFuncs)
-	typeGraph := references.NewTypeGraph(o.Config.References(types.Resources[0]))
+	typeGraph := references.NewTypeGraph(declared.References)
 	emptyQuerier := query.New(query.ForIndexer(emptyIndexer), indexes...).WithReferences(typeGraph)
 	if _, err := emptyQuerier.Explain(o.query, query.Options{SortBy: o.options.SortBy,
 		Descending: o.options.Descending,
@@ -98,7 +108,7 @@ func (o *queryVerb) validateQuery(types *session.Types, indexesByType session.In
 			return o.explainIndex(err)
 		}
 	}
-	_, err := emptyQuerier.Aggregate(context.Background(), query.All(), o.aggregation,
+	_, err = emptyQuerier.Aggregate(context.Background(), query.All(), o.aggregation,
 		query.Options{AllowScan: true})
 	return o.explainIndex(err)
 }

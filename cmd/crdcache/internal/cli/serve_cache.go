@@ -13,24 +13,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/reload"
-	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 // cacheServer caches types and serves them.
 type cacheServer struct {
 	*serveVerb
-	tracker    *discovery.Tracker
-	factory    *dynamicinformer.Factory
-	server     *live.Server
-	reconciler *live.Reconciler
+	tracker *discovery.Tracker
+	factory *dynamicinformer.Factory
+	server  *live.Server
+	binding *bind.Binding
 	// crdInformer is the informer of CustomResourceDefinitions, which define the columns of tables.
 	crdInformer *dynamicinformer.Informer
 	identity    string
@@ -41,7 +42,7 @@ type cacheServer struct {
 	// configDigest identifies the config in effect. It is empty while a new config is being applied.
 	configDigest atomic.Pointer[string]
 	// initialTypes are the types found at the start. reportedAbsent are the names for which a warning was
-	// printed at the start, because they matched no type. Only the reconciler's callbacks use both fields.
+	// printed at the start, because they matched no type. Only the binding's callbacks use both fields.
 	initialTypes   map[schema.GroupVersionResource]bool
 	reportedAbsent map[string]bool
 	shutdownOnce   sync.Once
@@ -84,25 +85,23 @@ func (s *cacheServer) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	s.reconciler, err = live.NewReconciler(live.ReconcilerOptions{
-		Server: s.server, Tracker: s.tracker, Settings: settings,
-		OnServed: s.onCached, OnDropped: s.onDropped, OnRejected: s.onRejected,
-	})
+	s.binding, err = s.server.Bind(settings, bind.Options{Compression: s2.New(s2.Options{}),
+		OnChange: s.onChange, OnProblem: s.onProblem})
 	return err
 }
 
-func (s *cacheServer) onCached(r discovery.Resource) {
-	if !s.initialTypes[r.GVR] {
-		s.notef("%s is cached now", r)
+func (s *cacheServer) onChange(old, changed *bind.Target) {
+	isOther := old == nil || changed == nil || old.GVR != changed.GVR
+	if isOther && old != nil {
+		delete(s.initialTypes, old.GVR)
+		s.notef("%s is no longer cached: it was deleted or replaced, or the config no longer selects it", old.Type)
+	}
+	if isOther && changed != nil && !s.initialTypes[changed.GVR] {
+		s.notef("%s is cached now", changed.Type)
 	}
 }
 
-func (s *cacheServer) onDropped(r discovery.Resource) {
-	delete(s.initialTypes, r.GVR)
-	s.notef("%s is no longer cached: it was deleted or replaced, or the config no longer selects it", r)
-}
-
-func (s *cacheServer) onRejected(name string, err error) {
+func (s *cacheServer) onProblem(name string, err error) {
 	if !s.reportedAbsent[name] { // resolveTypes has reported it
 		s.notef("%s is not cached: %v", name, err)
 	}
@@ -123,18 +122,10 @@ func (s *cacheServer) shutdown() {
 	})
 }
 
-func (s *cacheServer) cachedType(gvr schema.GroupVersionResource) (live.CachedType, bool) {
-	if cached, ok := s.reconciler.Type(gvr.GroupResource()); ok && cached.GVR == gvr {
-		return cached, true
-	}
-	return live.CachedType{Resource: discovery.Resource{GVR: crd.GVR}, Informer: s.crdInformer},
-		gvr == crd.GVR
-}
-
 // stateChanged ends the clients' watches of a type when the server's own watch is no longer live. Clients
 // then watch the cluster. It also reports types that cannot be read, such as forbidden types.
 func (s *cacheServer) stateChanged(before, after status.Status) {
-	if isWatching(before) && !isWatching(after) {
+	if live.IsWatching(before) && !live.IsWatching(after) {
 		s.server.EndWatches(after.GVR.GroupResource())
 	}
 	switch {
@@ -169,26 +160,6 @@ func connectionProblem(c status.Condition) string {
 	return fmt.Sprintf("%s since %s: %s", problem, c.Since.Format(time.DateTime), c.Message)
 }
 
-// validateRequest returns an error if the cache cannot answer a request.
-func (s *cacheServer) validateRequest(request readapi.Request) error {
-	cached, ok := s.cachedType(request.GVR)
-	if !ok {
-		return errors.New("it is not cached")
-	}
-	switch history := cached.Informer.History(); {
-	case !s.isLive(cached):
-		return fmt.Errorf("the cache may be out of date: %s", s.stateText(cached))
-	case history.Namespace != "" && history.Namespace != request.Namespace:
-		return fmt.Errorf("only the namespace %s is cached", history.Namespace)
-	}
-	return nil
-}
-
-// isLive reports whether a type is synced, watched and served.
-func (s *cacheServer) isLive(cached live.CachedType) bool {
-	return isWatching(cached.Informer.Status()) && s.server.Serves(cached.Informer.GVR().GroupResource())
-}
-
 func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 	resolution, err := s.tracker.Snapshot().Catalog().Resolve(name)
 	if err != nil {
@@ -204,14 +175,16 @@ func (s *cacheServer) info() localserver.Info {
 	info := localserver.Info{Identity: s.identity, Host: s.Rest.Host, PID: os.Getpid(),
 		Started: s.started,
 		Config:  *s.configDigest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
-	for _, cached := range s.reconciler.Types() {
+	for _, cached := range s.binding.Targets() {
 		history := cached.Informer.History()
+		isLive, text := s.server.State(cached.GVR.GroupResource())
 		cachedType := localserver.CachedType{
-			Resource: cached.Resource, Namespace: history.Namespace, State: s.stateText(cached),
+			Resource: cached.Type, Namespace: history.Namespace, State: text,
 			Objects: history.Snapshot.Len(),
-			Live:    s.isLive(cached),
+			Live:    isLive,
+			Reduced: history.Pruned,
 		}
-		for _, index := range cached.Indexes {
+		for _, index := range cached.Indexes() {
 			cachedType.Indexes = append(cachedType.Indexes, index.Name)
 		}
 		info.Types = append(info.Types, cachedType)
@@ -228,29 +201,9 @@ func (s *cacheServer) info() localserver.Info {
 			}
 		}
 	}
-	problems := s.reconciler.Problems()
+	problems := s.binding.Problems()
 	for _, name := range slices.Sorted(maps.Keys(problems)) {
 		info.Absent = append(info.Absent, localserver.Absence{Name: name, Reason: problems[name].Error()})
 	}
 	return info
-}
-
-// isWatching reports whether a cache is synced and its watch is running. After the watch has ended, the cache
-// can lack recent writes. Reason and Stale show the end before State changes.
-func isWatching(s status.Status) bool {
-	return s.State == status.Synced && !s.Stale && s.Reason == ""
-}
-
-// stateText returns the state of a type with the reason why the cache is not used.
-func (s *cacheServer) stateText(cached live.CachedType) string {
-	status := cached.Informer.Status()
-	switch {
-	case status.Reason != "":
-		return fmt.Sprintf("%s (%s)", status.State, status.Reason)
-	case status.Stale:
-		return fmt.Sprintf("%s (no contact since %s)", status.State, status.LastContact.Format(time.TimeOnly))
-	case isWatching(status) && !s.isLive(cached):
-		return fmt.Sprintf("%s (not used: discovery or its CustomResourceDefinition is not known yet)", status.State)
-	}
-	return string(status.State)
 }

@@ -10,10 +10,8 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/reload"
-	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 // createConfigWatcher creates a watcher unless a config file is a pipe, which can be read only once.
@@ -27,14 +25,7 @@ func (s *cacheServer) createConfigWatcher(ctx context.Context) (err error) {
 		return nil
 	}
 	s.configWatcher, err = reload.New(ctx, reload.Options{
-		Files: s.Config.Files, Apply: s.applyConfig, Report: s.reportConfig,
-		Check: func(_ context.Context, config *indexers.Config) error {
-			if !s.metricsAddrPort.IsValid() {
-				return nil
-			}
-			return config.CheckMetricScope()
-		},
-	})
+		Files: s.Config.Files, Apply: s.applyConfig, Report: s.reportConfig})
 	if err == nil {
 		s.Config = session.NewConfig(s.configWatcher.Config(), s.Config.Files...)
 		s.configDigest.Store(new(s.Config.Digest()))
@@ -52,7 +43,7 @@ func (s *cacheServer) applyConfig(ctx context.Context, update reload.Update) err
 		err = s.checkNames(ctx, config)
 	}
 	if err == nil {
-		err = s.reconciler.Update(ctx, settings)
+		err = s.binding.Update(ctx, settings)
 	}
 	if err != nil {
 		s.configDigest.Store(new(update.Old.Digest()))
@@ -84,26 +75,17 @@ func (s *cacheServer) reportConfig(outcome reload.Outcome) {
 }
 
 // settings returns the types of the arguments or the config, and the options of their caches.
-func (s *cacheServer) settings(config *session.Config) (live.Settings, error) {
+func (s *cacheServer) settings(config *session.Config) (bind.Settings, error) {
 	names := s.typeArgs
 	if s.hasConfigTypes {
 		names = config.Names()
 	}
 	names, err := config.TypeNames(names)
 	if err != nil {
-		return live.Settings{}, err
+		return bind.Settings{}, err
 	}
 	selection, err := discovery.NewSelection(names...)
-	return live.Settings{
-		Selection: selection, Metrics: config.Metrics, References: config.References,
-		InformerOptions: func(r discovery.Resource) (options dynamicinformer.ResourceOptions,
-			indexes []*indexers.Index, err error) {
-			if s.onlyNamespace != "" && r.Scope == discovery.Namespaced {
-				options.Namespaces = dynamicinformer.InNamespaces(s.onlyNamespace)
-			}
-			return options, config.Indexes(r), nil
-		},
-	}, err
+	return bind.Settings{Config: config.Config, Selection: selection, Namespace: s.onlyNamespace}, err
 }
 
 // configStatus describes the state of the config files. It returns "" without files.

@@ -51,7 +51,7 @@ func readMetrics(servers []*cacheServer) iter.Seq[indexers.MetricFamily] {
 				families[f.Name] = f
 				return true
 			}
-			indexers.ReadMetrics(s.reconciler.MetricSources()...)(add)
+			indexers.ReadMetrics(s.binding.MetricSources()...)(add)
 			if s.configWatcher != nil {
 				slices.Values(s.configWatcher.Status().Metrics())(add)
 			}

@@ -81,7 +81,7 @@ gizmos{color="red"} 2
 	for _, tt := range []struct{ config, address, message string }{
 		{metricsConfig, "0.0.0.0:0", "use a loopback address and a port"},
 		{gizmoIndexes, "127.0.0.1:0", "there are no metrics to serve"},
-		{metricsConfig + "    namespaces: {include: [web]}\n", "127.0.0.1:0", "limited by namespaces or selectors"},
+		{metricsConfig + "    selectors: {labels: a=b}\n", "127.0.0.1:0", "all objects of a type are served"},
 	} {
 		r := crdcache(t, "serve", "--config", writeTempFile(t, "c.yaml", tt.config), "--metrics-address", tt.address, "-s",
 			"http://127.0.0.1:1")

@@ -152,7 +152,8 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 	}
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
-		Resolve: s.resolve, ValidateRequest: s.validateRequest, Handler: s.server, Activity: shared.activity,
+		Resolve: s.resolve, ValidateRequest: s.server.CheckRequest, Handler: s.server,
+		Activity:  shared.activity,
 		OnStopped: stop}
 	if shared.page != nil {
 		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}
@@ -168,7 +169,7 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 	if s.Rest.ExecProvider != nil {
 		trackers.Go(func() { s.watchAccount(followCtx, stopServing) }) // ended by stopTracking
 	}
-	reconcilers.Go(func() { s.reconciler.Run(reconcileCtx) }) // both ended by stop
+	reconcilers.Go(func() { s.server.Run(reconcileCtx, s.binding, s.tracker) }) // both ended by stop
 	if s.configWatcher != nil {
 		reconcilers.Go(func() {
 			if err := s.configWatcher.Run(reconcileCtx); err != nil {

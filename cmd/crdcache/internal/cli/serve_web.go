@@ -6,7 +6,6 @@ import (
 	"net"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/serving/web"
 )
 
@@ -40,14 +39,6 @@ func (s *cacheServer) pageSource() web.Source {
 	}
 	return web.Source{
 		Title: title, Factory: s.factory, Definition: web.Definitions(s.crdInformer),
-		Notice: func() string { return cmp.Or(s.configNotice(), notice) }, Declarations: s.declarations,
+		Notice: func() string { return cmp.Or(s.configNotice(), notice) }, Binding: s.binding,
 	}
-}
-
-// declarations returns the indexes and references of the config for an informer.
-func (s *cacheServer) declarations(informer *dynamicinformer.Informer) web.Declarations {
-	if t, ok := s.cachedType(informer.GVR()); ok && t.Informer == informer {
-		return web.Declarations{Source: t.Source(), Indexes: t.Indexes, References: t.References}
-	}
-	return web.Declarations{}
 }

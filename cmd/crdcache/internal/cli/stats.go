@@ -89,7 +89,9 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 		options.Storage.Compression = s2.New(s2.Options{})
 	}
 	options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	o.Reader, err = o.flags.Reader(cmd.Context(), args, options, o.streams)
+	if o.Reader, err = o.flags.Reader(cmd.Context(), args, options, o.streams); err == nil {
+		o.WholeObjects = o.keep
+	}
 	switch {
 	case err != nil:
 		return err
@@ -161,15 +163,14 @@ type valueCount struct {
 func (o *statsVerb) run(ctx context.Context) error {
 	var started time.Time
 	return o.Sync(ctx, session.SyncCallbacks{
-		BeforeSync: func(*session.Types, session.Indexes) error {
+		BeforeSync: func(*session.Types) error {
 			started = time.Now()
 			return nil
 		},
-		AfterSync: func(ctx context.Context, _ *session.Types, indexes session.Indexes,
-			synced []session.Cache) error {
+		AfterSync: func(ctx context.Context, _ *session.Types, synced []session.Cache) error {
 			reports := []statsReport{}
 			for _, c := range synced {
-				r, err := o.report(ctx, c, indexes[c.Resource.GVR])
+				r, err := o.report(ctx, c)
 				if err != nil {
 					return session.ExplainQuery(err)
 				}
@@ -184,8 +185,12 @@ func (o *statsVerb) run(ctx context.Context) error {
 // keepSample is the number of objects that --keep packs for its estimate.
 const keepSample = 1000
 
-func (o *statsVerb) report(ctx context.Context, c session.Cache,
-	indexes []*indexers.Index) (statsReport, error) {
+func (o *statsVerb) report(ctx context.Context, c session.Cache) (statsReport, error) {
+	declared, _, err := o.Declared(c.Resource)
+	if err != nil {
+		return statsReport{}, err
+	}
+	indexes := declared.Indexes
 	if err := c.Informer.Compress(ctx); err != nil {
 		return statsReport{}, err
 	}
@@ -197,8 +202,9 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache,
 		Indexes: []indexReport{},
 	}
 	if o.keep {
-		r.Keep = &keepEstimate{Fields: o.Config.KeptFields(c.Resource)}
-		var err error
+		kept := *declared
+		kept.Keep.Paths = append([]string{}, kept.Keep.Paths...)
+		r.Keep = &keepEstimate{Fields: kept.EffectiveKeep().Paths}
 		if r.Keep.ObjectBytes, r.Keep.KeptObjectBytes, err = c.Informer.Snapshot().EstimateKeep(
 			dynamicinformer.Keep{Paths: r.Keep.Fields}, keepSample); err != nil {
 			return r, err

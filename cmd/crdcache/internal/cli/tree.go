@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/validation/path"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -201,9 +200,8 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	if err != nil {
 		return nil, err
 	}
-	data.caches, err = session.NewCaches(session.OneClient(types.Client), resources, session.CacheOptions{
-		Namespace: data.namespace, Resources: data.cacheOptions(resources),
-	})
+	data.caches, err = session.NewCaches(session.OneClient(types.Client), resources,
+		data.cacheOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -271,19 +269,16 @@ func (w *treeData) recordUnknownGroups(catalog *discovery.Catalog) error {
 
 // cacheOptions returns the cache options of each type. Objects without declared references need only their
 // state.
-func (w *treeData) cacheOptions(
-	resources []discovery.Resource) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
-	statusOnly := dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{
-		Paths: []string{".status.phase", ".status.conditions"}}}
-	complete := dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
-		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}}
-	options := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
-	for _, r := range resources {
-		if options[r.GVR] = statusOnly; len(w.Config.References(r)) > 0 {
-			options[r.GVR] = complete
-		}
+func (w *treeData) cacheOptions(r discovery.Resource) (options dynamicinformer.ResourceOptions, _ error) {
+	if w.namespace != "" && r.Scope == discovery.Namespaced {
+		options.Namespaces = dynamicinformer.InNamespaces(w.namespace)
 	}
-	return options
+	if len(w.Config.References(r)) > 0 {
+		options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+	} else {
+		options.Keep.Paths = []string{".status.phase", ".status.conditions"}
+	}
+	return options, nil
 }
 
 // syncAndLink syncs the caches and adds their objects to the graph.
@@ -296,7 +291,12 @@ func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 		return err
 	}
 	for _, cached := range w.caches.Synced {
-		if err := addSource(w.graph, w.Config, cached, w.namespace, false); err != nil {
+		source := references.InformerSource{Type: referenceType(cached.Resource), Informer: cached.Informer,
+			References: w.Config.References(cached.Resource)}
+		if w.namespace != "" {
+			source.Namespaces = func(namespace string) bool { return namespace == w.namespace }
+		}
+		if _, err := w.graph.Add(source); err != nil {
 			return err
 		}
 	}

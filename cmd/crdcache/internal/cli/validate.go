@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -120,7 +121,7 @@ func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := session.DefinitionsFromCluster(ctx, client, func(group string) bool {
+	definitions, err := bind.Definitions(ctx, client, func(group string) bool {
 		return slices.ContainsFunc(groups, func(text string) bool {
 			return naming.Match(text, group)
 		})

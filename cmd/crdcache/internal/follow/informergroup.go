@@ -72,9 +72,19 @@ func (r *follower) newGroups() ([]*informerGroup, error) {
 	return groups, nil
 }
 
+// newFactory returns a factory with the selectors and namespaces of the config for the types in resources.
 func (r *follower) newFactory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
+	perType := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
+	for _, typ := range r.resources {
+		_, declared, err := r.Declared(typ)
+		if err != nil {
+			return nil, err
+		}
+		perType[typ.GVR] = dynamicinformer.ResourceOptions{Namespaces: declared.Namespaces,
+			LabelSelector: declared.LabelSelector, FieldSelector: declared.FieldSelector}
+	}
 	return dynamicinformer.New(dynamicinformer.Options{
-		Client: client, Types: r.tracker.Types(), Defaults: r.InformerOptions(),
+		Client: client, Types: r.tracker.Types(), Defaults: r.InformerOptions(), Resources: perType,
 		Listener: status.Listener{StateChanged: r.stateChanged, ConditionChanged: r.status.conditionChanged},
 	})
 }

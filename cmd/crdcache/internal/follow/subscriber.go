@@ -2,6 +2,7 @@ package follow
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -11,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers"
 )
 
 type subscriber struct {
@@ -70,6 +72,9 @@ func (s *subscriber) addFeed(g status.Incarnation) {
 	}
 	s.RecordUse(g.GVR.GroupResource())
 	matcher, err := s.newMatcher(resource)
+	if err == nil {
+		err = s.checkScope(resource)
+	}
 	if err != nil {
 		s.reportNotWatched(g.GVR, err)
 		return
@@ -83,6 +88,20 @@ func (s *subscriber) addFeed(g status.Incarnation) {
 		}
 	})
 	s.firstTypeStarted.fire()
+}
+
+// checkScope returns an error for a type that was installed later, if the config limits its objects: the
+// factory has the limits of the initial types.
+func (s *subscriber) checkScope(resource discovery.Resource) error {
+	if slices.ContainsFunc(s.resources, func(r discovery.Resource) bool { return r.GVR == resource.GVR }) {
+		return nil
+	}
+	declared, _, err := s.Declared(resource)
+	if err == nil && (declared.Selectors != indexers.Selectors{} ||
+		s.Namespace == "" && !declared.Namespaces.All()) {
+		err = errors.New("the config limits its objects, which works for types that exist at the start: start again")
+	}
+	return err
 }
 
 func (s *subscriber) onSynced(g status.Incarnation) {

@@ -42,7 +42,9 @@ type CachedType struct {
 	Namespace string `json:"namespace,omitempty"`
 	State     string `json:"state"`
 	// Live is set if the cache is synced and its watch is running.
-	Live    bool `json:"fresh"`
+	Live bool `json:"fresh"`
+	// Reduced is set if the cached objects lack fields.
+	Reduced bool `json:"reduced,omitempty"`
 	Objects int  `json:"objects"`
 	// Indexes are the names of the config's indexes.
 	Indexes []string `json:"indexes,omitempty"`

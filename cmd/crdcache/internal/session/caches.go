@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -16,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/naming"
@@ -36,55 +34,36 @@ type Cache struct {
 	Informer *dynamicinformer.Informer
 }
 
-type CacheOptions struct {
-	// Namespace limits namespaced types. Empty means all namespaces.
-	Namespace string
-	// Defaults apply to every type.
-	Defaults dynamicinformer.ResourceOptions
-	// Resources apply to single types.
-	Resources map[schema.GroupVersionResource]dynamicinformer.ResourceOptions
-	// Types is the source of types for commands that follow them. Default: the requested types.
-	Types typesource.Source
-	// Listener is called for changes of status.
-	Listener status.Listener
-}
-
 // OneClient returns a function that returns client for every type.
 func OneClient(client dynamic.Interface) func(schema.GroupVersionResource) dynamic.Interface {
 	return func(schema.GroupVersionResource) dynamic.Interface { return client }
 }
 
-// NewCaches creates an informer for each type, with the client of clientFor. Sync starts the informers.
+// NewCaches creates an informer with the options of optionsOf for each type, with the client of clientFor.
+// Sync starts the informers.
 func NewCaches(clientFor func(schema.GroupVersionResource) dynamic.Interface, resources []discovery.Resource,
-	options CacheOptions) (*Caches, error) {
-	perType := make(map[schema.GroupVersionResource]dynamicinformer.ResourceOptions, len(resources))
-	for _, r := range resources {
-		typeOptions := options.Resources[r.GVR]
-		if options.Namespace != "" && r.Scope == discovery.Namespaced {
-			typeOptions.Namespaces = dynamicinformer.InNamespaces(options.Namespace)
-		}
-		perType[r.GVR] = typeOptions
-	}
+	optionsOf func(discovery.Resource) (dynamicinformer.ResourceOptions, error)) (*Caches, error) {
 	c := &Caches{factories: map[dynamic.Interface]*dynamicinformer.Factory{}}
 	for _, r := range resources {
 		client := clientFor(r.GVR)
 		if c.factories[client] == nil {
-			factory, err := dynamicinformer.New(dynamicinformer.Options{
-				Client: client, Types: options.Types, Defaults: options.Defaults, Resources: perType,
-				Listener: options.Listener, KeepRepeated: true,
-			})
+			factory, err := dynamicinformer.New(dynamicinformer.Options{Client: client, KeepRepeated: true})
 			if err != nil {
 				c.Close()
 				return nil, err
 			}
 			c.factories[client] = factory
 		}
-		informer, err := c.factories[client].ForResource(r.GVR)
+		options, err := optionsOf(r)
+		var handle *dynamicinformer.Handle
+		if err == nil {
+			handle, err = c.factories[client].Acquire(r.GVR, options)
+		}
 		if err != nil {
 			c.Close()
 			return nil, err
 		}
-		c.All = append(c.All, Cache{r, informer})
+		c.All = append(c.All, Cache{r, handle.Informer()})
 	}
 	return c, nil
 }
@@ -174,18 +153,6 @@ func (c *Caches) Close() {
 	for _, factory := range c.factories {
 		_ = factory.Close() // never fails
 	}
-}
-
-// Selectors returns list options with the label and field selector.
-func Selectors(cached dynamicinformer.ResourceOptions) metav1.ListOptions {
-	var listOptions metav1.ListOptions
-	if cached.LabelSelector != nil {
-		listOptions.LabelSelector = cached.LabelSelector.String()
-	}
-	if cached.FieldSelector != nil {
-		listOptions.FieldSelector = cached.FieldSelector.String()
-	}
-	return listOptions
 }
 
 // DecodeStored returns an object of a snapshot or a Page. It decodes packed objects.

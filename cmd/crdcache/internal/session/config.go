@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
 type ConfigFlags struct {
@@ -79,13 +81,7 @@ func (c *Config) TypeName(name string) (string, error) {
 }
 
 func TypeName(r *indexers.Resource) (string, error) {
-	typeName := r.Match.Resource + r.Match.Kind
-	if r.Match.Version != "" && r.Match.Group != "" {
-		typeName += "." + r.Match.Version
-	}
-	if r.Match.Group != "" {
-		typeName += "." + r.Match.Group
-	}
+	typeName := r.Match.TypeName()
 	if _, err := discovery.ParseName(typeName); err != nil {
 		return "", Usagef("cannot use the resource %q of the config as a type: %v", r.Name, err)
 	}
@@ -108,42 +104,31 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 
 // Indexes returns the indexes of a type. If resources declare different indexes with one name, the name of
 // each gets its resource as a prefix: certs/issuer.
-func (c *Config) Indexes(r discovery.Resource) []*indexers.Index {
-	return c.IndexesOf(r.GVR, r.GVK.Kind)
-}
+func (c *Config) Indexes(r discovery.Resource) []*indexers.Index { return c.resourceOf(r).Indexes }
 
 // References returns the references that the config declares for a type.
 func (c *Config) References(r discovery.Resource) []*indexers.Reference {
-	return c.ReferencesOf(r.GVR, r.GVK.Kind)
+	return c.resourceOf(r).References
 }
 
-// Metrics returns the metrics that the config declares for a type.
-func (c *Config) Metrics(r discovery.Resource) []*indexers.Metric {
-	return c.MetricsOf(r.GVR, r.GVK.Kind)
+// resourceOf returns the resource of a type. Its settings can be ambiguous.
+func (c *Config) resourceOf(r discovery.Resource) *indexers.Resource {
+	merged, _ := c.ResourceOf(r.GVR, r.GVK.Kind)
+	return merged
 }
 
-// CheckMetrics returns an error if the config has no metrics, or if a metric does not cover all objects of
-// its type.
+// CheckMetrics returns an error if the config has no metrics, or if some cannot be served.
 func (c *Config) CheckMetrics() error {
-	if !slices.ContainsFunc(c.Resources, func(r *indexers.Resource) bool { return len(r.Metrics) > 0 }) {
-		return Usagef("there are no metrics to serve: declare metrics in the config of --config")
-	}
-	return c.CheckMetricScope()
-}
-
-// KeptFields returns the fields of a type that the config needs: the fields that its indexes and references
-// read, and the paths of keep.
-func (c *Config) KeptFields(r discovery.Resource) []string {
-	fields := []string{}
-	for _, declared := range c.Resources {
-		if declared.Match.MatchesVersion(r.GVR, r.GVK.Kind) {
-			resource := *declared
-			resource.Keep.Paths = append([]string{}, resource.Keep.Paths...)
-			fields = append(fields, resource.EffectiveKeep().Paths...)
+	err, hasMetrics := error(nil), false
+	for _, r := range c.Resources {
+		if len(r.Metrics) > 0 {
+			err, hasMetrics = errors.Join(err, live.CheckResource(r)), true
 		}
 	}
-	slices.Sort(fields)
-	return slices.Compact(fields)
+	if !hasMetrics {
+		return Usagef("there are no metrics to serve: declare metrics in the config of --config")
+	}
+	return err
 }
 
 // CheckNames returns an error if a resource has the singular or a short name of one of the types, or its kind

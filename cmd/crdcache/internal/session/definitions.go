@@ -6,14 +6,11 @@ import (
 	"io"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/codec"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
@@ -53,39 +50,3 @@ func isKustomizePatch(object map[string]any) bool {
 }
 
 const definitionKind = "CustomResourceDefinition"
-
-// crdPageSize bounds the decoded CRDs in memory. A CRD can have 1 MB.
-const crdPageSize = 20
-
-// DefinitionsFromCluster lists the CRDs of the groups for which selectsGroup returns true.
-func DefinitionsFromCluster(ctx context.Context, client dynamic.Interface,
-	selectsGroup func(group string) bool) ([]*crd.Definition, error) {
-	var definitions []*crd.Definition
-	options := metav1.ListOptions{Limit: crdPageSize}
-	for {
-		page, err := client.Resource(crd.GVR).List(ctx, options)
-		if err == nil {
-			err = codec.CheckList(page)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read the CustomResourceDefinitions of the cluster: %w", err)
-		}
-		for _, item := range page.Items {
-			summary, err := crd.Summary(item.Object)
-			if err != nil {
-				return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", item.GetName(), err)
-			}
-			if !selectsGroup(summary.Group) {
-				continue
-			}
-			definition, err := crd.FromUnstructured(item.Object)
-			if err != nil {
-				return nil, fmt.Errorf("read the CustomResourceDefinition %s: %w", item.GetName(), err)
-			}
-			definitions = append(definitions, definition)
-		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return definitions, nil
-		}
-	}
-}

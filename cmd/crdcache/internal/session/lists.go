@@ -120,10 +120,13 @@ func (t *Types) page(ctx context.Context, resource discovery.Resource, token str
 }
 
 func (t *Types) requestPage(ctx context.Context, resource discovery.Resource, token string) (Page, error) {
-	options := Selectors(t.reader.informerOptions)
+	options, selects, err := t.reader.listOptions(resource)
+	if err != nil {
+		return Page{}, err
+	}
 	options.Limit, options.Continue = chunkSize, token
 	if t.tableClient != nil && t.formatters[resource.GVR] == nil {
-		return t.decodedPage(ctx, t.tableClient, resource, options)
+		return t.decodedPage(ctx, t.tableClient, resource, options, selects)
 	}
 	client, err := print.NewPlainClient(t.reader.Rest, t.httpClient)
 	if err != nil {
@@ -137,14 +140,16 @@ func (t *Types) requestPage(ctx context.Context, resource discovery.Resource, to
 	defer body.Close()
 	list, err := codec.ReadList(body, t.reader.packer())
 	if errors.Is(err, codec.ErrUnsupportedList) {
-		return t.decodedPage(ctx, t.Client, resource, options)
+		return t.decodedPage(ctx, t.Client, resource, options, selects)
 	}
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Items: make([]any, len(list.Items)), continueToken: list.Continue}
-	for i, object := range list.Items {
-		page.Items[i] = object
+	page := Page{continueToken: list.Continue}
+	for _, object := range list.Items {
+		if selects(object.GetNamespace()) {
+			page.Items = append(page.Items, object)
+		}
 	}
 	return page, nil
 }
@@ -159,7 +164,7 @@ func (r *Reader) packer() *packed.Packer {
 }
 
 func (t *Types) decodedPage(ctx context.Context, client dynamic.Interface, resource discovery.Resource,
-	options metav1.ListOptions) (Page, error) {
+	options metav1.ListOptions, selects func(namespace string) bool) (Page, error) {
 	list, err := t.reader.inNamespace(client, resource).List(ctx, options)
 	if err == nil {
 		err = codec.CheckList(list)
@@ -167,12 +172,14 @@ func (t *Types) decodedPage(ctx context.Context, client dynamic.Interface, resou
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Items: make([]any, len(list.Items)), continueToken: list.GetContinue()}
+	page := Page{continueToken: list.GetContinue()}
 	for i := range list.Items {
 		if err := t.reader.transform(&list.Items[i]); err != nil {
 			return Page{}, err
 		}
-		page.Items[i] = &list.Items[i]
+		if selects(list.Items[i].GetNamespace()) {
+			page.Items = append(page.Items, &list.Items[i])
+		}
 	}
 	return page, nil
 }

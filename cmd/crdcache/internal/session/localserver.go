@@ -69,6 +69,8 @@ func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServe
 		return nil, fmt.Errorf("it caches %s only in the namespace %s", resource, cached.Namespace)
 	case configDigest != "" && configDigest != answer.Config:
 		return nil, localserver.ErrOtherConfig
+	case cached.Reduced && configDigest == "":
+		return nil, errors.New("its config drops fields of the objects")
 	case usesIndexes && !r.Config.IsSet && slices.ContainsFunc(cached.Indexes, query.IsBuiltinOrder):
 		return nil, errors.New("one of its indexes has the name of a built-in order")
 	}

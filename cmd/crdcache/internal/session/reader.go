@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
 )
 
 // Reader reads the types that the flags and arguments of a verb select.
@@ -21,11 +20,14 @@ type Reader struct {
 	*Target
 	// Config has the indexes and references.
 	Config *Config
+	// WholeObjects is set for commands that ignore keep and prune of the config.
+	WholeObjects bool
 	// PrintsTables is set for commands that print objects as tables.
 	PrintsTables bool
 
 	flags           *ReadFlags
 	typeNames       []string // type names for discovery
+	args            []string // which can name resources of the config
 	informerOptions dynamicinformer.ResourceOptions
 
 	// localServer is nil if the verb reads from the cluster or files.
@@ -128,40 +130,21 @@ func (r *Reader) newTypes(resources []discovery.Resource) (*Types, error) {
 	return &Types{Resources: resources, Client: client, reader: r, httpClient: httpClient}, nil
 }
 
-// Indexes returns the types that have indexes in the config.
-func (t *Types) Indexes() Indexes {
-	indexesByType := Indexes{}
-	for _, resource := range t.Resources {
-		if indexes := t.reader.Config.Indexes(resource); len(indexes) > 0 {
-			indexesByType[resource.GVR] = indexes
-		}
-	}
-	return indexesByType
-}
-
-// Caches creates an informer with indexes for each type. The flags override Namespace, Defaults and Resources
-// of options.
-func (t *Types) Caches(indexes Indexes, options CacheOptions) (*Caches, error) {
-	options.Namespace, options.Defaults = t.reader.Namespace, t.reader.informerOptions
-	options.Resources = map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
-	for gvr, typeIndexes := range indexes {
-		options.Resources[gvr] = dynamicinformer.ResourceOptions{Indexes: indexers.
-			CompileIndexes(typeIndexes...)}
-	}
-	return NewCaches(t.clientFor, t.Resources, options)
+// Caches creates an informer for each type, with the settings and indexes of the config and the selectors of
+// the flags.
+func (t *Types) Caches() (*Caches, error) {
+	return NewCaches(t.clientFor, t.Resources, t.reader.CacheOptions)
 }
 
 func (t *Types) SectionOptions() print.SectionOptions {
 	return print.SectionOptions{Cluster: t.reader.Cluster, Namespace: t.reader.Namespace}
 }
 
-type Indexes map[schema.GroupVersionResource][]*indexers.Index
-
 type SyncCallbacks struct {
 	// BeforeSync, if set, validates the command after the types are resolved and before objects are read.
-	BeforeSync func(types *Types, indexes Indexes) error
+	BeforeSync func(types *Types) error
 	// AfterSync is called with the synced caches, possibly none.
-	AfterSync func(ctx context.Context, types *Types, indexes Indexes, synced []Cache) error
+	AfterSync func(ctx context.Context, types *Types, synced []Cache) error
 }
 
 // Sync resolves the types, syncs their caches with a progress line, and calls the callbacks. The error joins
@@ -173,9 +156,8 @@ func (r *Reader) Sync(ctx context.Context, callbacks SyncCallbacks) error {
 	if types == nil {
 		return unresolved
 	}
-	indexes := types.Indexes()
 	if callbacks.BeforeSync != nil {
-		if err := callbacks.BeforeSync(types, indexes); err != nil {
+		if err := callbacks.BeforeSync(types); err != nil {
 			return errors.Join(unresolved, err)
 		}
 	}
@@ -184,8 +166,8 @@ func (r *Reader) Sync(ctx context.Context, callbacks SyncCallbacks) error {
 			return err
 		}
 	}
-	err := types.Sync(ctx, syncCtx, indexes,
-		func(synced []Cache) error { return callbacks.AfterSync(ctx, types, indexes, synced) })
+	err := types.Sync(ctx, syncCtx,
+		func(synced []Cache) error { return callbacks.AfterSync(ctx, types, synced) })
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -193,9 +175,8 @@ func (r *Reader) Sync(ctx context.Context, callbacks SyncCallbacks) error {
 }
 
 // Sync syncs the types until syncCtx ends. Then it calls afterSync with the synced caches.
-func (t *Types) Sync(ctx, syncCtx context.Context, indexes Indexes,
-	afterSync func(synced []Cache) error) error {
-	caches, err := t.Caches(indexes, CacheOptions{})
+func (t *Types) Sync(ctx, syncCtx context.Context, afterSync func(synced []Cache) error) error {
+	caches, err := t.Caches()
 	if err != nil {
 		return err
 	}

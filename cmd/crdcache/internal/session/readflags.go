@@ -74,7 +74,7 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string,
 func (f *ReadFlags) Readers(ctx context.Context, args []string,
 	informerOptions dynamicinformer.ResourceOptions,
 	streams genericiooptions.IOStreams) ([]*Reader, error) {
-	template := Reader{flags: f, informerOptions: informerOptions, verbose: f.verbose}
+	template := Reader{flags: f, args: args, informerOptions: informerOptions, verbose: f.verbose}
 	err := f.applySelectors(&template.informerOptions)
 	if err != nil {
 		return nil, err

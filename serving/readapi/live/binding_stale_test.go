@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
@@ -46,8 +46,6 @@ func (d *staleDiscovery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestStaleDiscovery verifies that a pattern matches the types with a CustomResourceDefinition even if
 // discovery of their group is stale, and other types as soon as discovery recovers.
 func TestStaleDiscovery(t *testing.T) {
-	staleDiscoveryPause = 10 * time.Millisecond
-	t.Cleanup(func() { staleDiscoveryPause = 30 * time.Second })
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../../testdata/crds", "../../../testdata/objects"}})
 	if err != nil {
@@ -61,28 +59,27 @@ func TestStaleDiscovery(t *testing.T) {
 	selection, err := discovery.NewSelection("*."+demoGroup, "*.apiextensions.k8s.io")
 	s.must(err)
 	served := make(chan string, 100)
-	reconciler, err := NewReconciler(ReconcilerOptions{
-		Server: s.server, Tracker: tracker, Settings: Settings{Selection: selection},
-		OnServed: func(r discovery.Resource) { served <- r.GVR.Resource },
+	binding, err := s.server.Bind(bind.Settings{Selection: selection}, bind.Options{
+		OnChange: func(_, changed *bind.Target) { served <- changed.GVR.Resource },
 	})
 	s.must(err)
-	s.runReconciler(ctx, cancel, tracker, reconciler)
+	s.runBinding(ctx, cancel, tracker, binding)
 	expectServed := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
 			select {
 			case got := <-served:
 				if got != want {
-					t.Errorf("the reconciler serves %s, want %s", got, want)
+					t.Errorf("the binding serves %s, want %s", got, want)
 				}
 			case <-t.Context().Done():
-				t.Fatalf("timed out waiting until the reconciler serves %s", want)
+				t.Fatalf("timed out waiting until the binding serves %s", want)
 			}
 		}
 	}
 	expectServed("environments", "releases", "routes", "workloads")
-	if _, ok := reconciler.Type(crd.GVR.GroupResource()); ok {
-		t.Error("the reconciler serves customresourcedefinitions while discovery is stale, want it not to")
+	if binding.Type(crd.GVR.GroupResource()) != nil {
+		t.Error("the binding serves customresourcedefinitions while discovery is stale, want it not to")
 	}
 	staleServer.isStale.Store(false)
 	tracker.Refresh()

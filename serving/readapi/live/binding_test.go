@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/test/testcluster"
@@ -43,8 +44,8 @@ func gadgetsDefinition(versions ...string) *unstructured.Unstructured {
 	}}
 }
 
-// TestReconciler verifies that types of patterns and names are served while they exist.
-func TestReconciler(t *testing.T) {
+// TestBind verifies that types of patterns and names are served while they exist.
+func TestBind(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../../testdata/crds", "../../../testdata/objects"}})
 	if err != nil {
@@ -61,59 +62,59 @@ func TestReconciler(t *testing.T) {
 		case <-ctx.Done():
 		}
 	}
-	reconciler, err := NewReconciler(ReconcilerOptions{
-		Server: s.server, Tracker: tracker,
-		Settings: Settings{Selection: selection, Exclude: func(r discovery.Resource) error {
+	binding, err := s.server.Bind(
+		bind.Settings{Selection: selection, Exclude: func(r discovery.Resource) error {
 			if r.GVR.Resource == "secrets" || r.GVR.Resource == "releases" {
 				return errors.New("not this one")
 			}
 			return nil
 		}},
-		OnServed: func(r discovery.Resource) {
-			report("kept " +
-				r.String())
-		}, OnDropped: func(r discovery.Resource) { report("dropped " + r.String()) },
-		OnRejected: func(name string, why error) { report("refused " + name + ": " + why.Error()) },
-	})
+		bind.Options{OnChange: func(old, changed *bind.Target) {
+			if old != nil {
+				report("dropped " + old.Type.String())
+			}
+			if changed != nil {
+				report("kept " + changed.Type.String())
+			}
+		}, OnProblem: func(name string, why error) { report("refused " + name + ": " + why.Error()) }})
 	s.must(err)
-	s.runReconciler(ctx, cancel, tracker, reconciler)
+	s.runBinding(ctx, cancel, tracker, binding)
 	expectReports := func(wants ...string) {
 		t.Helper()
 		for _, want := range wants {
 			select {
 			case got := <-changes:
 				if !strings.HasPrefix(got, want) {
-					t.Errorf("the reconciler reports %q, want %q", got, want)
+					t.Errorf("the binding reports %q, want %q", got, want)
 				}
 			case <-t.Context().Done():
-				t.Fatalf("timed out waiting until the reconciler reports %q", want)
+				t.Fatalf("timed out waiting until the binding reports %q", want)
 			}
 		}
 	}
-	expectReports("kept environments.v1.", "kept namespaces.v1.", "kept routes.v1.", "kept workloads.v1.",
+	expectReports("kept namespaces.v1.", "kept environments.v1.", "kept routes.v1.", "kept workloads.v1.",
 		"refused later.example.com: ", "refused secrets: not this one")
 	gr := schema.GroupResource{Group: demoGroup, Resource: "gadgets"}
 	s.must(cluster.Load(t.Context(), gadgetsDefinition("v1beta1")))
 	expectReports("kept gadgets.v1beta1.")
 	s.must(s.server.WaitForSync(t.Context(), gr))
-	if gadget, ok := reconciler.Type(gr); !ok || gadget.GVR.Version != "v1beta1" ||
-		len(reconciler.Types()) != 5 ||
-		!reconciler.Reconciled() {
-		t.Errorf("the served types are %v and the widget type is %+v, want 5 types and v1beta1",
-			reconciler.Types(), gadget)
+	if gadget := binding.Type(gr); gadget == nil || gadget.GVR.Version != "v1beta1" ||
+		len(binding.Targets()) != 5 || !binding.Reconciled() {
+		t.Errorf("%d types are served and the widget type is %+v, want 5 types and v1beta1",
+			len(binding.Targets()), gadget)
 	}
 	s.must(cluster.Load(t.Context(), gadgetsDefinition("v1beta1", "v1")))
 	expectReports("dropped gadgets.v1beta1.", "kept gadgets.v1.")
 	s.must(cluster.Client().Resource(crd.GVR).Delete(t.Context(), gr.String(), metav1.DeleteOptions{}))
 	expectReports("dropped gadgets.v1.")
-	if _, ok := reconciler.Type(gr); ok || s.server.Serves(gr) {
+	if binding.Type(gr) != nil || s.server.Serves(gr) {
 		t.Error("a deleted type is still served")
 	}
-	if problems := reconciler.Problems(); len(problems) != 2 {
+	if problems := binding.Problems(); len(problems) != 2 {
 		t.Errorf("Problems() = %v, want 2", problems)
 	}
-	if _, err := NewReconciler(ReconcilerOptions{Server: s.server}); err == nil {
-		t.Error("NewReconciler() without a tracker and a selection succeeded, want an error")
+	if _, err := s.server.Bind(bind.Settings{}, bind.Options{}); err == nil {
+		t.Error("Bind() without a selection succeeded, want an error")
 	}
 }
 
@@ -129,24 +130,24 @@ func TestListOnlyTypesAreServed(t *testing.T) {
 	selection, err := discovery.NewSelection("*", "namespaces")
 	s.must(err)
 	decided := make(chan struct{})
-	reconciler, err := NewReconciler(ReconcilerOptions{Server: s.server, Tracker: tracker,
-		Settings: Settings{Selection: selection}, OnServed: func(r discovery.Resource) {
-			if r.GVR == namespaces {
+	binding, err := s.server.Bind(bind.Settings{Selection: selection}, bind.Options{
+		OnChange: func(_, changed *bind.Target) {
+			if changed.GVR == namespaces {
 				close(decided)
 			}
-		}, OnRejected: func(name string, why error) {
+		}, OnProblem: func(name string, why error) {
 			t.Errorf("%s is rejected: %v", name, why)
 			close(decided)
 		}})
 	s.must(err)
-	s.runReconciler(ctx, cancel, tracker, reconciler)
+	s.runBinding(ctx, cancel, tracker, binding)
 	<-decided
 	if err := s.server.WaitForSync(t.Context(), namespaces.GroupResource()); err != nil {
 		t.Fatal(err)
 	}
-	for _, served := range reconciler.Types() {
+	for _, served := range binding.Targets() {
 		if served.GVR.Group == "" && served.GVR != namespaces {
-			t.Errorf("%s is cached, want only namespaces of the core group", served)
+			t.Errorf("%s is cached, want only namespaces of the core group", served.Type)
 		}
 	}
 	for i := range 3 {
@@ -178,14 +179,14 @@ func newTrackedFixture(t *testing.T, cluster *testcluster.Cluster, config *rest.
 	return f, tracker
 }
 
-// runReconciler runs a tracker and a reconciler until the test ends.
-func (f *fixture) runReconciler(ctx context.Context, cancel func(), tracker *discovery.Tracker,
-	reconciler *Reconciler) {
+// runBinding runs a tracker and a binding until the test ends.
+func (f *fixture) runBinding(ctx context.Context, cancel func(), tracker *discovery.Tracker,
+	binding *bind.Binding) {
 	f.Helper()
 	f.must(f.factory.Start(ctx))
 	ended := make(chan struct{}, 2)
 	go func() { _ = tracker.Run(ctx); ended <- struct{}{} }() // both end with cancel
-	go func() { reconciler.Run(ctx); ended <- struct{}{} }()
+	go func() { f.server.Run(ctx, binding, tracker); ended <- struct{}{} }()
 	f.Cleanup(func() {
 		cancel()
 		<-ended

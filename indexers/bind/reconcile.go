@@ -1,0 +1,228 @@
+package bind
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers"
+)
+
+// Apply replaces the config; see Update. It can be called by Options.Apply of package reload.
+func (b *Binding) Apply(config *indexers.Config) error {
+	return b.Update(context.Background(), Settings{Config: config})
+}
+
+// Update replaces the settings atomically: it prepares everything first, and an error changes nothing. It
+// returns when the settings are in effect and new indexes have been computed. The end of ctx, or of the
+// binding, ends the computation. Queries continue meanwhile. Do not call it from functions of the options.
+//
+// If only the indexes of a target differ, its informer and handlers continue, and existing queriers use the
+// old indexes until the new ones are complete. If its informer options differ, a new informer replaces the
+// old one once it has synced. Until then the old one answers with the old settings, and Pending returns the
+// waiting change with its reason.
+func (b *Binding) Update(ctx context.Context, settings Settings) error {
+	completed, err := settings.complete(b.options)
+	if err != nil {
+		return err
+	}
+	if err := b.lock(ctx); err != nil {
+		return err
+	}
+	defer b.unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(b.ctx, func() { cancel(context.Cause(b.ctx)) })()
+	if current := b.settings(); (settings.Selection == nil) != (current.Selection == nil) {
+		return errors.New("bind: a binding has a Settings.Selection always or never")
+	}
+	p := b.newPlan(completed)
+	for _, key := range sortedKeys(p.desired) {
+		if err := b.prepare(ctx, p, key); err != nil {
+			p.rollBack()
+			return fmt.Errorf("bind: %s: %w", p.desired[key].name, err)
+		}
+	}
+	b.commit(p)
+	return nil
+}
+
+// reconcile brings the targets to the desired state, with the types of a catalog if it is not nil. The error
+// joins the errors of targets that cannot be bound.
+func (b *Binding) reconcile(catalog *discovery.Catalog) error {
+	if err := b.lock(b.ctx); err != nil {
+		return err
+	}
+	defer b.unlock()
+	if catalog != nil {
+		if catalog == b.catalog {
+			return nil
+		}
+		b.setCatalog(catalog)
+	}
+	p := b.newPlan(b.settings())
+	var errs []error
+	for _, key := range sortedKeys(p.desired) {
+		if err := b.prepare(b.ctx, p, key); err != nil {
+			p.problems[p.desired[key].name] = err
+			errs = append(errs, fmt.Errorf("bind: %s: %w", p.desired[key].name, err))
+		}
+	}
+	b.commit(p)
+	return errors.Join(errs...)
+}
+
+// lock begins a change of the targets. It returns an error if ctx or the binding has ended.
+func (b *Binding) lock(ctx context.Context) error {
+	select {
+	case b.changing <- struct{}{}:
+		if b.ctx.Err() == nil {
+			return nil
+		}
+		b.unlock()
+		return context.Cause(b.ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (b *Binding) unlock() { <-b.changing }
+
+// plan is a prepared change of a binding.
+type plan struct {
+	settings *Settings
+	desired  map[slotKey]desired
+	slots    map[slotKey]slot
+	problems map[string]error
+	// onAbandon and onCommit run when the change is abandoned or committed.
+	onAbandon, onCommit []func()
+}
+
+// newPlan returns a plan without the slots that are no longer desired.
+func (b *Binding) newPlan(settings *Settings) *plan {
+	p := &plan{settings: settings, slots: maps.Clone(b.slots()), problems: map[string]error{}}
+	p.desired = b.desired(settings, p.problems)
+	maps.DeleteFunc(p.slots, func(key slotKey, _ slot) bool { _, ok := p.desired[key]; return !ok })
+	return p
+}
+
+// rollBack reverts the prepared changes in reverse order.
+func (p *plan) rollBack() {
+	for _, undo := range slices.Backward(p.onAbandon) {
+		undo()
+	}
+}
+
+// prepare plans a slot: its first target, one with other indexes in the same informer, or a replacement. An
+// error leaves the slot unchanged.
+func (b *Binding) prepare(ctx context.Context, p *plan, key slotKey) error {
+	d, current := p.desired[key], p.slots[key]
+	if newest := current.newest(); newest != nil && newest.settings == p.settings && newest.GVR == d.typ.GVR {
+		p.slots[key] = p.settle(current)
+		return nil
+	}
+	t, err := b.acquire(ctx, p, key)
+	switch {
+	case err != nil:
+		return err
+	case current.serving == nil || current.serving.Informer == t.Informer:
+		current = slot{serving: t}
+	default:
+		current.replacement = t
+	}
+	p.slots[key] = p.settle(current)
+	return nil
+}
+
+// settle returns a slot in which a synced replacement serves, without the indexes that exceeded a limit in
+// the first list.
+func (p *plan) settle(s slot) slot {
+	if s.replacement != nil && s.replacement.Informer.HasSynced() {
+		s = slot{serving: s.replacement}
+	}
+	if refusals := s.serving.view.Refusals(); len(refusals) > 0 {
+		t := *s.serving
+		for _, name := range slices.Sorted(maps.Keys(refusals)) {
+			t.refusals = append(slices.Clip(t.refusals),
+				fmt.Errorf("cached without the index %q: %w", name, refusals[name]))
+		}
+		var drop func()
+		t.view, drop = t.view.WithoutRefused()
+		p.onCommit = append(p.onCommit, drop)
+		s.serving = &t
+	}
+	if len(s.serving.refusals) > 0 {
+		p.problems[s.serving.Type.String()] = errors.Join(s.serving.refusals...)
+	}
+	return s
+}
+
+// commit applies a prepared change. It cannot fail. Callers hold changing.
+func (b *Binding) commit(p *plan) {
+	old := b.slots()
+	b.mu.Lock()
+	oldProblems := b.mu.problems
+	b.mu.settings, b.mu.slots, b.mu.problems = p.settings, p.slots, p.problems
+	b.mu.reconciled = b.mu.reconciled || b.catalog != nil
+	b.mu.Unlock()
+	b.syncGraphSources()
+	changed := maps.Clone(old)
+	maps.Copy(changed, p.slots)
+	for _, key := range sortedKeys(changed) {
+		if before, after := old[key].serving, p.slots[key].serving; before != after {
+			b.options.OnChange(before, after)
+		}
+	}
+	for _, f := range p.onCommit {
+		f()
+	}
+	for key := range changed {
+		b.replaceViews(old[key].targets(), p.slots[key].targets())
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.problems)) {
+		if before := oldProblems[name]; before == nil || before.Error() != p.problems[name].Error() {
+			b.options.OnProblem(name, p.problems[name])
+		}
+	}
+}
+
+// replaceViews releases the informers of the old targets of a slot that the new ones do not use, and awaits
+// the sync of new views.
+func (b *Binding) replaceViews(old, targets []*Target) {
+	for _, t := range old {
+		if !slices.ContainsFunc(targets, func(x *Target) bool { return x.view.handle == t.view.handle }) {
+			t.view.Release()
+		}
+	}
+	for i, t := range targets {
+		if !slices.ContainsFunc(old, func(x *Target) bool { return x.view == t.view }) {
+			go b.endFirstList(t.view, i > 0) // ends with the sync, or with the end or release of the informer
+		}
+	}
+}
+
+// endFirstList ends the limits on the indexes of a view when its informer has synced, and reconciles if that
+// changes the slot.
+func (b *Binding) endFirstList(view *View, isReplacement bool) {
+	select {
+	case <-view.Informer().Synced():
+		view.EndBuild()
+		if isReplacement || len(view.Refusals()) > 0 {
+			_ = b.reconcile(nil) // OnProblem reports the errors
+		}
+	case <-view.Informer().Stopped():
+	case <-view.released:
+	}
+}
+
+func sortedKeys[T any](slots map[slotKey]T) []slotKey {
+	return slices.SortedFunc(maps.Keys(slots), func(x, y slotKey) int {
+		return cmp.Or(strings.Compare(x.resource, y.resource), strings.Compare(x.Group, y.Group),
+			strings.Compare(x.Resource, y.Resource))
+	})
+}

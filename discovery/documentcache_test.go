@@ -60,3 +60,33 @@ func TestLastWaiterCancelsTheRound(t *testing.T) {
 		}
 	})
 }
+
+// TestBurstOfMisses simulates 100 calls a second for ten seconds. Each call must get a document that was
+// requested after it, with at most one request round a second.
+func TestBurstOfMisses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &fetchRecorder{fetchTime: 100 * time.Millisecond}
+		s := &documentCache{interval: time.Second, fetch: r.fetch}
+		var wg sync.WaitGroup
+		for range 1000 {
+			wg.Go(func() {
+				called := time.Now()
+				got, err := s.fetchedSince(t.Context(), called)
+				if err != nil || got.started.Before(called) {
+					t.Errorf("called at %v, got the document %v (%v), want one requested later", called, got,
+						err)
+				}
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		wg.Wait()
+		for i := 1; i < len(r.starts); i++ {
+			if gap := r.starts[i].Sub(r.starts[i-1]); gap < time.Second {
+				t.Errorf("round %d began %v after the round before, want at least 1s", i, gap)
+			}
+		}
+		if len(r.starts) < 10 || len(r.starts) > 12 {
+			t.Errorf("%d rounds in ten seconds, want 10 to 12", len(r.starts))
+		}
+	})
+}

@@ -28,3 +28,15 @@ func TestHandlersAreBounded(t *testing.T) {
 		t.Errorf("handlers above the limit: got %+v, want their sum", last)
 	}
 }
+
+func TestIndexesAreBounded(t *testing.T) {
+	var all []status.IndexMetrics
+	for n := range maxIndexes + 2 {
+		all = append(all, status.IndexMetrics{Name: fmt.Sprint("index ", n), Values: 2, Entries: 3})
+	}
+	got := limitIndexes(all)
+	if last := got[len(got)-1]; len(got) != maxIndexes+1 ||
+		last != (status.IndexMetrics{Name: othersLabel, Values: 4, Entries: 6}) {
+		t.Errorf("got %d indexes, of which the last is %+v, want the sum of the others", len(got), last)
+	}
+}

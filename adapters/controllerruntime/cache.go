@@ -25,7 +25,7 @@ import (
 // Cache is a cache.Cache with the informers of a dynamicinformer.Factory. Create it with New. It is
 // safe for concurrent use.
 type Cache struct {
-	foreignCache // nil
+	foreignCache //lint:ignore U1000 nil; it has the methods that newer releases add
 
 	scheme   *runtime.Scheme
 	mapper   meta.RESTMapper

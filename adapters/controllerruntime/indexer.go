@@ -21,7 +21,7 @@ import (
 // indexer is the read-only cache.Indexer of an Informer. It reads the current informers of a resource and
 // returns shared objects of the resource's form. Reduced objects are marked.
 type indexer struct {
-	foreignIndexer // nil
+	foreignIndexer //lint:ignore U1000 nil; it has the methods that newer releases add
 	resource       *resource
 }
 

@@ -27,7 +27,7 @@ import (
 // It is also a toolscache.SharedIndexInformer with a read-only store (TestInformerEqualsStock). With several
 // namespaces the store has the objects of all of them; the stock cache has no SharedIndexInformer then.
 type Informer struct {
-	foreignInformer // nil
+	foreignInformer //lint:ignore U1000 nil; it has the methods that newer releases add
 	syncedChecker   *syncCheckers
 	resource        *resource
 	// watchErrorHandler replaces the handler of cache.Options, unless it is nil.

@@ -12,7 +12,7 @@ import (
 
 // registration is a handler's registration with an Informer.
 type registration struct {
-	foreignRegistration // nil
+	foreignRegistration //lint:ignore U1000 nil; it has the methods that newer releases add
 	syncedChecker       *syncCheckers
 	informer            *Informer
 	// scoped is changed with resource.changeMu held.

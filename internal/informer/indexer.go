@@ -15,7 +15,7 @@ import (
 // objects, reads other than of keys return ErrNotStored, and panic with it if they return no error. It is
 // a field of its informer, so that GetStore does not allocate.
 type indexer struct {
-	foreignIndexer // nil
+	foreignIndexer //lint:ignore U1000 nil; it has the methods that newer releases add
 	informer       *Informer
 }
 

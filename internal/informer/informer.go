@@ -23,7 +23,7 @@ import (
 // ends. Forget removes the objects of the last incarnation. Stop ends the informer; waiters then return
 // ErrStopped (TestStopReleasesWaiters).
 type Informer struct {
-	foreignInformer // nil
+	foreignInformer //lint:ignore U1000 nil; it has the methods that newer releases add
 	options         Options
 	lw              cache.ListerWatcher
 	store           *store.Store

@@ -17,7 +17,7 @@ import (
 // Registration is an event handler of an Informer, with its queue and resync schedule. The handler can call
 // its methods (but see WaitForSync).
 type Registration struct {
-	foreignRegistration // nil
+	foreignRegistration //lint:ignore U1000 nil; it has the methods that newer releases add
 	informer            *Informer
 	// added and options are the arguments of AddEventHandlerWithOptions; handler is added without wrappers.
 	added   cache.ResourceEventHandler

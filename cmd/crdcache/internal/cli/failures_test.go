@@ -20,10 +20,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-var (
-	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
-	gadgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gadgets"}
-)
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 const widgetCRDPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 

@@ -97,12 +97,9 @@ func TestPaths(t *testing.T) {
 		{"leading dot", ".spec.issuerRef.name", issuer, `["ca"]`},
 		{"no dot", "spec.issuerRef.name", issuer, `["ca"]`},
 		{"braces", "{.spec.issuerRef.name}", issuer, `["ca"]`},
-		{"braces without a dot", "{spec.issuerRef.name}", issuer, `["ca"]`},
 		{"blanks in and around braces", "  { .spec.issuerRef.name }\n", issuer, `["ca"]`},
 		{"dollar", "$.spec.issuerRef.name", issuer, `["ca"]`},
-		{"dollar in braces", "{$.spec.issuerRef.name}", issuer, `["ca"]`},
 		{"a key called range", "range.x", `{"range":{"x":1}}`, `[1]`},
-		{"a key called end", "end", `{"end":1}`, `[1]`},
 		{"the whole object", "$", `{"a":1}`, `[{"a":1}]`},
 		{"escaped dots", `.metadata.labels.example\.io/team`, issuer, `["x"]`},
 		{"all elements", ".spec.dnsNames[*]", issuer, `["a.example","b.example","c.example"]`},
@@ -118,8 +115,6 @@ func TestPaths(t *testing.T) {
 		{"filter", `.status.conditions[?(@.type=="Ready")].status`, issuer, `["True"]`},
 		{"filter with blanks", ".status.conditions[ ? ( @.type == 'Ready' ) ] .status", issuer, `["True"]`},
 		{"filter after a filter", `.status.conditions[?(@.type)][?(@=="True")]`, issuer, `["True"]`},
-		{"recursion by key", "..a", `{"z":{"a":1},"a":{"a":2},"b":[{"a":3}]}`, `[{"a":2},2,3,1]`},
-		{"recursion with brackets", `..["a","b"]`, `{"b":1,"c":{"a":2,"b":3}}`, `[1,2,3]`},
 		{"recursion with a filter", "..[?(@.a)]", `[{"a":1,"b":[{"a":2}]}]`,
 			`[{"a":1,"b":[{"a":2}]},{"a":2}]`},
 		{"recursion in each of two filters", "[?(@..b)][?(@..c)]", `{"a":{"x":{"b":{"c":1}}}}`,
@@ -129,8 +124,6 @@ func TestPaths(t *testing.T) {
 		{"names beyond ASCII", ".größe.名", `{"größe":{"名":1}}`, `[1]`},
 		{"punctuation in names", `.a-b/c:d_e+f~g#h%i^j`, `{"a-b/c:d_e+f~g#h%i^j":1}`, `[1]`},
 		{"escapes in names", `.a\ b\*\$\\\é`, `{"a b*$\\é":1}`, `[1]`},
-		{"escapes in quotes", `$["\u0061\n\"\\\/\ud83d\ude00"]`, `{"a\n\"\\/😀":1}`, `[1]`},
-		{"a path over several lines", ".spec\n  .issuerRef\n  .name", issuer, `["ca"]`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.reason, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package packaging_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -112,18 +111,5 @@ func TestPanels(t *testing.T) {
 		if right := p.GridPos.X + p.GridPos.W; right > 24 {
 			t.Errorf("the panel %q ends at column %d, want at most 24", p.Title, right)
 		}
-	}
-}
-
-// TestDashboardIsReadable verifies that the file has one value per line, so that a diff of two versions is
-// readable.
-func TestDashboardIsReadable(t *testing.T) {
-	text := read(t, monitoring+"dashboard.json")
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, []byte(text), "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	if indented.String() != text {
-		t.Error("dashboard.json is not indented as json.Indent does it")
 	}
 }

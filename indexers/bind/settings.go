@@ -48,7 +48,7 @@ func (s Settings) complete(o Options) (*Settings, error) {
 	return &s, nil
 }
 
-// desired is what a slot should have.
+// desired is the target content of a slot.
 type desired struct {
 	typ discovery.Resource
 	// resource is nil for a type of Settings.Selection. Its resource is ResourceOf the config.

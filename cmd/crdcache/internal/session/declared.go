@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 )
 
-// Declared returns what the config declares for a type, and the informer options of the config, the
+// Declared returns the resource of the config for a type, and the informer options of the config, the
 // namespace and the flags. If resources of the type have different settings, the one that an argument names
 // applies.
 func (r *Reader) Declared(typ discovery.Resource) (declared *indexers.Resource,

@@ -2,7 +2,7 @@
 export GOWORK := off
 export GOFLAGS := -buildvcs=false
 
-MODULES := . cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics adapters/storage/disk serving/server examples test/integration \
+MODULES := . cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics serving/server examples test/integration \
   test/sandbox
 BIN := $(CURDIR)/bin
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
@@ -23,7 +23,7 @@ FLOOR := ./dynamicinformer/... ./internal/informer ./internal/requests
 # Platforms for which the library and the command must compile. All other modules must compile for darwin/arm64,
 # and the published ones for Windows.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
-PUBLISHED := cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics adapters/storage/disk
+PUBLISHED := cmd/crdcache adapters/cel adapters/controllerruntime adapters/metrics
 # make skew: the version of Kubernetes, the tested packages, and the folder of its binaries.
 VERSION ?= 1.30.14
 SKEW_PACKAGES ?= ./...
@@ -120,7 +120,7 @@ TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
 unit: ## Run the tests of all modules that need only Go, and some with the oldest supported version of Kubernetes' modules
 	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
-	  ./adapters/metrics/... ./adapters/storage/disk/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
+	  ./adapters/metrics/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
 
 .PHONY: floor
 floor:

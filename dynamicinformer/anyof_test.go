@@ -157,8 +157,7 @@ func TestAnyOfRequests(t *testing.T) {
 	}
 	labelled := ResourceOptions{LabelSelector: a.Label, AnyOf: []Selector{b, newSelector(t, "c", "")}}
 	unlabelled := ResourceOptions{AnyOf: []Selector{newSelector(t, "ab", "metadata.name=x"), newSelector(t, "c", "")}}
-	if gvr := (schema.GroupVersionResource{}); labelled.persistenceKey(gvr) == unlabelled.
-		persistenceKey(gvr) {
+	if gvr := (schema.GroupVersionResource{}); labelled.view(gvr) == unlabelled.view(gvr) {
 		t.Error("different selections have equal persistence keys")
 	}
 	if text := one.describe(); text != "any of: a | b with fields metadata.name=x" {

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // TestKeep verifies that the cache has only the listed fields and the fields that every object has: with any
@@ -232,7 +234,7 @@ func TestKeepIsValidated(t *testing.T) {
 	}
 	whole, empty := ResourceOptions{}, ResourceOptions{Keep: Keep{Paths: []string{}}}
 	reduced := ResourceOptions{Keep: keep}
-	keys := map[string]bool{}
+	keys := map[persistence.View]bool{}
 	all := []ResourceOptions{whole, empty, reduced, {Prune: prune}}
 	for _, k := range []Keep{keepRed, {WholeLabels: keepRed.WholeLabels}, {WholeWhen: keepRed.WholeWhen},
 		{WholeLabels: labels.Everything()}, {WholeLabels: labels.Nothing()}, {WholeWhen: "@.a"}, {WholeCEL: "@.a"}} {
@@ -240,7 +242,7 @@ func TestKeepIsValidated(t *testing.T) {
 	}
 	views := map[optionsKey]bool{}
 	for _, o := range all {
-		keys[o.persistenceKey(widgets)], views[o.key()] = true, true
+		keys[o.view(widgets)], views[o.key()] = true, true
 	}
 	if len(keys) != len(all) || len(views) != len(all) {
 		t.Errorf("options with other fields have equal keys: %v", keys)

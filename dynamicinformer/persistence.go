@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/persist"
 )
@@ -19,12 +20,12 @@ func newPersister(i *Informer) *persist.Persister {
 	if reason := i.options.whyNotPersisted(i.gvr); reason != "" {
 		return persist.NewDisabled(reason)
 	}
-	key := i.options.persistenceKey(i.gvr)
+	view := i.options.view(i.gvr)
 	if i.deps.cluster != "" {
-		key = fmt.Sprintf("cluster %q %s", i.deps.cluster, key)
+		view.Options = fmt.Sprintf("cluster %q %s", i.deps.cluster, view.Options)
 	}
 	return persist.New(i.deps.persistence, persist.Source{GVR: i.gvr, Cache: i.core, Health: i.health,
-		Key: key, Logger: i.deps.logger})
+		View: view, Logger: i.deps.logger})
 }
 
 // Persistence describes how the informer persists its objects (see Options.Persistence).
@@ -53,13 +54,14 @@ func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string
 	return ""
 }
 
-// persistenceKey identifies the options beyond the process.
-func (o ResourceOptions) persistenceKey(gvr schema.GroupVersionResource) string {
+// view identifies the content beyond the process.
+func (o ResourceOptions) view(gvr schema.GroupVersionResource) persistence.View {
 	key := o.key()
-	content := "whole"
+	content := ""
 	if key.storage.Mode == StorageMetadata {
 		content = StorageMetadata.String()
 	}
-	return fmt.Sprintf("3 %q %q %q %q %q %q %q %s", gvr.Group, gvr.Version, gvr.Resource, key.versions,
-		key.namespaces, key.labels+" | "+key.anyOf, key.fields, content+" "+key.prune)
+	selected := [...]string{key.namespaces, key.labels, key.anyOf, key.fields, content, key.prune}
+	return persistence.View{Resource: gvr, Options: fmt.Sprintf("%q %q", key.versions, selected),
+		Complete: selected == [len(selected)]string{}}
 }

@@ -12,131 +12,75 @@ import (
 
 type memoryBackend struct {
 	mu       sync.Mutex
-	contents map[string]*storedContent
+	contents map[persistence.View]*storedContent
 	// failure is the error that Save returns, if any. saves counts the successful calls.
 	failure error
 	saves   int
-	// jsonOnly stores each object separately, as JSON.
-	jsonOnly bool
 }
 
 type storedContent struct {
 	backend    *memoryBackend
 	checkpoint persistence.Checkpoint
-	objects    map[string][]byte
+	records    [][2][]byte // head and bodies
+	changes    int         // records after the last whole content
 	claimed    bool
-	// blocks and log are used instead of objects unless jsonOnly is set.
-	blocks [][2][]byte
-	log    []loggedChange
 }
 
-// loggedChange is a change after the blocks.
-type loggedChange struct {
-	key  string
-	json []byte
+func newMemoryBackend() *memoryBackend {
+	return &memoryBackend{contents: map[persistence.View]*storedContent{}}
 }
 
-func newMemoryBackend() *memoryBackend { return &memoryBackend{contents: map[string]*storedContent{}} }
-
-func (s *memoryBackend) Open(_ context.Context, key string) (persistence.StoredContent, error) {
+func (s *memoryBackend) Open(_ context.Context, view persistence.View) (persistence.StoredContent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v := s.contents[key]
+	v := s.contents[view]
 	if v == nil {
-		v = &storedContent{backend: s, objects: map[string][]byte{}}
-		s.contents[key] = v
+		v = &storedContent{backend: s}
+		s.contents[view] = v
 	}
 	if v.claimed {
 		return nil, errors.New("claimed")
 	}
 	v.claimed = true
-	if !s.jsonOnly {
-		return storedBlocks{v}, nil
-	}
 	return v, nil
 }
-
-type storedBlocks struct{ *storedContent }
-
-func (v storedBlocks) SaveBlocks(_ context.Context, at persistence.Checkpoint, whole bool,
-	write func(persistence.BlockWriter) error) error {
-	v.backend.mu.Lock()
-	defer v.backend.mu.Unlock()
-	if v.backend.failure != nil {
-		return v.backend.failure
-	}
-	if whole {
-		v.blocks, v.log = nil, nil
-	}
-	v.backend.saves++
-	v.checkpoint = at
-	return write(v)
-}
-
-func (v storedBlocks) PutBlock(head, bodies []byte) error {
-	v.blocks = append(v.blocks, [2][]byte{bytes.Clone(head), bytes.Clone(bodies)})
-	return nil
-}
-
-func (v storedBlocks) Put(key string, text []byte) error {
-	v.log = append(v.log, loggedChange{key, bytes.Clone(text)})
-	return nil
-}
-
-func (v storedBlocks) Delete(key string) error { return v.Put(key, nil) }
-
-func (v storedBlocks) LoadBlocks(_ context.Context, changed func(string, []byte) error,
-	block func([]byte, func() ([]byte, error), int) error) error {
-	var failure error
-	for _, change := range v.log {
-		failure = errors.Join(failure, changed(change.key, change.json))
-	}
-	for _, b := range v.blocks {
-		failure = errors.Join(failure, block(bytes.Clone(b[0]), func() ([]byte, error) { return b[1], nil },
-			len(b[1])))
-	}
-	return failure
-}
-
-func (v storedBlocks) NeedsRewrite() bool { return len(v.log) > 20 }
 
 func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
 	return v.checkpoint, v.checkpoint != persistence.Checkpoint{}, nil
 }
 
-func (v *storedContent) Load(_ context.Context, object func([]byte) error) error {
-	for _, text := range v.objects {
-		if err := object(text); err != nil {
-			return err
+func (v *storedContent) Load(_ context.Context, onRecord func(persistence.Record) error) (err error) {
+	for _, r := range v.records {
+		record := persistence.Record{Head: bytes.Clone(r[0])}
+		if r[1] != nil {
+			record.Bodies, record.Retained = func() ([]byte, error) { return r[1], nil }, len(r[1])
 		}
+		err = errors.Join(err, onRecord(record))
 	}
-	return nil
+	return err
 }
 
 func (v *storedContent) Save(_ context.Context, at persistence.Checkpoint, whole bool,
-	write func(persistence.Writer) error) error {
+	write func(persistence.PutRecord) error) error {
 	v.backend.mu.Lock()
 	defer v.backend.mu.Unlock()
 	if v.backend.failure != nil {
 		return v.backend.failure
 	}
 	if whole {
-		v.objects = map[string][]byte{}
+		v.records, v.changes = nil, 0
 	}
 	v.backend.saves++
 	v.checkpoint = at
-	return write(v)
+	return write(func(head, bodies []byte) error {
+		if v.records = append(v.records, [2][]byte{bytes.Clone(head), bytes.Clone(bodies)}); !whole {
+			v.changes++
+		}
+		return nil
+	})
 }
 
-func (v *storedContent) Put(key string, text []byte) error {
-	v.objects[key] = bytes.Clone(text)
-	return nil
-}
-
-func (v *storedContent) Delete(key string) error {
-	delete(v.objects, key)
-	return nil
-}
+func (v *storedContent) NeedsRewrite() bool { return v.changes > 20 }
 
 func (v *storedContent) Close() error {
 	v.backend.mu.Lock()

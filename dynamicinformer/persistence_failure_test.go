@@ -19,9 +19,9 @@ type hangingBackend struct {
 	release chan struct{}
 }
 
-func (h hangingBackend) Open(ctx context.Context, key string) (persistence.StoredContent, error) {
+func (h hangingBackend) Open(ctx context.Context, view persistence.View) (persistence.StoredContent, error) {
 	<-h.release
-	return h.memoryBackend.Open(ctx, key)
+	return h.memoryBackend.Open(ctx, view)
 }
 
 // shortenDiskTimeout reduces the time that informers wait for the disk.
@@ -52,7 +52,7 @@ func TestHangingPersistence(t *testing.T) {
 	await(t, func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		v := h.contents[i.options.persistenceKey(widgets)]
+		v := h.contents[i.options.view(widgets)]
 		return v != nil && !v.claimed
 	})
 }
@@ -62,7 +62,6 @@ func TestLateLoad(t *testing.T) {
 	for name, options := range storages {
 		t.Run(name, func(t *testing.T) {
 			server, h := newServer(t), hangingBackend{newMemoryBackend(), make(chan struct{})}
-			h.jsonOnly = name == "JSON only"
 			server.Create(t, widgets, widget("a", "one"))
 			persistWidgets(t, server, h.memoryBackend, options)
 			shortenDiskTimeout(t)

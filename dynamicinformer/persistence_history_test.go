@@ -19,11 +19,9 @@ func (s *memoryBackend) copyContent() *memoryBackend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	image := newMemoryBackend()
-	image.jsonOnly = s.jsonOnly
-	for key, v := range s.contents {
-		image.contents[key] = &storedContent{backend: image, checkpoint: v.checkpoint,
-			objects: maps.Clone(v.objects),
-			blocks:  slices.Clone(v.blocks), log: slices.Clone(v.log)}
+	for view, v := range s.contents {
+		image.contents[view] = &storedContent{backend: image, checkpoint: v.checkpoint,
+			records: slices.Clone(v.records), changes: v.changes}
 	}
 	return image
 }
@@ -70,7 +68,6 @@ type resumeHistory struct {
 func newResumeHistory(seed uint64, options ResourceOptions, namespaces ...string) *resumeHistory {
 	h := &resumeHistory{random: rand.New(rand.NewPCG(seed, 5)), options: options, namespaces: namespaces,
 		backend: newMemoryBackend(), existing: map[string]bool{}}
-	h.backend.jsonOnly = seed == 0
 	return h
 }
 

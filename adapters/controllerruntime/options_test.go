@@ -1,10 +1,12 @@
 package controllerruntime
 
 import (
+	"bytes"
 	"context"
-	"maps"
+	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,73 +21,60 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// memoryBackend stores content in memory.
+// memoryBackend stores contents in memory.
 type memoryBackend struct {
-	mu      sync.Mutex
-	content map[string]*memoryContent
+	contents sync.Map // by persistence.View
+	loads    atomic.Int64
 }
 
 type memoryContent struct {
 	backend    *memoryBackend
 	checkpoint persistence.Checkpoint
-	objects    map[string]string
-	loads      int
+	records    []persistence.Record
 }
 
-func (b *memoryBackend) Open(_ context.Context, key string) (persistence.StoredContent, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.content[key] == nil {
-		b.content[key] = &memoryContent{backend: b, objects: map[string]string{}}
-	}
-	return b.content[key], nil
+func (b *memoryBackend) Open(_ context.Context, view persistence.View) (persistence.StoredContent, error) {
+	content, _ := b.contents.LoadOrStore(view, &memoryContent{backend: b})
+	return content.(*memoryContent), nil
 }
 
 func (c *memoryContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	return c.checkpoint, len(c.objects) > 0, nil
+	return c.checkpoint, len(c.records) > 0, nil
 }
 
-func (c *memoryContent) Load(_ context.Context, object func(json []byte) error) error {
-	c.backend.mu.Lock()
-	all := maps.Clone(c.objects)
-	c.loads++
-	c.backend.mu.Unlock()
-	for _, json := range all {
-		if err := object([]byte(json)); err != nil {
-			return err
-		}
+func (c *memoryContent) Load(_ context.Context, onRecord func(persistence.Record) error) (err error) {
+	c.backend.loads.Add(1)
+	for _, record := range c.records {
+		err = errors.Join(err, onRecord(record))
 	}
-	return nil
+	return err
 }
 
 func (c *memoryContent) Save(_ context.Context, checkpoint persistence.Checkpoint, whole bool,
-	write func(persistence.Writer) error) error {
-	c.backend.mu.Lock()
-	defer c.backend.mu.Unlock()
+	write func(persistence.PutRecord) error) error {
 	if c.checkpoint = checkpoint; whole {
-		clear(c.objects)
+		c.records = nil
 	}
-	return write(c)
+	return write(func(head, bodies []byte) error {
+		record := persistence.Record{Head: bytes.Clone(head)}
+		if bodies != nil {
+			text := bytes.Clone(bodies)
+			record.Bodies = func() ([]byte, error) { return text, nil }
+		}
+		c.records = append(c.records, record)
+		return nil
+	})
 }
 
-func (c *memoryContent) Put(key string, json []byte) error { c.objects[key] = string(json); return nil }
-func (c *memoryContent) Delete(key string) error           { delete(c.objects, key); return nil }
-func (c *memoryContent) Close() error                      { return nil }
+func (c *memoryContent) NeedsRewrite() bool { return false }
+func (c *memoryContent) Close() error       { return nil }
 
 // TestMemoryBudgetAndPersistence verifies that a cache passes both options to its factory. A second cache
 // restores the objects of the first.
 func TestMemoryBudgetAndPersistence(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	backend := &memoryBackend{content: map[string]*memoryContent{}}
-	loads := func() (n int) {
-		backend.mu.Lock()
-		defer backend.mu.Unlock()
-		for _, c := range backend.content {
-			n += c.loads
-		}
-		return n
-	}
+	backend := &memoryBackend{}
 	for n := range 2 {
 		c := newCache(t, server, cache.Options{}, Options{MemoryBudget: 1 << 20, Persistence: backend})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -96,8 +85,8 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &found); err != nil {
 			t.Fatal(err)
 		}
-		if budget := c.Factory().MemoryStats().Budget; budget != 1<<20 || loads() != n {
-			t.Errorf("the budget is %d; content was loaded %d times, want %d", budget, loads(), n)
+		if budget := c.Factory().MemoryStats().Budget; budget != 1<<20 || backend.loads.Load() != int64(n) {
+			t.Errorf("the budget is %d; content was loaded %d times, want %d", budget, backend.loads.Load(), n)
 		}
 		cancel()
 		if err := <-ended; err != nil {

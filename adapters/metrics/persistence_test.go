@@ -13,7 +13,7 @@ import (
 // failingBackend stores nothing. Open returns err.
 type failingBackend struct{ err error }
 
-func (f failingBackend) Open(context.Context, string) (persistence.StoredContent, error) {
+func (f failingBackend) Open(context.Context, persistence.View) (persistence.StoredContent, error) {
 	return f, f.err
 }
 
@@ -21,18 +21,16 @@ func (f failingBackend) Checkpoint(context.Context) (at persistence.Checkpoint, 
 	return at, false, nil
 }
 
-func (f failingBackend) Load(context.Context, func(json []byte) error) error {
+func (f failingBackend) Load(context.Context, func(persistence.Record) error) error {
 	return errors.New("there is nothing")
 }
 
 func (f failingBackend) Save(_ context.Context, _ persistence.Checkpoint, _ bool,
-	write func(persistence.Writer) error) error {
-	return write(f)
+	write func(persistence.PutRecord) error) error {
+	return write(func(_, _ []byte) error { return nil })
 }
 
-func (f failingBackend) Put(string, []byte) error { return nil }
-
-func (f failingBackend) Delete(string) error { return nil }
+func (f failingBackend) NeedsRewrite() bool { return false }
 
 func (f failingBackend) Close() error { return nil }
 

@@ -1,4 +1,4 @@
 // Package persistence defines the storage that informers write their cached objects to, so that the
 // next process can start from them. Package adapters/storage/disk implements
-// it; dynamicinformer.Options.Persistence takes it.
+// it, and dynamicinformer.Options.Persistence takes it.
 package persistence

@@ -1,82 +1,84 @@
 package persistence_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // memory is a Backend that stores content in the memory of the process.
-type memory map[string]*storedObjects
+type memory map[persistence.View]*content
 
 // Open implements persistence.Backend.
-func (m memory) Open(_ context.Context, key string) (persistence.StoredContent, error) {
-	if m[key] == nil {
-		m[key] = &storedObjects{}
+func (m memory) Open(_ context.Context, view persistence.View) (persistence.StoredContent, error) {
+	if m[view] == nil {
+		m[view] = &content{}
 	}
-	return m[key], nil
+	return m[view], nil
 }
 
-type storedObjects struct {
+type content struct {
 	at      *persistence.Checkpoint
-	objects content
+	records []persistence.Record
+	// changed is the number of records after the whole content.
+	changed int
 }
 
-type content map[string][]byte
-
-func (c content) Put(key string, json []byte) error {
-	c[key] = append([]byte(nil), json...)
-	return nil
-}
-
-func (c content) Delete(key string) error {
-	delete(c, key)
-	return nil
-}
-
-func (v *storedObjects) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	if v.at == nil {
+func (c *content) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
+	if c.at == nil {
 		return persistence.Checkpoint{}, false, nil
 	}
-	return *v.at, true, nil
+	return *c.at, true, nil
 }
 
-func (v *storedObjects) Load(_ context.Context, object func(json []byte) error) error {
-	for _, json := range v.objects {
-		if err := object(json); err != nil {
+func (c *content) Load(_ context.Context, onRecord func(persistence.Record) error) error {
+	for _, record := range c.records {
+		if err := onRecord(record); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *storedObjects) Save(_ context.Context, at persistence.Checkpoint, whole bool,
-	write func(persistence.Writer) error) error {
-	next := content{}
-	if !whole {
-		maps.Copy(next, v.objects)
-	}
-	if err := write(next); err != nil {
+func (c *content) Save(_ context.Context, at persistence.Checkpoint, whole bool,
+	write func(put persistence.PutRecord) error) error {
+	var records []persistence.Record
+	err := write(func(head, bodies []byte) error {
+		record := persistence.Record{Head: bytes.Clone(head)}
+		if bodies != nil {
+			text := bytes.Clone(bodies)
+			record.Bodies, record.Retained = func() ([]byte, error) { return text, nil }, len(text)
+		}
+		records = append(records, record)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	v.at, v.objects = &at, next
+	if whole {
+		c.records, c.changed = nil, -len(records)
+	}
+	c.at, c.records, c.changed = &at, append(c.records, records...), c.changed+len(records)
 	return nil
 }
 
-func (v *storedObjects) Close() error { return nil }
+func (c *content) NeedsRewrite() bool { return c.changed > len(c.records)/4 }
+
+func (c *content) Close() error { return nil }
 
 // Implement a Backend. Options.Persistence of a factory takes it.
 func Example() {
 	ctx := context.Background()
 	var backend persistence.Backend = memory{}
-	v, err := backend.Open(ctx, "widgets")
+	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	v, err := backend.Open(ctx, persistence.View{Resource: widgets, Complete: true})
 	must(err)
 	err = v.Save(ctx, persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true,
-		func(w persistence.Writer) error {
-			return w.Put("web/a", []byte(`{"kind":"Widget"}`))
-		})
+		func(put persistence.PutRecord) error { return put([]byte("a record of the informer"), nil) })
 	must(err)
 	at, ok, err := v.Checkpoint(ctx)
 	fmt.Println(at.Objects, "object at version", at.ResourceVersion, ok, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -12,63 +13,51 @@ import (
 // failure in its status. When the context of a method ends, the informer stops waiting for the method, which
 // should then return context.Cause.
 type Backend interface {
-	// Open opens the stored content of one informer and locks it until StoredContent.Close. The key
-	// identifies the type and the informer's options. Open fails if another owner holds the lock.
-	Open(ctx context.Context, key string) (StoredContent, error)
+	// Open opens the stored content of one informer and locks it until StoredContent.Close. Open fails if
+	// another owner holds the lock.
+	Open(ctx context.Context, view View) (StoredContent, error)
+}
+
+// View identifies the content of an informer. It is the same in every process with the same options.
+type View struct {
+	Resource schema.GroupVersionResource `json:"resource"`
+	// Options identifies the informer's options.
+	Options string `json:"options,omitempty"`
+	// Complete reports whether the content is all objects of the type with all their fields.
+	Complete bool `json:"complete,omitempty"`
 }
 
 // StoredContent is the stored content of one informer: a consistent set of objects with its Checkpoint, or
-// nothing. The informer calls one method at a time.
+// nothing. It consists of records, which only this library reads: blocks of some dozen objects, followed by
+// their changes. The informer calls one method at a time.
 type StoredContent interface {
 	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
 	Checkpoint(ctx context.Context) (Checkpoint, bool, error)
-	// Load calls onObject with the JSON of each object, which is valid until onObject returns. It returns the
-	// first error, its own or that of onObject. After an error the informer discards all loaded objects.
-	Load(ctx context.Context, onObject func(json []byte) error) error
-	// Save calls write and commits the written changes and the checkpoint atomically. If whole is set,
-	// they replace the stored content, and objects arrive in the order of their keys, each once. The
-	// informer sets whole after a failed Save, and for the first Save unless Load has succeeded.
-	Save(ctx context.Context, checkpoint Checkpoint, whole bool, write func(Writer) error) error
+	// Load calls onRecord with each record, in the order of the calls of put. It returns the first error, its
+	// own or that of onRecord. After an error the informer discards all loaded objects.
+	Load(ctx context.Context, onRecord func(Record) error) error
+	// Save calls write, which calls put for each record, and commits the records and the checkpoint
+	// atomically. put must not retain the slices. bodies has about 64 KiB, or is nil. If whole is set, the
+	// records replace the stored content; otherwise they follow it. The informer sets whole after a failed
+	// Save, and for the first Save unless Load has succeeded.
+	Save(ctx context.Context, checkpoint Checkpoint, whole bool, write func(put PutRecord) error) error
+	// NeedsRewrite reports whether the next Save should be whole, because the changes outweigh the blocks.
+	NeedsRewrite() bool
 	// Close releases the lock. The content remains stored.
 	Close() error
 }
 
-// BlockContent is a StoredContent that stores whole contents in blocks of some dozen objects. The head of a
-// block has the identity and labels of its objects, the bodies have their JSON. The next process loads all
-// heads, and the bodies of a block when a caller first reads one of its objects. Changes are stored
-// separately until the next whole content. The informer calls SaveBlocks and LoadBlocks instead of Save and
-// Load.
-type BlockContent interface {
-	StoredContent
-	// SaveBlocks is Save with blocks: a whole content arrives as blocks, followed by the objects that
-	// do not fit into blocks.
-	SaveBlocks(ctx context.Context, checkpoint Checkpoint, whole bool, write func(BlockWriter) error) error
-	// LoadBlocks is Load with blocks. It first calls onChange for each change since the last whole
-	// content, in order; json is nil for a deleted object, and valid until onChange returns. Then it
-	// calls onBlock for each block: head is valid until onBlock returns. bodies returns the bodies of
-	// the block; the informer can call it later, and concurrently with any other method. size is the
-	// memory that bodies retains, in bytes.
-	LoadBlocks(ctx context.Context,
-		onChange func(key string, json []byte) error,
-		onBlock func(head []byte, bodies func() ([]byte, error), size int) error,
-	) error
-	// NeedsRewrite reports whether the next Save should be whole, because the changes outweigh the blocks.
-	NeedsRewrite() bool
-}
+// PutRecord stores a record.
+type PutRecord = func(head, bodies []byte) error
 
-// Writer receives the changes of a StoredContent.
-type Writer interface {
-	// Put stores the JSON of an object, replacing the stored one. It must not retain json.
-	Put(key string, json []byte) error
-	// Delete removes the object.
-	Delete(key string) error
-}
-
-// BlockWriter is a Writer that accepts blocks.
-type BlockWriter interface {
-	Writer
-	// PutBlock stores a block. It must not retain the slices. bodies has about 64 KiB.
-	PutBlock(head, bodies []byte) error
+// Record is a stored record.
+type Record struct {
+	// Head is valid until onRecord returns.
+	Head []byte
+	// Bodies returns the bodies. It is nil if they are. The informer can call it later, and concurrently with
+	// any method. Retained is the memory that it retains, in bytes.
+	Bodies   func() ([]byte, error)
+	Retained int
 }
 
 // Checkpoint identifies the server state that a stored content corresponds to.

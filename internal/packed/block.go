@@ -37,8 +37,14 @@ func (w *BlockWriter) Reset() {
 		w.bodies[:0], 0
 }
 
-// maxBodiesLength limits the length of a block's bodies.
-const maxBodiesLength = 1 << 30
+const (
+	// maxBodiesLength limits the length of a block's bodies.
+	maxBodiesLength = 64 << 20
+	// maxBlockTypes limits the types of a block.
+	maxBlockTypes = 1 << 8
+	// minRecordLength is the minimum length of an object in the index: its length, and a layout.
+	minRecordLength = 1 + 11
+)
 
 // Add adds an object to the block. It returns false if blocks cannot represent the object, which the caller
 // then stores as JSON.
@@ -55,7 +61,7 @@ func (w *BlockWriter) Add(o *Object) (bool, error) {
 		o = uncompressed
 	}
 	text, ok := o.JSON()
-	if !ok || len(w.bodies)+len(text) > maxBodiesLength {
+	if !ok || len(w.bodies)+len(text) > maxBodiesLength || len(w.types) == maxBlockTypes {
 		return false, nil
 	}
 	l := layout{
@@ -106,9 +112,10 @@ func (w *BlockWriter) typeIndex(t *typeInfo) int {
 	return len(w.types) - 1
 }
 
-// Block returns the index and the bodies. They are valid until the next call of Add or Reset.
-func (w *BlockWriter) Block() (index, bodies []byte) {
-	index = binary.AppendUvarint(nil, uint64(len(w.types)))
+// AppendBlock appends the index to dst, and returns it with the bodies, which are valid until the next call
+// of Add or Reset.
+func (w *BlockWriter) AppendBlock(dst []byte) (index, bodies []byte) {
+	index = binary.AppendUvarint(dst, uint64(len(w.types)))
 	for _, c := range w.types {
 		for _, text := range []string{c.apiVersion, c.kind} {
 			index = append(binary.AppendUvarint(index, uint64(len(text))), text...)
@@ -238,6 +245,8 @@ type Block struct {
 	// heapSize is the block's heap size in bytes; sourceSize is the part of it that openBodies refers to.
 	// bodiesSize is the length of the opened bodies.
 	heapSize, sourceSize, bodiesSize int
+	// identitiesSize is the length of the layouts and identities.
+	identitiesSize int
 	// unroundedHeapSize is heapSize without the allocator's rounding.
 	unroundedHeapSize int
 	// opened caches the result of openBodies until the garbage collector frees it.
@@ -254,7 +263,7 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 	b := &Block{openBodies: bodies, sourceSize: size}
 	rest := textOf(index)
 	count, ok := consumeVarint(&rest)
-	if !ok || count > len(rest) {
+	if !ok || count > maxBlockTypes {
 		return nil, errDamagedBlock
 	}
 	types := make([]*typeInfo, count)
@@ -268,7 +277,7 @@ func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object
 		info.block = b
 		types[k] = &info
 	}
-	if count, ok = consumeVarint(&rest); !ok || count > len(rest) {
+	if count, ok = consumeVarint(&rest); !ok || count > len(rest)/minRecordLength {
 		return nil, errDamagedBlock
 	}
 	b.objects = make([]Object, count)
@@ -296,7 +305,8 @@ func (b *Block) decodeObjects(rest string, types []*typeInfo) error {
 			return errDamagedBlock
 		}
 		l, length, err := readLayout(record)
-		if err != nil || l.typeIndex >= len(types) || l.identityLen() != int64(len(record)-length) {
+		if err != nil || l.typeIndex >= len(types) || l.identityLen() != int64(len(record)-length) ||
+			l.bodyOffset != b.bodiesSize {
 			return errDamagedBlock
 		}
 		start := len(text)
@@ -319,6 +329,7 @@ func (b *Block) decodeObjects(rest string, types []*typeInfo) error {
 	b.heapSize = int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) +
 		AllocationSize(objects) +
 		AllocationSize(cap(text)) + AllocationSize(b.sourceSize)
+	b.identitiesSize = len(text)
 	b.unroundedHeapSize = objects + len(text) + b.sourceSize
 	return nil
 }
@@ -395,6 +406,12 @@ func (b *Block) Size() int { return b.heapSize }
 
 // Len returns the number of objects.
 func (b *Block) Len() int { return len(b.objects) }
+
+// BodiesSize returns the length of the bodies.
+func (b *Block) BodiesSize() int { return b.bodiesSize }
+
+// MaxJSONSize returns an upper limit of the length of the JSON of all objects.
+func (b *Block) MaxJSONSize() int { return b.bodiesSize + b.identitiesSize }
 
 // sizeOf returns an object's share of the block's memory, in bytes.
 func (b *Block) sizeOf(o *Object) int {

@@ -26,7 +26,7 @@ func writeAndReadBlock(t testing.TB, objects ...*packed.Object) []*packed.Object
 	if w.Count() != len(objects) {
 		t.Fatalf("the block has %d objects, want %d", w.Count(), len(objects))
 	}
-	index, bodies := w.Block()
+	index, bodies := w.AppendBlock(nil)
 	bodies = bytes.Clone(bodies)
 	read, err := packed.ReadBlock(index, func() ([]byte, error) { return bodies, nil }, 0)
 	if err != nil {
@@ -161,7 +161,7 @@ func damagedBlocks(t testing.TB, read func(index, bodies []byte)) {
 			t.Fatal(err)
 		}
 	}
-	index, bodies := w.Block()
+	index, bodies := w.AppendBlock(nil)
 	for n := range index {
 		read(bytes.Clone(index[:n]), bodies)
 		for _, c := range []byte{0, 1, 0x7f, 0xff} {
@@ -196,7 +196,7 @@ func TestDamagedBlocks(t *testing.T) {
 	if _, err := w.Add(packed.NewPacker(nil).TryPack(certificate(1))); err != nil {
 		t.Fatal(err)
 	}
-	index, _ := w.Block()
+	index, _ := w.AppendBlock(nil)
 	read, err := packed.ReadBlock(index, func() ([]byte, error) { return nil, errBodies }, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func FuzzReadBlock(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	index, bodies := w.Block()
+	index, bodies := w.AppendBlock(nil)
 	f.Add(index, bodies)
 	f.Fuzz(func(_ *testing.T, index, bodies []byte) { readAll(index, bodies) })
 }

@@ -67,7 +67,7 @@ func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
 	if ok, err := writer.Add(plain); err != nil {
 		t.Fatal(err)
 	} else if ok {
-		index, bodies := writer.Block()
+		index, bodies := writer.AppendBlock(nil)
 		block, err := packed.ReadBlock(index, func() ([]byte, error) { return slices.Clone(bodies), nil }, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,8 @@
 package persist
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -113,76 +115,139 @@ func (c *persistedSnapshot) sortedEntries() []entry {
 	return entries
 }
 
-func (e entry) writeTo(w persistence.Writer) error {
-	return store.ReadJSON(e.key, e.item, (*packed.Object).PeekJSON, w.Put)
-}
-
-func writeAll(w persistence.Writer, entries []entry) error {
-	for _, e := range entries {
-		if err := e.writeTo(w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // blockSize is the size of the bodies of a block. It lets objects share repeated text, and limits the text
 // that is decompressed to read one object.
 const blockSize = 64 << 10
 
-// writeBlocks writes a content as blocks, followed by the objects that do not fit into blocks.
-func writeBlocks(w persistence.BlockWriter, current *persistedSnapshot) error {
-	var block packed.BlockWriter
-	var otherEntries []entry
+// recordWriter encodes objects and changes as records. A block has its index as head; a record of changes has
+// only a head.
+type recordWriter struct {
+	put     persistence.PutRecord
+	block   packed.BlockWriter
+	index   []byte
+	changes []byte
+}
+
+// writeAll writes a content as blocks, followed by the objects that do not fit into blocks.
+func (w *recordWriter) writeAll(current *persistedSnapshot) error {
+	var others []entry
 	for _, e := range current.sortedEntries() {
-		added, err := e.addTo(&block)
+		added, err := w.add(e)
+		if err == nil && !added {
+			others = append(others, e)
+		}
+		if err == nil && w.block.Size() >= blockSize {
+			err = w.flushBlock()
+		}
 		if err != nil {
 			return err
 		}
-		if !added {
-			otherEntries = append(otherEntries, e)
-		}
-		if block.Size() >= blockSize {
-			if err := w.PutBlock(block.Block()); err != nil {
-				return err
-			}
-			block.Reset()
-		}
 	}
-	if block.Count() > 0 {
-		if err := w.PutBlock(block.Block()); err != nil {
+	if err := w.flushBlock(); err != nil {
+		return err
+	}
+	for _, e := range others {
+		if err := w.change(e.key, e.item); err != nil {
 			return err
 		}
 	}
-	return writeAll(w, otherEntries)
+	return w.flushChanges()
 }
 
-// addTo adds an object to a block. It returns false if the object does not fit.
-func (e entry) addTo(block *packed.BlockWriter) (added bool, err error) {
+// add adds an object to the current block. It returns false if the object does not fit.
+func (w *recordWriter) add(e entry) (added bool, err error) {
 	if object, ok := e.item.(*packed.Object); ok {
-		return block.Add(object)
+		return w.block.Add(object)
 	}
 	err = store.ReadJSON(e.key, e.item, (*packed.Object).PeekJSON, func(_ string, json []byte) error {
 		object, err := (*packed.Packer)(nil).Pack(json)
 		if err == nil {
-			added, err = block.Add(object)
+			added, err = w.block.Add(object)
 		}
 		return err
 	})
 	return added, err
 }
 
+// change adds a replaced object, or a deleted one if the item is nil.
+func (w *recordWriter) change(key string, item store.Item) error {
+	w.changes = append(binary.AppendUvarint(w.changes, uint64(len(key))), key...)
+	if item == nil {
+		w.changes = append(w.changes, 0)
+	} else if err := store.ReadJSON(key, item, (*packed.Object).PeekJSON, func(_ string, json []byte) error {
+		w.changes = append(binary.AppendUvarint(w.changes, uint64(len(json))+1), json...)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if len(w.changes) < 4*blockSize {
+		return nil
+	}
+	return w.flushChanges()
+}
+
+func (w *recordWriter) flushBlock() error {
+	if w.block.Count() == 0 {
+		return nil
+	}
+	defer w.block.Reset()
+	var bodies []byte
+	w.index, bodies = w.block.AppendBlock(w.index[:0])
+	return w.put(w.index, bodies)
+}
+
+func (w *recordWriter) flushChanges() error {
+	if len(w.changes) == 0 {
+		return nil
+	}
+	defer func() { w.changes = w.changes[:0] }()
+	return w.put(w.changes, nil)
+}
+
+var errDamagedChanges = errors.New("the record of changes is damaged")
+
+// readChanges calls onChange for each change of a record. json is nil for a deletion, and valid until
+// onChange returns.
+func readChanges(text []byte, onChange func(key string, json []byte) error) error {
+	cut := func(bias uint64) (part []byte, ok bool) {
+		length, n := binary.Uvarint(text)
+		if n <= 0 {
+			return nil, false
+		}
+		if text = text[n:]; length < bias {
+			return nil, true
+		}
+		if length -= bias; length > uint64(len(text)) {
+			return nil, false
+		}
+		part, text = text[:length:length], text[length:]
+		return part, true
+	}
+	for len(text) > 0 {
+		key, hasKey := cut(0)
+		json, hasJSON := cut(1)
+		if !hasKey || !hasJSON {
+			return errDamagedChanges
+		}
+		if err := onChange(string(key), json); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeChanges writes the difference between two contents.
-func writeChanges(w persistence.Writer, format store.Format, saved, current *persistedSnapshot) (err error) {
+func (w *recordWriter) writeChanges(format store.Format, saved, current *persistedSnapshot) (err error) {
 	current.Diff(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {
 		case !current.includesKey(key) && !saved.includesKey(key):
-		case next == nil:
-			err = w.Delete(key)
-		case old == nil || !format.Same(old, next):
-			err = entry{key, next}.writeTo(w)
+		case next == nil || old == nil || !format.Same(old, next):
+			err = w.change(key, next)
 		}
 		return err == nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return w.flushChanges()
 }

@@ -40,8 +40,8 @@ func NewShared(backend persistence.Backend, client dynamic.Interface, interval t
 // Source is the informer of the persisted objects.
 type Source struct {
 	GVR schema.GroupVersionResource
-	// Key identifies the informer's options. It is the same in every process with these options.
-	Key    string
+	// View identifies the content.
+	View   persistence.View
 	Cache  *informer.Informer
 	Health *health.Health
 	Logger *klog.Logger // nil: the global logger
@@ -312,20 +312,13 @@ func (p *Persister) write(ctx context.Context, current *persistedSnapshot, r *re
 		saved = nil
 	}
 	format := p.source.Cache.Store().Format()
-	if blocks, ok := p.state.content.(persistence.BlockContent); ok {
-		rewrite := saved == nil || blocks.NeedsRewrite()
-		return checkpoint, blocks.SaveBlocks(ctx, checkpoint, rewrite, func(w persistence.BlockWriter) error {
-			if rewrite {
-				return writeBlocks(w, current)
-			}
-			return writeChanges(w, format, saved, current)
-		})
-	}
-	return checkpoint, p.state.content.Save(ctx, checkpoint, saved == nil, func(w persistence.Writer) error {
-		if saved == nil {
-			return writeAll(w, current.sortedEntries())
+	whole := saved == nil || p.state.content.NeedsRewrite()
+	return checkpoint, p.state.content.Save(ctx, checkpoint, whole, func(put persistence.PutRecord) error {
+		w := recordWriter{put: put}
+		if whole {
+			return w.writeAll(current)
 		}
-		return writeChanges(w, format, saved, current)
+		return w.writeChanges(format, saved, current)
 	})
 }
 
@@ -333,7 +326,7 @@ func (p *Persister) openLocked(ctx context.Context) error {
 	if p.state.content != nil {
 		return nil
 	}
-	content, err := p.backend.Open(ctx, p.source.Key)
+	content, err := p.backend.Open(ctx, p.source.View)
 	if err == nil {
 		p.state.content = content
 	}

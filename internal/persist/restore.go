@@ -127,18 +127,7 @@ func (r *restorer) loadItems(ctx context.Context,
 	format := r.source.Cache.Store().Format()
 	items := make([]informer.Item, 0, checkpoint.Objects)
 	add := func(object *packed.Object) { items = append(items, format.ForList(format.Item(object))) }
-	var err error
-	if blocks, ok := r.state.content.(persistence.BlockContent); ok {
-		err = loadBlocks(ctx, blocks, format.Packer(), add)
-	} else {
-		err = r.state.content.Load(ctx, func(json []byte) error {
-			object, err := format.Packer().Pack(json)
-			if err == nil {
-				add(object)
-			}
-			return err
-		})
-	}
+	err := load(ctx, r.state.content, format.Packer(), add)
 	switch {
 	case err != nil: // add may still be called: a backend can continue after a failure
 		return nil, err
@@ -148,28 +137,35 @@ func (r *restorer) loadItems(ctx context.Context,
 	return items, nil
 }
 
-func loadBlocks(ctx context.Context, content persistence.BlockContent, packer *packed.Packer,
+// load reads the records of a content, and calls add for its objects. Changes follow the blocks that they
+// change, so the blocks are kept compressed until all are read.
+func load(ctx context.Context, content persistence.StoredContent, packer *packed.Packer,
 	add func(*packed.Object)) error {
 	changed := map[string]*packed.Object{}
-	err := content.LoadBlocks(ctx, func(key string, json []byte) error {
-		if json == nil {
-			changed[key] = nil
-			return nil
+	var blocks [][]*packed.Object
+	err := content.Load(ctx, func(record persistence.Record) error {
+		if record.Bodies != nil {
+			objects, err := packed.ReadBlock(record.Head, record.Bodies, record.Retained)
+			blocks = append(blocks, objects)
+			return err
 		}
-		object, err := packer.Pack(json)
-		changed[key] = object
+		return readChanges(record.Head, func(key string, json []byte) (err error) {
+			changed[key] = nil
+			if json != nil {
+				changed[key], err = packer.Pack(json)
+			}
+			return err
+		})
+	})
+	if err != nil {
 		return err
-	}, func(head []byte, bodies func() ([]byte, error), size int) error {
-		objects, err := packed.ReadBlock(head, bodies, size)
+	}
+	for _, objects := range blocks {
 		for _, o := range objects {
 			if _, isReplaced := changed[o.Key()]; !isReplaced {
 				add(o)
 			}
 		}
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	for _, object := range changed {
 		if object != nil {

@@ -36,7 +36,7 @@ func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n i
 				t.Fatalf("Add() = %v, %v, want true", added, err)
 			}
 		}
-		index, bodies := w.Block()
+		index, bodies := w.AppendBlock(nil)
 		compressed := deflated(t, bodies)
 		read, err := packed.ReadBlock(index,
 			func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(compressed))) },

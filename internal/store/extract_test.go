@@ -27,7 +27,7 @@ func TestExtractBlocks(t *testing.T) {
 				t.Fatalf("Add() = %v, %v, want true", added, err)
 			}
 		}
-		head, bodies := w.Block()
+		head, bodies := w.AppendBlock(nil)
 		bodies = bytes.Clone(bodies)
 		read, err := packed.ReadBlock(head, func() ([]byte, error) { return bodies, nil }, len(bodies))
 		if err != nil {

@@ -137,7 +137,7 @@ func (c *typeCache) run(ctx context.Context) error {
 	defer cancel()
 	err = errors.Join(err, c.factory.Shutdown(shutdownCtx))
 	if c.persistence != nil {
-		err = errors.Join(err, c.persistence.Close())
+		err = errors.Join(err, c.persistence.Close(shutdownCtx))
 	}
 	stopTracker()
 	<-trackerEnded

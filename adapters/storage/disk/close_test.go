@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // TestCloseDuringUse verifies that Close waits for running loads and saves. Later calls return an error.
 func TestCloseDuringUse(t *testing.T) {
-	fs := vfs.NewMem()
-	store := newStore(t, fs)
+	store := newStore(t, t.TempDir(), Options{})
 	var users sync.WaitGroup
 	var started sync.WaitGroup
 	for k := range 3 {
@@ -38,8 +35,6 @@ func TestCloseDuringUse(t *testing.T) {
 		})
 	}
 	started.Wait()
-	if err := store.Close(); err != nil {
-		t.Errorf("Close() = %v", err)
-	}
+	closeStore(t, store)
 	users.Wait()
 }

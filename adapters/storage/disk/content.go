@@ -2,253 +2,277 @@ package disk
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 
-	"github.com/cockroachdb/pebble/v2"
-
+	"github.com/crdcache/crdcache/adapters/storage/block"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// Keys consist of a prefix and the content's id. Prefixes: blocks of objects, the checkpoint of a stored
-// content, and the log of changes since the blocks were written. A number follows in keys of blocks and log
-// records.
-const (
-	blockPrefix      = "b"
-	checkpointPrefix = "c"
-	logPrefix        = "l"
-	idLength         = 16
-)
-
+// checkpointRecord is the text of a checkpoint.
 type checkpointRecord struct {
-	Key        string                 `json:"view"`
+	View       persistence.View       `json:"view"`
 	Checkpoint persistence.Checkpoint `json:"checkpoint"`
 }
 
+// storedContent is a log. The file is open only during operations, so that another process can replace it.
 type storedContent struct {
 	store *Store
-	key   string
-	id    string
-	// epoch is the number of the engine with the data that was loaded or saved last, or zero.
-	epoch int
-	usage diskUsage
+	view  persistence.View
+	path  string
+	// log is the log as it was loaded or saved last; nil if unknown.
+	log *logState
 }
 
-type diskUsage struct {
-	// blocks and log are sizes in bytes; next is the number of the next log record.
-	blocks, log   int
-	nextLogRecord uint64
-	// hasOldKey: some records were written with an old key.
-	hasOldKey bool
+type logState struct {
+	block.Header
+	info os.FileInfo
+	// whole is the size of the whole content, end that of the file.
+	whole, end int64
+	hasOldKey  bool
 }
 
-var _ persistence.BlockContent = (*storedContent)(nil)
+// A log is rewritten if the changes have more bytes than minChanges and than the whole content divided by
+// wholeRatio.
+const (
+	minChanges = 64 << 10
+	wholeRatio = 4
+)
 
-func (s *storedContent) checkpointKey() []byte { return []byte(checkpointPrefix + s.id) }
+var errNoContent = errors.New("the stored content is unknown: load it, or save a whole one")
 
-func (s *storedContent) numberedKey(prefix string, number uint64) []byte {
-	return binary.BigEndian.AppendUint64([]byte(prefix+s.id), number)
+// Checkpoint implements persistence.StoredContent.
+func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoint, ok bool, err error) {
+	err = c.read(ctx, func(_ *logFile, checkpoint persistence.Checkpoint) error {
+		at, ok = checkpoint, true
+		return nil
+	})
+	return at, ok, err
 }
 
-// prefixRange returns the key range of a stored content's blocks or log.
-func prefixRange(prefix, id string) (start, end []byte) {
-	return []byte(prefix + id), prefixEnd(prefix + id)
+// Load implements persistence.StoredContent.
+func (c *storedContent) Load(ctx context.Context, onRecord func(persistence.Record) error) error {
+	return c.read(ctx, func(log *logFile, _ persistence.Checkpoint) error {
+		return log.Records(func(offset int64, record []byte) error {
+			parsed, err := parseRecord(record)
+			if err == nil {
+				err = onRecord(parsed)
+			}
+			if err != nil {
+				return fmt.Errorf("at byte %d: %w", offset, err)
+			}
+			return context.Cause(ctx)
+		})
+	})
 }
 
-// prefixEnd returns the first key after all keys with a prefix.
-func prefixEnd(prefix string) []byte {
-	end := []byte(prefix)
-	for k := len(end) - 1; k >= 0; k-- {
-		if end[k]++; end[k] != 0 {
-			return end[:k+1]
-		}
+func parseRecord(record []byte) (persistence.Record, error) {
+	if block.Kind(record[0]) != block.Objects {
+		text, err := block.ReadText(block.Changes, record)
+		return persistence.Record{Head: text}, err
 	}
+	o, err := block.ReadObjects(record)
+	return persistence.Record{Head: o.Head, Bodies: o.Bodies, Retained: o.StoredSize()}, err
+}
+
+// read opens the log and calls f, if there is one.
+func (c *storedContent) read(ctx context.Context,
+	f func(*logFile, persistence.Checkpoint) error) (err error) {
+	end, err := c.store.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	c.log = nil
+	file, err := os.Open(c.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	log, at, err := readLog(file, info.Size(), c.store.cipher)
+	if err == nil && at.View != c.view {
+		err = block.Damaged(log.End, "it has the content of %v", at.View)
+	}
+	if err == nil {
+		err = f(log, at.Checkpoint)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.path, err)
+	}
+	c.log = &logState{log.Header, info, log.First, log.End, log.HasOldKey}
 	return nil
 }
 
-// savedAtLength is the length of the time at the beginning of a checkpoint's value, in seconds. It is not
-// encrypted, because expired contents are removed regardless of their key.
-const savedAtLength = 8
-
-func (s *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	// Read found only if withEngine returns no error: after a failure of the disk, f may still be running.
-	var result struct {
-		checkpoint persistence.Checkpoint
-		found      bool
-	}
-	_, err := s.store.withEngine(0, func(_ *engine, db *pebble.DB) error {
-		value, closer, err := db.Get(s.checkpointKey())
-		if errors.Is(err, pebble.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		defer closer.Close()
-		if len(value) < savedAtLength {
-			return errDamaged
-		}
-		text, _, err := s.store.cipher.open(s.checkpointKey(), value[savedAtLength:])
-		if err != nil {
-			return err
-		}
-		var r checkpointRecord
-		if err := json.Unmarshal(text, &r); err != nil || r.Key != s.key {
-			return fmt.Errorf("%w: checkpoint of %q is %q: %w", errDamaged, s.key, text, err)
-		}
-		result.checkpoint, result.found = r.Checkpoint, true
-		return nil
-	})
-	if err != nil {
-		return persistence.Checkpoint{}, false, err
-	}
-	return result.checkpoint, result.found, nil
+// NeedsRewrite implements persistence.StoredContent.
+func (c *storedContent) NeedsRewrite() bool {
+	return c.log == nil || c.log.hasOldKey || c.log.end-c.log.whole > max(minChanges, c.log.whole/wholeRatio)
 }
 
-func (s *storedContent) encodeCheckpoint(at persistence.Checkpoint) ([]byte, error) {
-	text, err := json.Marshal(checkpointRecord{Key: s.key, Checkpoint: at})
-	if err != nil {
-		return nil, err
-	}
-	value := binary.BigEndian.AppendUint64(nil, uint64(at.Time.Unix()))
-	return append(value, s.store.cipher.seal(s.checkpointKey(), text)...), nil
-}
-
-// A log is full if it has more bytes than minLogLimit and than the blocks divided by maxLogRatioInverse.
-const (
-	minLogLimit        = 64 << 10
-	maxLogRatioInverse = 4
-)
-
-func (s *storedContent) NeedsRewrite() bool {
-	return s.usage.hasOldKey || s.usage.log > max(minLogLimit, s.usage.blocks/maxLogRatioInverse)
-}
-
-func (s *storedContent) Save(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
-	write func(persistence.Writer) error) error {
-	return s.SaveBlocks(ctx, at, replaceAll, func(w persistence.BlockWriter) error { return write(w) })
-}
-
-func (s *storedContent) SaveBlocks(ctx context.Context, at persistence.Checkpoint, replaceAll bool,
-	write func(persistence.BlockWriter) error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	checkpoint, err := s.encodeCheckpoint(at)
+// Save implements persistence.StoredContent.
+func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, whole bool,
+	write func(put persistence.PutRecord) error) error {
+	end, err := c.store.begin(ctx)
 	if err != nil {
 		return err
 	}
-	epoch := s.epoch
-	if replaceAll {
-		epoch = 0
-	} else if epoch == 0 {
-		return errRemovedData
+	defer end()
+	text, err := json.Marshal(checkpointRecord{c.view, at})
+	if err != nil {
+		return err
 	}
-	s.epoch = 0
-	usage := s.usage // a copy, because f may still run after the disk has failed
-	epochUsed, err := s.store.withEngine(epoch, func(e *engine, db *pebble.DB) (err error) {
-		if err := e.checkFreeSpace(); err != nil {
+	log := c.log
+	c.log = nil
+	if !whole && log == nil {
+		return errNoContent
+	}
+	save := func(w *logWriter) error {
+		if err := c.writeRecords(ctx, w, write); err != nil {
 			return err
 		}
-		if replaceAll {
-			usage, err = s.replaceContent(e, db, checkpoint, write)
-		} else {
-			usage, err = s.appendToLog(db, usage, checkpoint, write)
-		}
-		return err
-	})
+		return w.Commit(text)
+	}
+	if whole {
+		log, err = c.replace(save)
+	} else {
+		err = c.append(log, save)
+	}
 	if err == nil {
-		s.epoch, s.usage = epochUsed, usage
+		c.log = log
 	}
 	return err
 }
 
-// appendToLog atomically adds changes to the log, and returns the new extent.
-func (s *storedContent) appendToLog(db *pebble.DB, usage diskUsage, checkpoint []byte,
-	write func(persistence.BlockWriter) error) (diskUsage, error) {
-	batch := db.NewBatch()
-	defer batch.Close()
-	w := &logWriter{content: s, usage: usage,
-		setRecord: func(key, value []byte) error { return batch.Set(key, value, nil) }}
-	if err := errors.Join(write(w), w.flush()); err != nil {
-		return usage, err
-	}
-	if err := batch.Set(s.checkpointKey(), checkpoint, nil); err != nil {
-		return usage, err
-	}
-	return w.usage, batch.Commit(pebble.Sync)
+// writeRecords compresses and writes the records that write puts.
+func (c *storedContent) writeRecords(ctx context.Context, w *logWriter,
+	write func(put persistence.PutRecord) error) error {
+	compressor := c.store.compressors.Get().(*block.Compressor)
+	defer c.store.compressors.Put(compressor)
+	var record []byte
+	return write(func(head, bodies []byte) (err error) {
+		if bodies == nil {
+			record, err = block.AppendText(record[:0], block.Changes, head, compressor)
+		} else {
+			parts := block.Parts{Head: head, Bodies: bodies}
+			record, err = block.AppendObjects(record[:0], parts, false, compressor)
+		}
+		if err != nil || ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		return w.Put(record)
+	})
 }
 
-// logWriter is a persistence.BlockWriter that writes to the log.
-type logWriter struct {
-	content   *storedContent
-	usage     diskUsage
-	setRecord func(key, value []byte) error
-	text      []byte
-}
-
-// logRecordSize is the size at which a log record is written.
-const logRecordSize = 256 << 10
-
-func (l *logWriter) Put(key string, json []byte) error { return l.addChange(key, json) }
-func (l *logWriter) Delete(key string) error           { return l.addChange(key, nil) }
-
-func (l *logWriter) addChange(key string, json []byte) error {
-	if l.text = appendChange(l.text, key, json); len(l.text) < logRecordSize {
-		return nil
+// replace writes a new log, and renames it to the path.
+func (c *storedContent) replace(save func(*logWriter) error) (*logState, error) {
+	newPath := c.path + newSuffix
+	var w *logWriter
+	info, err := c.write(newPath, os.O_CREATE|os.O_TRUNC, nil, func(file io.Writer) (err error) {
+		if w, err = newLog(file, c.store.cipher); err == nil {
+			err = save(w)
+		}
+		return err
+	})
+	if err == nil {
+		if err = c.store.disk("rename", c.path); err == nil {
+			err = os.Rename(newPath, c.path)
+		}
 	}
-	return l.flush()
-}
-
-func (l *logWriter) flush() error {
-	if len(l.text) == 0 {
-		return nil
+	if err != nil {
+		_ = os.Remove(newPath) // the next process removes it otherwise
+		return nil, err
 	}
-	key := l.content.numberedKey(logPrefix, l.usage.nextLogRecord)
-	value := l.content.store.cipher.seal(key, compress(l.text))
-	l.usage.nextLogRecord++
-	l.usage.log += len(value)
-	l.text = l.text[:0]
-	return l.setRecord(key, value)
+	if err = c.store.disk("sync", filepath.Dir(c.path)); err == nil {
+		err = syncDir(filepath.Dir(c.path))
+	}
+	return &logState{Header: w.Header, info: info, whole: w.End(), end: w.End()}, err
 }
 
-var errBlock = errors.New("changes cannot be written as blocks")
+// append appends changes to the log.
+func (c *storedContent) append(log *logState, save func(*logWriter) error) error {
+	_, err := c.write(c.path, 0, log, func(file io.Writer) error {
+		w := appendLog(file, log.Header, log.end, c.store.cipher)
+		err := save(w)
+		log.end = w.End()
+		return err
+	})
+	return err
+}
 
-func (l *logWriter) PutBlock([]byte, []byte) error { return errBlock }
+// write opens a file, calls f to write it, and syncs it. If log is not nil, it must be that file, and its end
+// is where f writes.
+func (c *storedContent) write(path string, flags int, log *logState,
+	f func(io.Writer) error) (info os.FileInfo, err error) {
+	if err := c.store.disk("open", path); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|flags, privateMode)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if info, err = file.Stat(); err != nil {
+		return nil, err
+	}
+	if log != nil {
+		if !os.SameFile(info, log.info) || info.Size() < log.end {
+			return nil, fmt.Errorf("%s: %w", path, errFolderRemoved)
+		}
+		if err := file.Truncate(log.end); err != nil { // what a failed save has left
+			return nil, err
+		}
+		if _, err := file.Seek(log.end, io.SeekStart); err != nil {
+			return nil, err
+		}
+	}
+	if err := f(&diskWriter{c.store, file}); err != nil {
+		return nil, err
+	}
+	if err := c.store.disk("sync", path); err != nil {
+		return nil, err
+	}
+	return info, file.Sync()
+}
 
-func (s *storedContent) Close() error {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	delete(s.store.mu.openKeys, s.key)
+type diskWriter struct {
+	store *Store
+	file  *os.File
+}
+
+func (w *diskWriter) Write(text []byte) (int, error) {
+	if err := w.store.disk("write", w.file.Name()); err != nil {
+		return 0, err
+	}
+	return w.file.Write(text)
+}
+
+// Close implements persistence.StoredContent.
+func (c *storedContent) Close() error {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	delete(c.store.mu.open, c.view)
 	return nil
 }
 
-// removeExpired removes the contents saved last before a time.
-func removeExpired(db *pebble.DB, before time.Time) error {
-	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte(checkpointPrefix),
-		UpperBound: prefixEnd(checkpointPrefix)})
-	if err != nil {
-		return err
+// readLog reads a log and its checkpoint.
+func readLog(source io.ReaderAt, size int64, cipher block.Cipher) (log *logFile, at checkpointRecord,
+	err error) {
+	if log, err = readLogFile(source, size, cipher); err != nil {
+		return nil, at, err
 	}
-	batch := db.NewBatch()
-	defer batch.Close()
-	for ok := iter.First(); ok && err == nil; ok = iter.Next() {
-		key, value := iter.Key(), iter.Value()
-		if len(key) == len(checkpointPrefix)+idLength && len(value) >= savedAtLength &&
-			int64(binary.BigEndian.Uint64(value)) >= before.Unix() {
-			continue
-		}
-		for _, prefix := range []string{blockPrefix, logPrefix} {
-			start, end := prefixRange(prefix, string(key[len(checkpointPrefix):]))
-			err = errors.Join(err, batch.DeleteRange(start, end, nil))
-		}
-		err = errors.Join(err, batch.Delete(key, nil))
+	if err = json.Unmarshal(log.Checkpoint, &at); err != nil {
+		return nil, at, block.Damaged(log.End, "decode the checkpoint: %v", err)
 	}
-	if err = errors.Join(err, iter.Close()); err != nil || batch.Empty() {
-		return err
-	}
-	return batch.Commit(pebble.Sync)
+	return log, at, nil
 }

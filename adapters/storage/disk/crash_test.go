@@ -3,307 +3,284 @@ package disk
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
-	"sync/atomic"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-
-	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-// TestPowerLoss saves a random history on a file system that loses unsynced data at a random time. The next
-// process must load the last saved content, or the one that was being saved.
-func TestPowerLoss(t *testing.T) {
+var errKilled = errors.New("killed")
+
+// TestLives runs a thousand processes on one folder. Each saves a random history and is killed at a random
+// step; some lose power. The next one must load the last saved content, or the one that was being saved.
+func TestLives(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 12 {
-		fs := vfs.NewCrashableMem()
-		s := newStore(t, fs)
+	dir := filepath.Join(t.TempDir(), "state")
+	disk := newDisk()
+	states := []objectTexts{nil}
+	saved := 0 // number of the last state whose save succeeded
+	lives := 1000
+	if testing.Short() {
+		lives = 100
+	}
+	for range lives {
+		s := New(dir, Options{disk: disk.do})
+		disk.setLeft(-1, nil)
 		content := openContent(t, s, "widgets")
-		states := []objectTexts{nil}
-		var saved atomic.Int64 // number of the last saved state
-		crashed := make(chan *vfs.MemFS)
-		after := random.IntN(4000)
-		percent := []int{0, 30, 70, 100}[random.IntN(4)]
-		chance := rand.New(rand.NewPCG(random.Uint64(), 1))
-		// This goroutine ends with the crash.
-		lastSaved := make(chan int64, 1)
-		go func() {
-			for range after {
-				saved.Load()
-			}
-			lastSaved <- saved.Load()
-			crashed <- fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: chance})
-		}()
-		var disk *vfs.MemFS
-		for disk == nil {
-			nextState := numbered(random.IntN(60), len(states))
-			if len(states) > 1 && random.IntN(4) > 0 {
-				nextState = maps.Clone(states[len(states)-1])
-				if nextState == nil {
-					nextState = objectTexts{}
-				}
-				for k, text := range numbered(random.IntN(10), len(states)) {
-					nextState[k] = text
-				}
-				states = append(states, nextState)
-				if err := saveChanges(content, len(states)-1, states[len(states)-2], nextState); err != nil {
-					t.Fatal(err)
-				}
-			} else {
-				states = append(states, nextState)
-				save(t, content, len(states)-1, nextState)
-			}
-			saved.Store(int64(len(states) - 1))
-			select {
-			case disk = <-crashed:
-			default:
-			}
-		}
-		version, texts, err := load(openContent(t, newStore(t, disk), "widgets"))
+		version, texts, err := load(content)
 		if err != nil {
 			t.Fatal(err)
 		}
-		number := 0
-		if version != "" {
-			number, _ = strconv.Atoi(version)
+		number, _ := strconv.Atoi(version)
+		if number < saved || number >= len(states) || !slices.Equal(texts, states[number].texts()) {
+			t.Fatalf("loaded state %d with %d objects, want the saved state %d or a later one", number, len(texts),
+				saved)
 		}
-		if int64(number) < <-lastSaved || number >= len(states) || !slices.Equal(texts,
-			states[number].texts()) {
-			t.Fatalf("loaded state %d with %d objects, want a state that was saved completely", number,
-				len(texts))
+		states = states[:number+1] // an unfinished save may be complete, but not be synced
+		disk.setLeft(random.IntN(25), errKilled)
+		for whole := number == 0; ; whole = random.IntN(4) == 0 {
+			next := numbered(random.IntN(60), len(states))
+			if !whole {
+				next = objectTexts{}
+				maps.Copy(next, states[len(states)-1])
+				maps.Copy(next, numbered(random.IntN(10), len(states)))
+				delete(next, "ns/object-0000")
+			}
+			states = append(states, next)
+			if whole {
+				err = saveAll(content, len(states)-1, next)
+			} else {
+				err = saveChanges(content, len(states)-1, states[len(states)-2], next)
+			}
+			if err != nil {
+				break
+			}
+			saved = len(states) - 1
 		}
-	}
-}
-
-// diskImage returns the file system of a process that was closed or killed.
-func diskImage(t *testing.T, closed bool) (*vfs.MemFS, []string) {
-	t.Helper()
-	fs := vfs.NewCrashableMem()
-	s := newStore(t, fs)
-	content := openContent(t, s, "widgets")
-	before, after := numbered(300, 1), numbered(299, 1)
-	save(t, content, 1, before)
-	if err := saveChanges(content, 2, before, after); err != nil {
-		t.Fatal(err)
-	}
-	if closed {
-		if err := s.Close(); err != nil {
+		if !errors.Is(err, errKilled) {
 			t.Fatal(err)
 		}
+		closeStore(t, s) // only unlocks the folder
+		if random.IntN(2) == 0 {
+			disk.losePower(t, dir, random)
+		}
 	}
-	return fs.CrashClone(vfs.CrashCloneCfg{}), after.texts()
 }
 
-// TestDamage flips bits and truncates files at offsets in every part of every file. Loading must return a
-// saved content or nothing, and the next save must succeed.
+// TestDamage flips bits, truncates, and exchanges parts of files, of a plain and of an encrypted content.
+// Loading must return a saved content, nothing, or an error with the path; the next save must succeed.
 func TestDamage(t *testing.T) {
-	for _, closed := range []bool{false, true} {
-		whole, want := diskImage(t, closed)
-		earlier := numbered(300, 1).texts()
-		for _, path := range listFiles(t, whole, "/state") {
-			info, err := whole.Stat(path)
-			if err != nil {
+	before, after := numbered(30, 1), numbered(29, 2)
+	for name, keys := range map[string][][]byte{"plain": nil, "encrypted": {key(1)}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			store := newStore(t, dir, Options{Keys: keys})
+			content := openContent(t, store, "widgets")
+			save(t, content, 1, before)
+			if err := saveChanges(content, 2, before, after); err != nil {
 				t.Fatal(err)
 			}
-			for offset := int64(0); offset < info.Size(); offset += 1 + info.Size()/12 {
-				for name, damage := range damages {
-					fs := whole.CrashClone(vfs.CrashCloneCfg{})
-					damage(t, fs, path, offset)
-					store := newStore(t, fs)
-					content, err := store.Open(context.Background(), "widgets")
-					if err != nil {
-						t.Fatalf("%s at %d of %s: %v", name, offset, path, err)
-					}
-					version, texts, err := load(content)
-					switch {
-					case err != nil: // the damage was detected
-					case version == "" && texts == nil, version == "1" &&
-						slices.Equal(texts, earlier), version == "2" && slices.Equal(texts, want):
-					default:
-						t.Fatalf("%s at %d of %s: loaded version %q with %d objects, which was never saved",
-							name, offset, path,
-							version, len(texts))
-					}
-					save(t, content, 3, numbered(20, 3))
-					expect(t, content, "3", numbered(20, 3).texts())
-					_ = store.Close()
+			whole := read(t, content.path)
+			notice := func(reason string, text []byte) {
+				t.Helper()
+				write(t, content.path, text)
+				version, texts, err := load(content)
+				switch {
+				case err != nil && strings.Contains(err.Error(), content.path): // the damage was detected
+				case err == nil && version == "1" && slices.Equal(texts, before.texts()): // the end was cut
+				default:
+					t.Fatalf("%s: loaded version %q with %d objects, %v", reason, version, len(texts), err)
 				}
 			}
-		}
-	}
-}
-
-var damages = map[string]func(t *testing.T, fs *vfs.MemFS, path string, offset int64){
-	"a flipped bit": func(t *testing.T, fs *vfs.MemFS, path string, offset int64) {
-		data := read(t, fs, path)
-		data[offset] ^= 1 << (offset % 8)
-		write(t, fs, path, data)
-	},
-	"the end": func(t *testing.T, fs *vfs.MemFS, path string, offset int64) {
-		write(t, fs, path, read(t, fs, path)[:offset])
-	},
-	"zeros": func(t *testing.T, fs *vfs.MemFS, path string, offset int64) {
-		data := read(t, fs, path)
-		clear(data[offset:min(int(offset)+512, len(data))])
-		write(t, fs, path, data)
-	},
-}
-
-func read(t *testing.T, fs vfs.FS, path string) []byte {
-	t.Helper()
-	f, err := fs.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := io.ReadAll(f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func write(t *testing.T, fs vfs.FS, path string, data []byte) {
-	t.Helper()
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestFullDisk makes every write fail after some writes. Saving must return an error. When there is space
-// again, it must succeed.
-func TestFullDisk(t *testing.T) {
-	for writesLeft := range int64(40) {
-		mem := vfs.NewMem()
-		var full atomic.Bool
-		var writes atomic.Int64
-		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && full.Load() && writes.Add(1) > writesLeft {
-				return syscall.ENOSPC
+			for k := 0; k < len(whole); k += 1 + len(whole)/400 {
+				flipped := slices.Clone(whole)
+				flipped[k] ^= 1 << (k % 8)
+				notice("a flipped bit at "+strconv.Itoa(k), flipped)
+				notice("truncated to "+strconv.Itoa(k), whole[:k])
 			}
-			return nil
-		}))
-		store := New("/state", Options{fs: fs, retryPause: time.Nanosecond})
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 400 {
+				swapped := slices.Clone(whole)
+				size := 1 + random.IntN(200)
+				a, b := random.IntN(len(whole)-size), random.IntN(len(whole)-size)
+				copy(swapped[a:a+size], whole[b:b+size])
+				if !slices.Equal(swapped, whole) {
+					notice("moved bytes", swapped)
+				}
+			}
+			save(t, content, 3, numbered(20, 3))
+			expect(t, content, "3", numbered(20, 3).texts())
+		})
+	}
+}
+
+// TestExchangedFiles verifies that a file under the name of another is not loaded.
+func TestExchangedFiles(t *testing.T) {
+	store := newStore(t, t.TempDir(), Options{})
+	a, b := openContent(t, store, "widgets"), openContent(t, store, "gadgets")
+	save(t, a, 1, numbered(3, 1))
+	save(t, b, 2, numbered(3, 2))
+	write(t, a.path, read(t, b.path))
+	if _, _, err := load(a); err == nil || !strings.Contains(err.Error(), "gadgets") {
+		t.Errorf("loading a file of another view: %v, want its view", err)
+	}
+}
+
+// TestFullDisk makes every operation fail after some operations. Saving must return the error. When there is
+// space again, it must succeed; and the folder has the files of the last save only.
+func TestFullDisk(t *testing.T) {
+	for left := range 40 {
+		disk, dir := newDisk(), t.TempDir()
+		store := newStore(t, dir, Options{disk: disk.do})
 		content := openContent(t, store, "widgets")
 		save(t, content, 1, numbered(50, 1))
-		full.Store(true)
-		failed := false
-		for version := 2; version < 12 && !failed; version++ {
+		failure := []error{syscall.ENOSPC, syscall.EROFS, errors.New("a device that fails")}[left%3]
+		disk.setLeft(left, failure)
+		var err error
+		for version := 2; version < 30 && err == nil; version++ {
 			if version%2 == 0 {
-				failed = saveAll(content, version, numbered(50, version)) != nil
+				err = saveAll(content, version, numbered(50, version))
 			} else {
-				failed = saveChanges(content, version, numbered(50, version-1), numbered(50, version)) != nil
+				err = saveChanges(content, version, numbered(50, version-1), numbered(50, version))
 			}
 		}
-		if !failed {
-			t.Logf("%d writes were enough for all", writesLeft)
+		if !errors.Is(err, failure) {
+			t.Fatalf("after %d operations, saving returned %v, want %v", left, err, failure)
 		}
-		full.Store(false)
-		expectRecovery(t, content)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
+		disk.setLeft(-1, nil)
+		if err := saveChanges(content, 40, nil, nil); !errors.Is(err, errNoContent) {
+			t.Errorf("saving changes after a failure: %v, want errNoContent", err)
 		}
-		expect(t, openContent(t, newStore(t, mem), "widgets"), "20", numbered(30, 20).texts())
+		save(t, content, 20, numbered(30, 20))
+		closeStore(t, store)
+		expect(t, openContent(t, newStore(t, dir, Options{}), "widgets"), "20", numbered(30, 20).texts())
+		if files := listFiles(t, dir); len(files) != 2 {
+			t.Errorf("the folder has %v, want a lock and a log", files)
+		}
 	}
 }
 
-// expectRecovery saves until the Store tries the disk again.
-func expectRecovery(t *testing.T, content persistence.StoredContent) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		err := saveAll(content, 20, numbered(30, 20))
+// TestHangingDisk verifies that no call waits longer than its context for a blocked disk, and that the folder
+// stays locked until the disk answers.
+func TestHangingDisk(t *testing.T) {
+	disk, dir := newDisk(), t.TempDir()
+	store := newStore(t, dir, Options{disk: disk.do})
+	content := openContent(t, store, "widgets")
+	save(t, content, 1, numbered(5, 1))
+	release := make(chan struct{})
+	disk.mu.Lock()
+	disk.hang = release
+	disk.mu.Unlock()
+	saved := make(chan error)
+	go func() { saved <- saveAll(content, 2, numbered(5, 2)) }() // ends with release
+	for isRunning := false; !isRunning; {
+		store.mu.Lock()
+		isRunning = store.mu.running > 0
+		store.mu.Unlock()
+	}
+	if _, err := store.Open(t.Context(), viewOf("gadgets")); err != nil {
+		t.Errorf("Open() of another content while a save hangs: %v", err)
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cause := errors.New("no patience")
+	cancel(cause)
+	if err := store.Close(ended); !errors.Is(err, ErrBusy) || !errors.Is(err, cause) {
+		t.Errorf("Close() = %v, want ErrBusy and the cause", err)
+	}
+	if _, err := store.Open(t.Context(), viewOf("widgets")); !errors.Is(err, ErrClosed) {
+		t.Errorf("Open() after Close = %v, want ErrClosed", err)
+	}
+	if _, err := newStore(t, dir, Options{}).Open(t.Context(), viewOf("widgets")); !errors.Is(err, ErrInUse) {
+		t.Errorf("Open() of another Store = %v, want ErrInUse while the disk hangs", err)
+	}
+	close(release)
+	if err := <-saved; err != nil {
+		t.Error(err)
+	}
+	next := newStore(t, dir, Options{})
+	for {
+		content, err := next.Open(t.Context(), viewOf("widgets"))
 		if err == nil {
+			expect(t, content.(*storedContent), "2", numbered(5, 2).texts())
 			return
 		}
-		if time.Now().After(deadline) {
+		if !errors.Is(err, ErrInUse) {
 			t.Fatal(err)
 		}
 	}
 }
 
-// hangingFS is a file system with syncs that can block.
-type hangingFS struct {
-	vfs.FS
-	isHanging *atomic.Bool
-	waiting   chan struct{}
-	release   chan struct{}
-}
-
-func (h hangingFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := h.FS.Create(name, category)
-	return hangingFile{f, h}, err
-}
-
-type hangingFile struct {
-	vfs.File
-	fs hangingFS
-}
-
-func (f hangingFile) hang() {
-	if f.fs.isHanging.Load() {
-		f.fs.waiting <- struct{}{}
-		<-f.fs.release
+// TestHangingOpen verifies that callers stop waiting for a folder that is being opened when their context
+// ends.
+func TestHangingOpen(t *testing.T) {
+	disk := newDisk()
+	disk.hang = make(chan struct{})
+	store := newStore(t, t.TempDir(), Options{disk: disk.do})
+	opened := make(chan error)
+	go func() { // ends with hang
+		_, err := store.Open(t.Context(), viewOf("widgets"))
+		opened <- err
+	}()
+	for len(store.folderToken) == 0 {
+		runtime.Gosched()
 	}
-}
-
-func (f hangingFile) Sync() error {
-	f.hang()
-	return f.File.Sync()
-}
-
-func (f hangingFile) SyncData() error {
-	f.hang()
-	return f.File.SyncData()
-}
-
-// TestHangingDisk verifies that Close does not wait for a blocked disk, and keeps the folder locked.
-func TestHangingDisk(t *testing.T) {
-	mem := vfs.NewMem()
-	fs := hangingFS{mem, &atomic.Bool{}, make(chan struct{}, 100), make(chan struct{})}
-	s := New("/state", Options{fs: fs})
-	content := openContent(t, s, "widgets")
-	save(t, content, 1, numbered(5, 1))
-	s.options.timeout = time.Nanosecond
-	fs.isHanging.Store(true)
-	saved := make(chan error)
-	go func() { saved <- saveAll(content, 2, numbered(5, 2)) }() // ends with free
-	<-fs.waiting
-	if err := s.Close(); !errors.Is(err, ErrBusy) {
-		t.Errorf("Close() = %v, want ErrBusy", err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := store.Open(ctx, viewOf("gadgets")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Open() = %v, want the end of its context", err)
 	}
-	if _, err := newStore(t, mem).Open(context.Background(), "widgets"); err == nil {
-		t.Error("Open() of another Store succeeded while the folder is locked")
-	}
-	fs.isHanging.Store(false)
-	close(fs.release)
-	if err := <-saved; err != nil {
+	close(disk.hang)
+	if err := <-opened; err != nil {
 		t.Error(err)
 	}
 }
 
-// TestNearlyFullDisk verifies that nothing is saved if the free space is low.
-func TestNearlyFullDisk(t *testing.T) {
-	s := newStore(t, smallFS{vfs.NewMem()})
-	content := openContent(t, s, "widgets")
-	if err := saveAll(content, 1, numbered(5, 1)); !errors.Is(err, ErrFull) {
-		t.Errorf("saveAll() = %v, want ErrFull", err)
+// TestRemovedFolder verifies that after the folder was removed or replaced by another process, saves fail
+// once, and that the Store does not use the new folder before the other process has ended.
+func TestRemovedFolder(t *testing.T) {
+	for _, isReplaced := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "state")
+		store := newStore(t, dir, Options{})
+		content := openContent(t, store, "widgets")
+		save(t, content, 1, numbered(5, 1))
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		other := newStore(t, dir, Options{})
+		if isReplaced {
+			save(t, openContent(t, other, "widgets"), 7, numbered(4, 7))
+		}
+		if err := saveChanges(content, 3, numbered(5, 1), numbered(6, 3)); !errors.Is(err, errFolderRemoved) {
+			t.Errorf("saving changes in a removed folder: %v, want errFolderRemoved", err)
+		}
+		if err := saveAll(content, 4, numbered(5, 4)); isReplaced != errors.Is(err, ErrInUse) {
+			t.Errorf("saving in a folder of another process (%v): %v", isReplaced, err)
+		}
+		closeStore(t, other)
+		save(t, content, 20, numbered(30, 20))
+		closeStore(t, store)
+		expect(t, openContent(t, newStore(t, dir, Options{}), "widgets"), "20", numbered(30, 20).texts())
 	}
 }
 
-type smallFS struct{ vfs.FS }
-
-func (smallFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	return vfs.DiskUsage{AvailBytes: minFreeSpace - 1}, nil
+// TestReplacedFile verifies that changes are not appended to another file.
+func TestReplacedFile(t *testing.T) {
+	store := newStore(t, t.TempDir(), Options{})
+	content := openContent(t, store, "widgets")
+	save(t, content, 1, numbered(5, 1))
+	text := read(t, content.path)
+	write(t, content.path+".other", text)
+	if err := os.Rename(content.path+".other", content.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := saveChanges(content, 2, numbered(5, 1), numbered(6, 2)); err == nil {
+		t.Error("changes were appended to a file of the same content, want an error")
+	}
 }

@@ -4,7 +4,7 @@
 // # Usage
 //
 //	store := disk.New("/var/lib/my-operator/cache", disk.Options{})
-//	defer store.Close()
+//	defer store.Close(ctx)
 //	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: store})
 //
 // Close it after Factory.Shutdown, which saves remaining changes. Only one process can use a folder at a
@@ -12,15 +12,15 @@
 //
 // # Consistency
 //
-// A stored content is loaded as it was saved last, completely, or not at all, whatever happened to the
-// process, the machine or the files. Saves are atomic and synced; every block has a checksum. Damaged files
-// are removed, and all objects are listed again.
+// A stored content is loaded as it was saved, completely, or not at all, whatever happened to the process,
+// the machine or the files. After damage that may be an earlier save, and otherwise the last one. Saves are
+// atomic and synced; every byte has a checksum. Content that is damaged from the start is reported, and all
+// objects are listed again.
 //
 // # Failures
 //
 // An unusable folder, a full or read-only disk, or a second process on the folder is reported as Err in
-// Informer.Persistence. The Store retries after a growing pause. The informers work as if there were no
-// persistence.
+// Informer.Persistence. The informers retry after a growing pause, and work as if there were no persistence.
 //
 // # Concurrency
 //

@@ -37,7 +37,7 @@ func Example() {
 // run does the work of one process.
 func run(ctx context.Context, cluster *testcluster.Cluster, dir string) error {
 	kept := disk.New(dir, disk.Options{})
-	defer kept.Close()
+	defer kept.Close(ctx)
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Persistence: kept})
 	if err != nil {
 		return err

@@ -2,14 +2,20 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
@@ -22,115 +28,97 @@ func checkpointOf(version int, c objectTexts) persistence.Checkpoint {
 	return persistence.Checkpoint{ResourceVersion: fmt.Sprint(version), Objects: len(c), Time: time.Now()}
 }
 
-// newStore returns a Store on a file system. The test's cleanup closes it.
-func newStore(t testing.TB, fs vfs.FS) *Store {
+func viewOf(name string) persistence.View {
+	return persistence.View{Resource: schema.GroupVersionResource{Version: "v1", Resource: name}, Complete: true}
+}
+
+// newStore returns a Store on a folder. The test's cleanup closes it.
+func newStore(t testing.TB, dir string, options Options) *Store {
 	t.Helper()
-	s := New("/state", Options{fs: fs})
-	t.Cleanup(func() { _ = s.Close() })
+	s := New(dir, options)
+	t.Cleanup(func() { _ = s.Close(context.Background()) })
 	return s
 }
 
-func openContent(t testing.TB, s *Store, key string) persistence.StoredContent {
+func openContent(t testing.TB, s *Store, name string) *storedContent {
 	t.Helper()
-	content, err := s.Open(context.Background(), key)
+	content, err := s.Open(t.Context(), viewOf(name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return content
+	return content.(*storedContent)
 }
 
-func save(t testing.TB, content persistence.StoredContent, version int, c objectTexts) {
+func closeStore(t testing.TB, s *Store) {
+	t.Helper()
+	if err := s.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func save(t testing.TB, content *storedContent, version int, c objectTexts) {
 	t.Helper()
 	if err := saveAll(content, version, c); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// blockObjects is the number of objects per block in saveAll. The remaining objects are saved without a
-// block.
-const blockObjects = 7
-
-// saveAll saves a content in blocks. The index of a block has the keys, the bodies have the texts, one per
-// line.
-func saveAll(content persistence.StoredContent, version int, c objectTexts) error {
-	return content.(persistence.BlockContent).SaveBlocks(context.Background(), checkpointOf(version, c), true,
-		func(w persistence.BlockWriter) error {
-			keys := slices.Sorted(maps.Keys(c))
-			for ; len(keys) >= blockObjects; keys = keys[blockObjects:] {
-				var bodies []string
-				for _, key := range keys[:blockObjects] {
-					bodies = append(bodies, c[key])
-				}
-				if err := w.PutBlock([]byte(strings.Join(keys[:blockObjects], "\n")),
-					[]byte(strings.Join(bodies, "\n"))); err != nil {
-					return err
-				}
-			}
-			for _, key := range keys {
-				if err := w.Put(key, []byte(c[key])); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-}
-
-// saveChanges saves the changes between two contents.
-func saveChanges(content persistence.StoredContent, version int, before, c objectTexts) error {
-	return content.Save(context.Background(), checkpointOf(version, c), false,
-		func(w persistence.Writer) error {
-			for key, text := range c {
-				if before[key] != text {
-					if err := w.Put(key, []byte(text)); err != nil {
-						return err
-					}
-				}
-			}
-			for key := range before {
-				if _, stays := c[key]; !stays {
-					if err := w.Delete(key); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
-}
-
-// load returns the version and the texts of a stored content, or zero values if nothing is stored.
-func load(content persistence.StoredContent) (version string, texts []string, err error) {
-	checkpoint, ok, err := content.Checkpoint(context.Background())
-	if err != nil || !ok {
-		return "", nil, err
-	}
-	changed := map[string]string{}
-	err = content.(persistence.BlockContent).LoadBlocks(context.Background(), func(key string,
-		json []byte) error {
-		changed[key] = string(json)
-		return nil
-	}, func(head []byte, bodies func() ([]byte, error), _ int) error {
-		text, err := bodies()
-		if err != nil {
-			return err
-		}
-		lines := strings.Split(string(text), "\n")
-		for k, key := range strings.Split(string(head), "\n") {
-			if _, overwritten := changed[key]; !overwritten {
-				texts = append(texts, lines[k])
+// saveAll saves a content as records with one object each: its key and text.
+func saveAll(content *storedContent, version int, c objectTexts) error {
+	at := checkpointOf(version, c)
+	return content.Save(context.Background(), at, true, func(put persistence.PutRecord) error {
+		for _, key := range slices.Sorted(maps.Keys(c)) {
+			if err := put([]byte(key+" "), []byte(c[key])); err != nil {
+				return err
 			}
 		}
 		return nil
 	})
-	for _, text := range changed {
-		if text != "" {
-			texts = append(texts, text)
+}
+
+// saveChanges saves the changes between two contents.
+func saveChanges(content *storedContent, version int, before, c objectTexts) error {
+	at := checkpointOf(version, c)
+	return content.Save(context.Background(), at, false, func(put persistence.PutRecord) error {
+		var errs []error
+		for key, text := range c {
+			if before[key] != text {
+				errs = append(errs, put([]byte(key+" "+text), nil))
+			}
 		}
+		for key := range before {
+			if _, stays := c[key]; !stays {
+				errs = append(errs, put([]byte(key), nil))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// load returns the version and the texts of a stored content, or zero values if nothing is stored.
+func load(content *storedContent) (version string, texts []string, err error) {
+	checkpoint, ok, err := content.Checkpoint(context.Background())
+	if err != nil || !ok {
+		return "", nil, err
 	}
-	if err == nil && len(texts) != checkpoint.Objects {
-		err = fmt.Errorf("%d objects of %d", len(texts), checkpoint.Objects)
+	c := objectTexts{}
+	err = content.Load(context.Background(), func(record persistence.Record) error {
+		key, text, isObject := strings.Cut(string(record.Head), " ")
+		if record.Bodies != nil {
+			bodies, err := record.Bodies()
+			if text = string(bodies); err != nil || record.Retained == 0 {
+				return errors.Join(errors.New("no bodies"), err)
+			}
+		}
+		if c[key] = text; !isObject {
+			delete(c, key)
+		}
+		return nil
+	})
+	if err == nil && len(c) != checkpoint.Objects {
+		err = fmt.Errorf("%d objects of %d", len(c), checkpoint.Objects)
 	}
-	slices.Sort(texts)
-	return checkpoint.ResourceVersion, texts, err
+	return checkpoint.ResourceVersion, c.texts(), err
 }
 
 func (c objectTexts) texts() []string { return slices.Sorted(maps.Values(c)) }
@@ -138,32 +126,117 @@ func (c objectTexts) texts() []string { return slices.Sorted(maps.Values(c)) }
 func numbered(n, round int) objectTexts {
 	c := objectTexts{}
 	for k := range n {
-		c[fmt.Sprintf("ns/object-%04d",
-			k)] = fmt.Sprintf(`{"kind":"Thing","number":%d,"round":%d,"text":"something that repeats"}`,
-			k, round)
+		c[fmt.Sprintf("ns/object-%04d", k)] = fmt.Sprintf(`{"kind":"Thing","number":%d,"round":%d}`, k, round)
 	}
 	return c
 }
 
-func listFiles(t testing.TB, fs vfs.FS, dir string) []string {
+func listFiles(t testing.TB, dir string) (paths []string) {
 	t.Helper()
-	names, err := fs.List(dir)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			paths = append(paths, path)
+		}
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var paths []string
-	for _, name := range names {
-		path := fs.PathJoin(dir, name)
-		info, err := fs.Stat(path)
-		if err != nil {
-			t.Fatal(err)
+	return paths
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func write(t testing.TB, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, privateMode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testDisk is a disk that fails, hangs, or loses what was not synced.
+type testDisk struct {
+	mu sync.Mutex
+	// left is the number of operations that succeed before failure; negative means all.
+	left    int
+	failure error
+	// synced has the size that each path had at its last sync, replaced the former content of a path whose
+	// new name is not synced; nil if there was none.
+	synced   map[string]int
+	replaced map[string][]byte
+	hang     chan struct{} // if not nil, operations wait until it is closed
+}
+
+func newDisk() *testDisk {
+	return &testDisk{left: -1, synced: map[string]int{}, replaced: map[string][]byte{}}
+}
+
+func (d *testDisk) setLeft(n int, failure error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.left, d.failure = n, failure
+}
+
+// do is Options.disk.
+func (d *testDisk) do(operation, path string) error {
+	d.mu.Lock()
+	hang := d.hang
+	d.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.left == 0 {
+		return d.failure
+	}
+	d.left--
+	info, err := os.Stat(path)
+	switch {
+	case operation == "rename":
+		if d.replaced[path] = nil; err == nil {
+			d.replaced[path], _ = os.ReadFile(path)
 		}
-		if info.IsDir() {
-			paths = append(paths, listFiles(t, fs, path)...)
-		} else {
-			paths = append(paths, path)
+		d.synced[path] = d.synced[path+newSuffix]
+	case operation == "sync" && err == nil && info.IsDir():
+		clear(d.replaced)
+	case operation == "sync" && err == nil:
+		d.synced[path] = int(info.Size())
+	}
+	return nil
+}
+
+// losePower changes the files below a folder as a power failure would: it removes or damages what was not
+// synced.
+func (d *testDisk) losePower(t *testing.T, dir string, random *rand.Rand) {
+	for _, path := range listFiles(t, dir) {
+		text := read(t, path)
+		if synced := d.synced[path]; synced < len(text) {
+			kept := synced + random.IntN(len(text)-synced+1)
+			if random.IntN(2) == 0 {
+				clear(text[synced:kept])
+			}
+			write(t, path, text[:kept])
 		}
 	}
-	slices.Sort(paths)
-	return paths
+	for path, text := range d.replaced {
+		switch {
+		case random.IntN(2) == 0: // the new name has reached the disk
+		case text == nil:
+			_ = os.Remove(path)
+		default:
+			write(t, path, text)
+		}
+	}
+	clear(d.replaced)
+	for _, path := range listFiles(t, dir) {
+		d.synced[path] = len(read(t, path))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
-func expect(t *testing.T, content persistence.StoredContent, version string, want []string) {
+func expect(t *testing.T, content *storedContent, version string, want []string) {
 	t.Helper()
 	got, texts, err := load(content)
 	if err != nil || got != version || !cmp.Equal(want, texts) {
@@ -27,12 +27,12 @@ func expect(t *testing.T, content persistence.StoredContent, version string, wan
 }
 
 func TestSaveAndLoad(t *testing.T) {
-	fs := vfs.NewMem()
-	store := newStore(t, fs)
+	dir := t.TempDir()
+	store := newStore(t, dir, Options{})
 	content, other := openContent(t, store, "widgets"), openContent(t, store, "gadgets")
 	expect(t, content, "", nil)
-	if err := saveChanges(content, 1, nil, numbered(1, 1)); !errors.Is(err, errRemovedData) {
-		t.Errorf("saveChanges() without previous content = %v, want errRemovedData", err)
+	if err := saveChanges(content, 1, nil, numbered(1, 1)); !errors.Is(err, errNoContent) {
+		t.Errorf("saveChanges() without previous content = %v, want errNoContent", err)
 	}
 	first, second := numbered(500, 1), numbered(300, 2)
 	save(t, content, 1, first)
@@ -50,32 +50,60 @@ func TestSaveAndLoad(t *testing.T) {
 	save(t, content, 4, nil)
 	expect(t, content, "4", nil)
 	expect(t, other, "9", numbered(10, 9).texts())
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Open(context.Background(), "widgets"); !errors.Is(err, ErrClosed) {
+	closeStore(t, store)
+	if _, err := store.Open(t.Context(), viewOf("widgets")); !errors.Is(err, ErrClosed) {
 		t.Errorf("Open() of a closed Store = %v, want ErrClosed", err)
 	}
-	expect(t, openContent(t, newStore(t, fs), "gadgets"), "9", numbered(10, 9).texts())
+	expect(t, openContent(t, newStore(t, dir, Options{}), "gadgets"), "9", numbered(10, 9).texts())
+}
+
+// TestNeedsRewrite verifies that a content is written again when its changes need a quarter of its size, so
+// that the file stays below 1.5 times the size of its objects.
+func TestNeedsRewrite(t *testing.T) {
+	content := openContent(t, newStore(t, t.TempDir(), Options{}), "widgets")
+	if !content.NeedsRewrite() {
+		t.Error("NeedsRewrite() = false without content, want true")
+	}
+	c := numbered(5000, 1)
+	save(t, content, 1, c)
+	size := func() int64 {
+		info, err := os.Stat(content.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	whole, rewrites := size(), 0
+	for version := 2; version < 40; version++ {
+		next := maps.Clone(c)
+		maps.Copy(next, numbered(300, version))
+		if content.NeedsRewrite() {
+			save(t, content, version, next)
+			rewrites++
+		} else if err := saveChanges(content, version, c, next); err != nil {
+			t.Fatal(err)
+		}
+		if c = next; size() > whole*3/2 {
+			t.Fatalf("the file has %d bytes for %d bytes of objects", size(), whole)
+		}
+	}
+	if rewrites == 0 || rewrites > 12 {
+		t.Errorf("the content was written again %d times of 38", rewrites)
+	}
 }
 
 func TestContentsExpire(t *testing.T) {
-	fs := vfs.NewMem()
-	store := newStore(t, fs)
+	dir := t.TempDir()
+	store := newStore(t, dir, Options{})
 	old := openContent(t, store, "old")
-	err := old.Save(context.Background(), persistence.Checkpoint{ResourceVersion: "1",
-		Time: time.Now().Add(-2 * defaultMaxAge)},
-		true, func(w persistence.Writer) error {
-			return w.Put("ns/a", []byte("{}"))
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	save(t, old, 1, numbered(1, 1))
 	save(t, openContent(t, store, "new"), 2, numbered(3, 1))
-	if err := store.Close(); err != nil {
+	closeStore(t, store)
+	then := time.Now().Add(-2 * defaultMaxAge)
+	if err := os.Chtimes(old.path, then, then); err != nil {
 		t.Fatal(err)
 	}
-	store = newStore(t, fs)
+	store = newStore(t, dir, Options{})
 	expect(t, openContent(t, store, "old"), "", nil)
 	expect(t, openContent(t, store, "new"), "2", numbered(3, 1).texts())
 }
@@ -83,7 +111,7 @@ func TestContentsExpire(t *testing.T) {
 // TestFilesArePrivate checks the modes of all files on a real disk.
 func TestFilesArePrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	store := New(dir, Options{})
+	store := newStore(t, dir, Options{})
 	content := openContent(t, store, "widgets")
 	save(t, content, 1, numbered(100, 1))
 	if err := saveChanges(content, 2, numbered(100, 1), numbered(99, 1)); err != nil {
@@ -105,9 +133,7 @@ func TestFilesArePrivate(t *testing.T) {
 		}
 	}
 	checkModes()
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeStore(t, store)
 	checkModes()
 }
 
@@ -116,16 +142,16 @@ const otherProcess = "CRDCACHE_DISK_OTHER_PROCESS"
 // TestOneProcess verifies that neither this process nor another one can open a folder that is in use.
 func TestOneProcess(t *testing.T) {
 	if dir := os.Getenv(otherProcess); dir != "" {
-		_, err := New(dir, Options{}).Open(context.Background(), "widgets")
+		_, err := New(dir, Options{}).Open(context.Background(), viewOf("widgets"))
 		if !errors.Is(err, ErrInUse) {
 			t.Fatalf("Open() in another process = %v, want ErrInUse", err)
 		}
 		return
 	}
 	dir := t.TempDir()
-	store := New(dir, Options{})
+	store := newStore(t, dir, Options{})
 	content := openContent(t, store, "widgets")
-	if _, err := New(dir, Options{}).Open(context.Background(), "widgets"); !errors.Is(err, ErrInUse) ||
+	if _, err := New(dir, Options{}).Open(context.Background(), viewOf("widgets")); !errors.Is(err, ErrInUse) ||
 		!strings.Contains(err.Error(), dir) {
 		t.Errorf("Open() of another Store = %v, want ErrInUse", err)
 	}
@@ -135,41 +161,35 @@ func TestOneProcess(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	save(t, content, 1, numbered(3, 1))
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	store = New(dir, Options{})
+	closeStore(t, store)
+	store = newStore(t, dir, Options{})
 	expect(t, openContent(t, store, "widgets"), "1", numbered(3, 1).texts())
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closeStore(t, store)
 }
 
 // TestSaveFails verifies that if the writer of a content fails, the previous content remains.
 func TestSaveFails(t *testing.T) {
-	s := newStore(t, vfs.NewMem())
+	s := newStore(t, t.TempDir(), Options{})
 	content := openContent(t, s, "widgets")
 	save(t, content, 1, numbered(10, 1))
 	failure := errors.New("no")
 	for _, whole := range []bool{false, true} {
 		err := content.Save(context.Background(), checkpointOf(2, nil), whole,
-			func(w persistence.Writer) error {
-				return errors.Join(w.Put("ns/a", []byte("{}")), failure)
-			})
+			func(put persistence.PutRecord) error { return errors.Join(put([]byte("ns/a {}"), nil), failure) })
 		if !errors.Is(err, failure) {
 			t.Errorf("saving with a failing writer = %v, want its error", err)
 		}
-		if err := saveChanges(content, 2, numbered(10, 1), nil); !errors.Is(err, errRemovedData) {
-			t.Errorf("saveChanges() after a failure = %v, want errRemovedData", err)
+		if err := saveChanges(content, 2, numbered(10, 1), nil); !errors.Is(err, errNoContent) {
+			t.Errorf("saveChanges() after a failure = %v, want errNoContent", err)
 		}
 		expect(t, content, "1", numbered(10, 1).texts())
 	}
 }
 
-func TestOneOpenContentPerKey(t *testing.T) {
-	s := newStore(t, vfs.NewMem())
+func TestOneOpenContentPerView(t *testing.T) {
+	s := newStore(t, t.TempDir(), Options{})
 	content := openContent(t, s, "widgets")
-	if _, err := s.Open(context.Background(), "widgets"); !errors.Is(err, ErrContentInUse) {
+	if _, err := s.Open(t.Context(), viewOf("widgets")); !errors.Is(err, ErrContentInUse) {
 		t.Errorf("the second Open() = %v, want ErrContentInUse", err)
 	}
 	if err := content.Close(); err != nil {
@@ -185,10 +205,8 @@ func TestFolderCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(filepath.Join(file, "state"), Options{})
-	if _, err := s.Open(context.Background(), "widgets"); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := s.Open(t.Context(), viewOf("widgets")); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("Open() = %v, want an error that names the file", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	closeStore(t, s)
 }

@@ -1,9 +1,9 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 
@@ -19,13 +19,13 @@ type lockedBackend struct{ contents sync.Map }
 type lockedContent struct {
 	sync.Mutex // held by the owner
 	at         persistence.Checkpoint
-	objects    map[string]string
+	records    []persistence.Record
 	// loads and loadedObjects count the loads and their objects.
 	loads, loadedObjects int
 }
 
-func (b *lockedBackend) Open(_ context.Context, key string) (persistence.StoredContent, error) {
-	c, _ := b.contents.LoadOrStore(key, &lockedContent{objects: map[string]string{}})
+func (b *lockedBackend) Open(_ context.Context, view persistence.View) (persistence.StoredContent, error) {
+	c, _ := b.contents.LoadOrStore(view, &lockedContent{})
 	if !c.(*lockedContent).TryLock() {
 		return nil, errors.New("the content is in use")
 	}
@@ -33,28 +33,35 @@ func (b *lockedBackend) Open(_ context.Context, key string) (persistence.StoredC
 }
 
 func (c *lockedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	return c.at, len(c.objects) > 0, nil
+	return c.at, len(c.records) > 0, nil
 }
 
-func (c *lockedContent) Load(_ context.Context, object func(json []byte) error) (err error) {
-	c.loads, c.loadedObjects = c.loads+1, c.loadedObjects+len(c.objects)
-	for _, json := range c.objects {
-		err = errors.Join(err, object([]byte(json)))
+func (c *lockedContent) Load(_ context.Context, onRecord func(persistence.Record) error) (err error) {
+	c.loads, c.loadedObjects = c.loads+1, c.loadedObjects+c.at.Objects
+	for _, record := range c.records {
+		err = errors.Join(err, onRecord(record))
 	}
 	return err
 }
 
 func (c *lockedContent) Save(_ context.Context, at persistence.Checkpoint, whole bool,
-	write func(persistence.Writer) error) error {
+	write func(persistence.PutRecord) error) error {
 	if c.at = at; whole {
-		clear(c.objects)
+		c.records = nil
 	}
-	return write(c)
+	return write(func(head, bodies []byte) error {
+		record := persistence.Record{Head: bytes.Clone(head)}
+		if bodies != nil {
+			text := bytes.Clone(bodies)
+			record.Bodies = func() ([]byte, error) { return text, nil }
+		}
+		c.records = append(c.records, record)
+		return nil
+	})
 }
 
-func (c *lockedContent) Put(key string, json []byte) error { c.objects[key] = string(json); return nil }
-func (c *lockedContent) Delete(key string) error           { delete(c.objects, key); return nil }
-func (c *lockedContent) Close() error                      { c.Unlock(); return nil }
+func (c *lockedContent) NeedsRewrite() bool { return false }
+func (c *lockedContent) Close() error       { c.Unlock(); return nil }
 
 // loads returns the number of loads of workloads, and of their objects. No content may be open.
 func (b *lockedBackend) loads(t *testing.T) (loads, objects int) {
@@ -65,7 +72,7 @@ func (b *lockedBackend) loads(t *testing.T) (loads, objects int) {
 			t.Fatalf("the content %v is open after the shutdown", key)
 		}
 		defer c.Unlock()
-		if strings.Contains(key.(string), `"workloads"`) {
+		if key.(persistence.View).Resource == workloads {
 			loads, objects = loads+c.loads, objects+c.loadedObjects
 		}
 		return true

@@ -251,5 +251,5 @@ func (c *Child) End(struct{}, *struct{}) error {
 		errs = append(errs, f.Shutdown(ctx))
 	}
 	c.ended = true
-	return errors.Join(append(errs, c.stop(), c.store.Close())...)
+	return errors.Join(append(errs, c.stop(), c.store.Close(context.Background()))...)
 }

@@ -99,7 +99,7 @@ func (p *fixture) runProcess(name string, whileSynced func(*process)) outcome {
 			o.resumed++
 		}
 	}
-	if err := backend.Close(); err != nil {
+	if err := backend.Close(ctx); err != nil {
 		p.Error(err)
 	}
 	o.lists = int(traffic.lists.Load())

@@ -26,7 +26,7 @@ import (
 const rootModule = "github.com/crdcache/crdcache"
 
 // publishedFolders are the folders of the published modules. Each requires only earlier ones.
-var publishedFolders = []string{".", "adapters/cel", "adapters/metrics", "adapters/storage/disk", "adapters/controllerruntime",
+var publishedFolders = []string{".", "adapters/cel", "adapters/metrics", "adapters/controllerruntime",
 	"cmd/crdcache", "serving/server"}
 
 // prepareRelease implements the command release.

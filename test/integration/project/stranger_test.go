@@ -168,7 +168,7 @@ func (g *moduleProxy) testPrograms() {
 	stock := row("client-go's `dynamicinformer`", clientGo, 0)
 	row("`dynamicinformer`", dir, stock)
 	row("`adapters/metrics`", g.build(program("metrics"), *compile, ours("."), ours("adapters/metrics")), stock)
-	row("`adapters/storage/disk`", g.build(program("disk"), *compile, ours("."), ours("adapters/storage/disk")), stock)
+	row("`adapters/storage/disk`", g.build(program("disk"), *compile, ours(".")), stock)
 	dir = g.build(program("manager"), *compile, ours("adapters/controllerruntime"))
 	runtime := g.build(program("stock"), *compile, g.required(dir, "sigs.k8s.io/controller-runtime"))
 	stock = row("controller-runtime", runtime, 0)

@@ -263,5 +263,6 @@ func decodeWithout(r snapshot.Record, ignored ignoredFields) (map[string]any, er
 	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
 		return nil, err
 	}
+	delete(u.Object, "apiVersion") // the versions of the snapshots can differ
 	return u.Object, ignored.apply(&u)
 }

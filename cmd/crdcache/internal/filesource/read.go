@@ -86,8 +86,6 @@ func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File,
 				report(fmt.Errorf("%s %s: %w", gr, record.Key, err))
 				continue
 			}
-			// a record has no apiVersion
-			object.SetGroupVersionKind(saved.GroupVersion().WithKind(saved.Kind))
 			if err := handle(object, report); err != nil || ctx.Err() != nil {
 				return errors.Join(append(errs, err)...)
 			}

@@ -40,7 +40,7 @@ func (b *snapshotBackend) Collection(gr schema.GroupResource) readapi.Collection
 // discoveredType returns a type without the details of its CRD.
 func discoveredType(t snapshot.Type) readapi.Type {
 	served := readapi.Type{
-		Group: t.Group, Namespaced: t.Namespaced,
+		Group: t.Group, Namespaced: t.Namespaced, Unconverted: true,
 		Names: crd.Names{
 			Plural: t.Resource, Singular: t.Singular, Kind: t.Kind, ListKind: t.Kind + "List",
 			ShortNames: t.ShortNames, Categories: t.Categories,
@@ -65,11 +65,7 @@ func (b *snapshotBackend) typeFromDefinition(t snapshot.Type) (readapi.Type, boo
 	if !ok || err != nil {
 		return readapi.Type{}, false
 	}
-	text, err := record.AppendObject(nil, crd.GVR.GroupVersion().String())
-	if err != nil {
-		return readapi.Type{}, false
-	}
-	served, err := readapi.TypeOf(text)
+	served, err := readapi.TypeOf(record.JSON)
 	served.Custom = true
 	return served, err == nil
 }

@@ -1,7 +1,6 @@
 package filesource
 
 import (
-	"encoding/json"
 	"iter"
 	"sync"
 	"weak"
@@ -9,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
-	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -69,40 +67,15 @@ func (o *storedObject) record() snapshot.Record {
 
 func (o *storedObject) Key() string { return o.key }
 
-func (o *storedObject) Version() string { return o.collection.savedType.Version }
+func (o *storedObject) Version() string { return o.record().Version }
 
 func (o *storedObject) JSON() ([]byte, error) { return o.record().JSON, nil }
 
 func (o *storedObject) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
-	return o.record().AppendWith(dst, apiVersion)
+	return o.record().AppendWith(dst, apiVersion), nil
 }
 
-var labelsPath = jsonpath.FromSegments("metadata", "labels")
-
-func (o *storedObject) Labels() labels.Labels { return &lazyLabels{storedObject: o} }
-
-// lazyLabels decodes the labels of an object on first use.
-type lazyLabels struct {
-	*storedObject
-	isDecoded bool
-	labels.Set
-}
-
-func (l *lazyLabels) decode() labels.Set {
-	if !l.isDecoded {
-		l.isDecoded = true
-		if value, ok, err := labelsPath.FirstJSON(l.record().JSON); ok && err == nil {
-			_ = json.Unmarshal(value.Raw(), &l.Set) // invalid labels are ignored
-		}
-	}
-	return l.Set
-}
-
-func (l *lazyLabels) Has(key string) bool { return l.decode().Has(key) }
-
-func (l *lazyLabels) Get(key string) string { return l.decode().Get(key) }
-
-func (l *lazyLabels) Lookup(key string) (string, bool) { return l.decode().Lookup(key) }
+func (o *storedObject) Labels() labels.Labels { return o.record().Labels }
 
 func (c *snapshotCollection) Get(key string) readapi.Object {
 	for o := range c.objects(key, key+"\x00") {
@@ -123,6 +96,13 @@ type onlySnapshot struct{ *snapshotCollection }
 func (s onlySnapshot) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
 
 func (s onlySnapshot) Count(from, to string) int {
+	if s.savedObjects.Ordered() {
+		n, err := s.savedObjects.Count(from, to)
+		if err != nil {
+			s.fail(err)
+		}
+		return n
+	}
 	n := 0
 	for range s.objects(from, to) {
 		n++

@@ -136,7 +136,6 @@ type typeEntry struct {
 type blockInfo struct {
 	Offset  int64  `json:"at"`
 	Stored  uint32 `json:"stored"` // including the frame
-	Raw     uint32 `json:"raw"`
 	Objects int    `json:"objects"`
 	First   string `json:"first"`
 	Last    string `json:"last"`

@@ -8,6 +8,8 @@ const (
 	indexObjectCost = 1 << 10
 	indexValueCost  = 256
 	indexTextCost   = 4
+	// maxMemoryPerByte is the memory of the index per byte of the file.
+	maxMemoryPerByte = 1024
 	// indexBase is the memory that every index may use: enough for 4,000 types.
 	indexBase = 32 << 20
 )

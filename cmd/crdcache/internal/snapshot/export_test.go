@@ -6,35 +6,69 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // SealHeader updates the checksum of a changed header.
 func SealHeader(text []byte) {
-	binary.LittleEndian.PutUint32(text[headerSize-4:], crc32.Checksum(text[:headerSize-4], castagnoli))
+	sum := crc32.Checksum(text[:block.HeaderSize-4], castagnoli)
+	binary.LittleEndian.PutUint32(text[block.HeaderSize-4:], sum)
 }
 
-// Frame returns a frame with uncompressed content.
-func Frame(kind byte, content []byte) []byte {
-	size := uint32(len(content))
-	return appendFrame(nil, contentFrame{kind: kind, coding: codingPlain, rawSize: size, storedSize: size},
-		content)
+// Frame returns the frame of a record after the header.
+func Frame(record []byte) []byte {
+	return header.AppendFrame(nil, record, int64(block.HeaderSize), nil)
 }
 
-// Bomb returns a frame of size zeros, compressed.
+// Section returns a section of a record.
+func Section(coding byte, size int, stored []byte) []byte {
+	section := binary.LittleEndian.AppendUint32([]byte{coding}, uint32(size))
+	return append(binary.LittleEndian.AppendUint32(section, uint32(len(stored))), stored...)
+}
+
+// RecordOf returns a record of an object for each name.
+func RecordOf(names ...string) []byte {
+	var w packed.BlockWriter
+	for _, name := range names {
+		o, err := pack(fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name), "example.com/v1", "Gizmo")
+		if err != nil {
+			panic(err)
+		}
+		if added, err := w.Add(o); !added || err != nil {
+			panic(err)
+		}
+	}
+	index, bodies := w.AppendBlock(nil)
+	record, err := block.AppendObjects(nil, block.Parts{Head: index, Bodies: bodies}, true, nil)
+	if err != nil {
+		panic(err)
+	}
+	return record
+}
+
+// Bomb returns a record with a section of size zeros, compressed.
 func Bomb(size int) []byte {
-	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
-	defer encoders.Put(encoder)
-	small := encoder.EncodeAll(make([]byte, size), nil)
-	return appendFrame(nil, contentFrame{kind: kindObjects, coding: codingZstd, rawSize: uint32(size),
-		storedSize: uint32(len(small))}, small)
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		panic(err)
+	}
+	return append([]byte("O"), Section(1, size, encoder.EncodeAll(make([]byte, size), nil))...)
 }
 
 // Assemble returns a file with a frame and an index.
 func Assemble(frame, index []byte) []byte {
-	text := append(formatHeader(), frame...)
+	text := append(header.Append(nil), frame...)
 	at := len(text)
-	last := appendContent(nil, kindIndex, index)
-	return append(append(text, last...), formatTrailer(int64(at), len(last))...)
+	record, err := block.AppendText(nil, block.Index, index, &block.Compressor{})
+	if err != nil {
+		panic(err)
+	}
+	text = header.AppendFrame(text, record, int64(at), nil)
+	return append(text, formatTrailer(int64(at), uint32(len(text)-at))...)
 }
 
 // CompressedIndex returns a file with a compressed index. Random data in it keeps the compression ratio below
@@ -42,14 +76,7 @@ func Assemble(frame, index []byte) []byte {
 func CompressedIndex(index []byte) []byte {
 	noise := make([]byte, len(index)/200)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never returns an error
-	index = fmt.Appendf(index[:len(index)-1], `,"noise":"%x"}`, noise)
-	encoder := encoders.Get().(interface{ EncodeAll(src, dst []byte) []byte })
-	defer encoders.Put(encoder)
-	small := encoder.EncodeAll(index, nil)
-	last := appendFrame(nil, contentFrame{kind: kindIndex, coding: codingZstd, rawSize: uint32(len(index)),
-		storedSize: uint32(len(small))}, small)
-	text := formatHeader()
-	return append(append(text, last...), formatTrailer(int64(len(text)), len(last))...)
+	return Assemble(nil, fmt.Appendf(index[:len(index)-1], `,"noise":"%x"}`, noise))
 }
 
 // Raw returns texts as cells.

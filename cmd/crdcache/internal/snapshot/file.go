@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/adapters/storage/block"
 )
 
 // File is an open snapshot. It is safe for concurrent use.
@@ -43,18 +45,18 @@ func Open(path string) (*File, error) {
 // NewFile opens a snapshot with a size in bytes. source must not change while the File is used.
 func NewFile(source io.ReaderAt, size int64) (*File, error) {
 	f := &File{source: source, close: func() error { return nil }}
-	head := make([]byte, min(size, int64(headerSize)))
-	if err := f.read(head, 0); err != nil {
+	h, err := block.ReadHeader(source, size)
+	if err != nil {
 		return nil, err
 	}
-	if err := checkHeader(head); err != nil {
-		return nil, err
+	if h != header {
+		return nil, block.Damaged(0, "the file has another form")
 	}
-	if size < int64(headerSize+trailerSize) {
-		return nil, damagedError(size, "the file is truncated, or saving was interrupted")
+	if size < int64(block.HeaderSize+trailerSize) {
+		return nil, block.Damaged(size, "the file is truncated, or saving was interrupted")
 	}
 	tail := make([]byte, trailerSize)
-	if err := f.read(tail, size-int64(trailerSize)); err != nil {
+	if err := block.ReadAt(source, tail, size-int64(trailerSize)); err != nil {
 		return nil, err
 	}
 	indexOffset, indexLength, err := parseTrailer(tail, size)
@@ -94,44 +96,41 @@ func (f *File) Verify(ctx context.Context) error {
 	return nil
 }
 
-func (f *File) read(dst []byte, offset int64) error {
-	if _, err := f.source.ReadAt(dst, offset); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read at byte %d: %w", offset, err)
-	} else if err != nil {
-		return damagedError(offset, "unexpected end of file")
-	}
-	return nil
-}
-
-func (f *File) readFrame(kind byte, offset int64, length int) ([]byte, error) {
-	text := make([]byte, length)
-	if err := f.read(text, offset); err != nil {
+// readRecord returns the record of the frame at an offset.
+func (f *File) readRecord(offset int64, length int) ([]byte, error) {
+	frame := make([]byte, length)
+	if err := block.ReadAt(f.source, frame, offset); err != nil {
 		return nil, err
 	}
-	return decodeFrame(text, kind, offset)
+	record, _, err := header.ParseFrame(frame, offset, nil)
+	return record, err
 }
 
 func (f *File) readIndex(offset int64, length int, size int64) error {
-	text, err := f.readFrame(kindIndex, offset, length)
+	record, err := f.readRecord(offset, length)
 	if err != nil {
 		return err
 	}
-	if cost := maxParsedSize(kindIndex, text); cost > maxAllowedSize(kindIndex, length-frameSize) {
-		return damagedError(offset, "the index of %d bytes would need %d bytes of memory", length, cost)
+	text, err := block.ReadText(block.Index, record)
+	if err != nil {
+		return block.Damaged(offset, "%v", err)
+	}
+	if cost := indexMemory(text); cost > uint64(length)*maxMemoryPerByte+indexBase {
+		return block.Damaged(offset, "the index of %d bytes would need %d bytes of memory", length, cost)
 	}
 	var decoded fileIndex
 	if err := json.Unmarshal(text, &decoded); err != nil {
-		return damagedError(offset, "decode the index: %v", err)
+		return block.Damaged(offset, "decode the index: %v", err)
 	}
 	if len(decoded.Requires) > 0 {
-		return &FormatError{offset, fmt.Sprintf("the file requires %s: use a newer version of this program",
+		return &FormatError{Offset: offset, Problem: fmt.Sprintf("the file requires %s: use a newer version of this program",
 			strings.Join(decoded.Requires, ", "))}
 	}
 	f.contents = Contents{Origin: decoded.Origin, Size: size}
 	var blocks []blockInfo
 	for _, e := range decoded.Types {
 		if problem := e.problem(); problem != "" {
-			return damagedError(offset, "%s", problem)
+			return block.Damaged(offset, "%s", problem)
 		}
 		blocks = append(blocks, e.Blocks...)
 		f.contents.Types = append(f.contents.Types, e.SavedType)
@@ -164,10 +163,10 @@ func (e typeEntry) problem() string {
 // contain much content.
 func checkOffsets(blocks []blockInfo, end int64) error {
 	slices.SortFunc(blocks, func(a, b blockInfo) int { return cmp.Compare(a.Offset, b.Offset) })
-	minOffset := int64(headerSize)
+	minOffset := int64(block.HeaderSize)
 	for _, b := range blocks {
-		if b.Offset < minOffset || b.Offset > end-int64(b.Stored) || b.Stored < frameSize {
-			return damagedError(end, "the index has a block at the invalid position %d", b.Offset)
+		if b.Offset < minOffset || b.Offset > end-int64(b.Stored) || b.Stored == 0 {
+			return block.Damaged(end, "the index has a block at the invalid position %d", b.Offset)
 		}
 		minOffset = b.Offset + int64(b.Stored)
 	}

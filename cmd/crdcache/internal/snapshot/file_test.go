@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -45,10 +46,13 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := r.AppendObject(nil, "example.com/v1")
 		want := string(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)))
-		if err != nil || string(text) != want || r.Position != i {
-			t.Fatalf("record %d at position %d is %s, %v", i, r.Position, text, err)
+		if string(r.JSON) != want || r.Position != i {
+			t.Fatalf("record %d at position %d is %s", i, r.Position, r.JSON)
+		}
+		other := strings.Replace(want, "example.com/v1", "example.com/v2", 1)
+		if text := r.AppendWith(nil, `"example.com/v2"`); string(text) != other {
+			t.Fatalf("AppendWith() = %s, want %s", text, other)
 		}
 		i++
 	}
@@ -59,6 +63,15 @@ func TestRoundTrip(t *testing.T) {
 		"web/g-003000": false, "a": false, "web/g-0015": false, "": false, "zoo": false} {
 		if r, ok, err := objects.Get(key); ok != want || err != nil || ok && r.Key != key {
 			t.Errorf("Get(%q) = %q, %v, %v, want %v", key, r.Key, ok, err, want)
+		}
+	}
+	for _, r := range []struct {
+		from, to string
+		want     int
+	}{{"", "", n}, {"web/g-000007", "", n - 7}, {"web/g-000007", "web/g-001500", 1493}, {"a", "b", 0}, {"zoo", "", 0},
+		{"web/g-000001", "web/g-000002", 1}} {
+		if got, err := objects.Count(r.from, r.to); got != r.want || err != nil {
+			t.Errorf("Count(%q, %q) = %d, %v, want %d", r.from, r.to, got, err, r.want)
 		}
 	}
 	if f.Objects(schema.GroupResource{Resource: "pods"}) != nil {
@@ -92,7 +105,7 @@ func TestUnordered(t *testing.T) {
 		got = append(got, fmt.Sprint(r.Key, " ", r.Position, " ", string(r.Cells), err))
 	}
 	want := []string{`web/a 2 ["a"]<nil>`, `web/b 0 ["b"]<nil>`, `web/c 1 ["c"]<nil>`}
-	if diff := cmp.Diff(want, got); diff != "" || objects.Ordered() {
+	if diff := gocmp.Diff(want, got); diff != "" || objects.Ordered() {
 		t.Errorf("objects, or Ordered() = true (-want +got):\n%s", diff)
 	}
 	if r, ok, err := objects.Get("web/c"); !ok || err != nil || r.Position != 1 {
@@ -100,25 +113,28 @@ func TestUnordered(t *testing.T) {
 	}
 }
 
-// TestObjects checks required fields, the removed apiVersion and the added kind.
+// TestObjects checks required fields, and the added apiVersion and kind.
 func TestObjects(t *testing.T) {
 	tests := map[string]struct{ object, want, fails string }{
-		"first": {`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`,
-			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"in between": {`{"kind":"Gizmo", "apiVersion" : "example.com/v1" , "metadata":{"name":"a"}}`,
-			`{"kind":"Gizmo", "metadata":{"name":"a"}}`, ""},
-		"last": {`{"kind":"Gizmo","metadata":{"name":"a"},"apiVersion":"example.com/v1"}`,
-			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"none": {` {"metadata":{"name":"a"}} `, `{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"only that": {`{"apiVersion":"v1","metadata":{"name":"a"}}`,
-			`{"kind":"Gizmo","metadata":{"name":"a"}}`, ""},
-		"brackets in it": {`{"apiVersion":"v1","metadata":{"name":"a","annotations":{"x":"},{\""}}}`,
-			`{"kind":"Gizmo","metadata":{"name":"a","annotations":{"x":"},{\""}}}`, ""},
+		"both":       {`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`, "", ""},
+		"in between": {`{"kind":"Gizmo", "apiVersion" : "example.com/v1" , "metadata":{"name":"a"}}`, "", ""},
+		"last":       {`{"kind":"Gizmo","metadata":{"name":"a"},"apiVersion":"example.com/v1"}`, "", ""},
+		"none": {` {"metadata":{"name":"a"}} `,
+			`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"no kind": {`{"apiVersion":"v1","metadata":{"name":"a"}}`,
+			`{"apiVersion":"v1","kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"no version": {`{"metadata":{"name":"a"},"kind":"Gizmo"}`,
+			`{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"a"}}`, ""},
+		"another version": {`{"apiVersion":"example.com/v1beta1","kind":"Gizmo","metadata":{"name":"a"}}`, "", ""},
+		"brackets in it": {`{"apiVersion":"v1","kind":"Gizmo","metadata":{"name":"a","annotations":{"x":"},{\""}}}`,
+			"", ""},
+		"twice": {`{"apiVersion":"v1","apiVersion":"v2","kind":"Gizmo","metadata":{"name":"a"}}`,
+			`{"apiVersion":"v2","kind":"Gizmo","metadata":{"name":"a"}}`, ""},
 		"no name":        {`{"kind":"Gizmo","metadata":{}}`, "", "no metadata.name"},
 		"no metadata":    {`{"kind":"Gizmo"}`, "", "no metadata.name"},
 		"name is a list": {`{"metadata":{"name":[]}}`, "", "no metadata.name"},
-		"twice":          {`{"apiVersion":"v1","apiVersion":"v2","metadata":{"name":"a"}}`, "", "duplicate"},
 		"no object":      {`[]`, "", "not a JSON object"},
+		"null":           {`null`, "", "not a JSON object"},
 		"nothing":        {``, "", "not a JSON object"},
 		"truncated":      {`{"metadata":{"name":"a"}`, "", "not a JSON object"},
 		"comma too many": {`{"metadata":{"name":"a"},}`, "", "not a JSON object"},
@@ -147,8 +163,11 @@ func TestObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, ok, err := f.Objects(gizmos.GVR().GroupResource()).Get("a")
-			if !ok || err != nil || string(r.JSON) != tt.want {
-				t.Errorf("Get() = %s, %v, %v, want %s", r.JSON, ok, err, tt.want)
+			if want := cmp.Or(tt.want, tt.object); !ok || err != nil || string(r.JSON) != want {
+				t.Errorf("Get() = %s, %v, %v, want %s", r.JSON, ok, err, want)
+			}
+			if version := apiVersionOf(t, r.JSON); "example.com/"+r.Version != version && r.Version != version {
+				t.Errorf("Version = %q, want that of %s", r.Version, r.JSON)
 			}
 		})
 	}
@@ -174,7 +193,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 				continue
 			}
 			got, err := readAll(f)
-			if err == nil && !cmp.Equal(want, got) {
+			if err == nil && !gocmp.Equal(want, got) {
 				t.Fatalf("bit %d of byte %d was flipped, and the file has other content: %v", bit, i, got)
 			}
 			if err == nil {
@@ -187,10 +206,10 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 // TestOtherFormatVersion verifies that a file of another version is rejected with the remedy.
 func TestOtherFormatVersion(t *testing.T) {
 	text := snapshotOf(t, 1)
-	binary.LittleEndian.PutUint16(text[8:], 2)
+	binary.LittleEndian.PutUint16(text[8:], 3)
 	snapshot.SealHeader(text)
 	if _, err := open(text); err == nil ||
-		!strings.Contains(err.Error(), "version 2, this program reads version 1: use a newer version") {
+		!strings.Contains(err.Error(), "version 3, this program reads version 2: use the program") {
 		t.Errorf("the error is %v, want the version and the remedy", err)
 	}
 }
@@ -320,7 +339,7 @@ func TestTruncatedFile(t *testing.T) {
 		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNotSnapshot) {
 			t.Fatalf("truncated to %d bytes: %v, want a FormatError", n, err)
 		}
-		if n >= 16 && errors.Is(err, snapshot.ErrNotSnapshot) {
+		if n >= 8 && errors.Is(err, snapshot.ErrNotSnapshot) {
 			t.Fatalf("truncated to %d bytes: ErrNotSnapshot, want a FormatError", n)
 		}
 	}
@@ -328,9 +347,9 @@ func TestTruncatedFile(t *testing.T) {
 
 // TestInvalidIndex verifies that an invalid index is rejected.
 func TestInvalidIndex(t *testing.T) {
-	frame := snapshot.Frame('O', []byte("\x01\x01\x02\x00a{}"))
+	frame := snapshot.Frame(snapshot.RecordOf("a"))
 	size := fmt.Sprint(len(frame))
-	block := `{"at":16,"stored":` + size + `,"raw":7,"objects":1,"first":"a","last":"a"}`
+	block := `{"at":32,"stored":` + size + `,"objects":1,"first":"a","last":"a"}`
 	typ := `"version":"v1","resource":"gizmos","kind":"Gizmo"`
 	tests := map[string]struct{ index, want string }{
 		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
@@ -347,7 +366,7 @@ func TestInvalidIndex(t *testing.T) {
 			`,"objects":1}]}]}`, "invalid position"},
 		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`,
 			"has 5 objects in the index and 1"},
-		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":16,"stored":` + size +
+		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":32,"stored":` + size +
 			`,"objects":9999999}]}]}`, "invalid block of 9999999 objects"},
 		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`,
 			"is marked as missing, but has objects"},
@@ -375,30 +394,28 @@ func TestInvalidIndex(t *testing.T) {
 // TestInvalidBlocks verifies that invalid blocks are rejected before they are decoded.
 func TestInvalidBlocks(t *testing.T) {
 	tests := map[string]struct {
-		frame []byte
-		want  string
+		record []byte
+		want   string
 	}{
-		"bomb":       {snapshot.Bomb(60 << 20), "invalid block: 62914560 bytes"},
-		"other kind": {snapshot.Frame('X', []byte("\x01\x01\x02\x00a{}")), "a block has kind 'X'"},
-		"other key": {snapshot.Frame('O', []byte("\x01\x01\x02\x00b{}")),
-			"does not have the objects that the index says"},
-		"two": {snapshot.Frame('O', []byte("\x02\x01\x02\x00\x00\x00\x00a{}")),
-			"does not have the objects that the index says"},
-		"too many": {snapshot.Frame('O', []byte("\xff\xff\xff\x7fa{}")), "objects in"},
-		"lengths":  {snapshot.Frame('O', []byte("\x01\x01\x09\x00a{}")), "lengths"},
-		"huge lengths": {snapshot.Frame('O', []byte("\x01\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x02\x00a{}")),
-			"lengths"},
-		"empty": {snapshot.Frame('O', nil), "objects in 0 bytes"},
-		"none":  {snapshot.Frame('O', []byte("\x00")), "does not have the objects"},
+		"bomb":       {snapshot.Bomb(60 << 20), "a section of 62914560 bytes"},
+		"other kind": {[]byte("X"), "not a record of objects"},
+		"other key":  {snapshot.RecordOf("b"), "does not have the objects that the index says"},
+		"two":        {snapshot.RecordOf("a", "b"), "does not have the objects that the index says"},
+		"none":       {snapshot.RecordOf(), "does not have the objects"},
+		"cut":        {snapshot.RecordOf("a")[:30], "a section has"},
+		"no bodies":  {append([]byte("O"), snapshot.Section(0, 3, []byte("\x00\x00\x00"))...), "damaged"},
+		"other head": {append(append([]byte("O"), snapshot.Section(0, 3, []byte("\x00\x7f\x00"))...),
+			snapshot.Section(0, 0, nil)...), "damaged"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":16,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(tt.frame))
-			f, err := open(snapshot.Assemble(tt.frame, []byte(index)))
+			frame := snapshot.Frame(tt.record)
+			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":32,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(frame))
+			f, err := open(snapshot.Assemble(frame, []byte(index)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 16: ") ||
+			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 32: ") ||
 				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Verify() = %v, want an error with the position", err)
 			}

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -55,12 +56,17 @@ func readAll(f *snapshot.File) (map[string]string, error) {
 			if err != nil {
 				return objects, err
 			}
-			text, err := r.AppendObject(nil, saved.GroupVersion().String())
-			if err != nil {
-				return objects, err
-			}
-			objects[saved.Resource+" "+r.Key] = string(text)
+			objects[saved.Resource+" "+r.Key] = string(r.JSON)
 		}
 	}
 	return objects, nil
+}
+
+func apiVersionOf(t *testing.T, object []byte) string {
+	t.Helper()
+	var typ metav1.TypeMeta
+	if err := json.Unmarshal(object, &typ); err != nil {
+		t.Fatal(err)
+	}
+	return typ.APIVersion
 }

@@ -2,9 +2,13 @@ package snapshot
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Objects are the objects of one type in a file. It is safe for concurrent use.
@@ -32,16 +36,17 @@ func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
 // memory of the whole block alive.
 func (o *Objects) Block(i int) ([]Record, error) {
 	b := o.entry.Blocks[i]
-	content, err := o.file.readFrame(kindObjects, b.Offset, int(b.Stored))
+	record, err := o.file.readRecord(b.Offset, int(b.Stored))
 	if err != nil {
 		return nil, err
 	}
-	records, err := parseBlock(content)
+	records, err := o.decode(record)
 	if err != nil {
-		return nil, damagedError(b.Offset, "%v", err)
+		return nil, block.Damaged(b.Offset, "%v", err)
 	}
-	if len(records) != b.Objects || records[0].Key != b.First || records[len(records)-1].Key != b.Last {
-		return nil, damagedError(b.Offset, "a block of %s does not have the objects that the index says",
+	n := len(records)
+	if n == 0 || n != b.Objects || records[0].Key != b.First || records[n-1].Key != b.Last {
+		return nil, block.Damaged(b.Offset, "a block of %s does not have the objects that the index says",
 			o.entry.Resource)
 	}
 	position := 0
@@ -51,7 +56,43 @@ func (o *Objects) Block(i int) ([]Record, error) {
 	for i := range records {
 		records[i].Position = position + i
 		if o.Ordered() && i > 0 && records[i].Key <= records[i-1].Key {
-			return nil, damagedError(b.Offset, "the objects of a block of %s are not in order", o.entry.Resource)
+			return nil, block.Damaged(b.Offset, "the objects of a block of %s are not in order", o.entry.Resource)
+		}
+	}
+	return records, nil
+}
+
+// decode returns the records of a block.
+func (o *Objects) decode(record []byte) ([]Record, error) {
+	stored, err := block.ReadObjects(record)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := packed.ReadBlock(stored.Head, stored.Bodies, stored.StoredSize())
+	if err != nil || len(objects) == 0 {
+		return nil, err
+	}
+	b := objects[0].Block()
+	if b.BodiesSize() != stored.BodiesSize() {
+		return nil, block.ErrDamaged
+	}
+	records, cells, text := make([]Record, len(objects)), stored.Cells, make([]byte, 0, b.MaxJSONSize())
+	for i, object := range objects {
+		start := len(text)
+		if text, err = object.AppendJSON(text); err != nil {
+			return nil, err
+		}
+		records[i] = Record{Key: object.Key(), JSON: text[start:len(text):len(text)],
+			Version: object.GroupVersionKind().Version, Labels: object.Labels()}
+		if len(stored.Cells) == 0 {
+			continue
+		}
+		length, n := binary.Uvarint(cells)
+		if n <= 0 || length > uint64(len(cells)-n) {
+			return nil, block.ErrDamaged
+		}
+		if cells = cells[n:]; length > 0 {
+			records[i].Cells, cells = cells[:length:length], cells[length:]
 		}
 	}
 	return records, nil
@@ -65,6 +106,30 @@ func (o *Objects) Find(key string) (block int, ok bool) {
 		i--
 	}
 	return i, i >= 0 && key <= o.entry.Blocks[i].Last
+}
+
+// Count returns the number of objects with keys in [from, to); an empty to means no limit. The objects must
+// be Ordered. It reads only the blocks at both ends of the range.
+func (o *Objects) Count(from, to string) (n int, err error) {
+	isIn := func(key string) bool { return key >= from && (to == "" || key < to) }
+	for i, b := range o.entry.Blocks {
+		switch {
+		case b.Last < from || to != "" && b.First >= to:
+		case isIn(b.First) && isIn(b.Last):
+			n += b.Objects
+		default:
+			records, err := o.Block(i)
+			if err != nil {
+				return 0, err
+			}
+			for _, r := range records {
+				if isIn(r.Key) {
+					n++
+				}
+			}
+		}
+	}
+	return n, nil
 }
 
 // All yields all records sorted by key, until the first error. Records with equal keys keep their order. A
@@ -86,7 +151,7 @@ func (o *Objects) All(yield func(Record, error) bool) {
 	for i := range o.entry.Blocks {
 		records, err := o.Block(i)
 		if err == nil && i > 0 && o.entry.Blocks[i].First <= lastKey {
-			err = damagedError(o.entry.Blocks[i].Offset, "the blocks of %s are not in order", o.entry.Resource)
+			err = block.Damaged(o.entry.Blocks[i].Offset, "the blocks of %s are not in order", o.entry.Resource)
 		}
 		if err != nil {
 			yield(Record{}, err)

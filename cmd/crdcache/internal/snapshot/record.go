@@ -2,108 +2,75 @@ package snapshot
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Record is an object in a file.
 type Record struct {
 	// Key is "namespace/name", or the name of a cluster-scoped object.
 	Key string
-	// JSON is the object without its apiVersion, which is that of the type. It is valid until the next
-	// record is read, and must not be changed.
+	// JSON is the object as it was saved. It is valid until the next record is read, and must not be changed.
 	JSON []byte
 	// Cells is the JSON of the server's table row from [Cells], if there is one. It is valid as long as JSON.
 	Cells []byte
 	// Position is the position of the record in the order in which the type was written, from 0.
 	Position int
+	// Version is the version in which the object was saved.
+	Version string
+	Labels  labels.Labels
 }
 
-// AppendObject appends the object's JSON with an apiVersion.
-func (r Record) AppendObject(dst []byte, apiVersion string) ([]byte, error) {
-	quoted, err := json.Marshal(apiVersion)
-	if err != nil {
-		return dst, err
+// AppendWith appends the object's JSON with another apiVersion, which is JSON.
+func (r Record) AppendWith(dst []byte, apiVersion string) []byte {
+	for m, err := range jsontext.Members(r.JSON) {
+		if err != nil {
+			break
+		}
+		if string(m.Key) == "apiVersion" {
+			dst = append(append(dst, r.JSON[:m.End-len(m.Value)]...), apiVersion...)
+			return append(dst, r.JSON[m.End:]...)
+		}
 	}
-	return r.AppendWith(dst, string(quoted))
-}
-
-// AppendWith is AppendObject for an apiVersion that is JSON already.
-func (r Record) AppendWith(dst []byte, quoted string) ([]byte, error) {
-	if len(r.JSON) <= len("{}") || r.JSON[0] != '{' {
-		return dst, fmt.Errorf("%s: the record has no object", r.Key)
-	}
-	dst = append(append(dst, `{"apiVersion":`...), quoted...)
-	return append(append(dst, ','), r.JSON[1:]...), nil
+	return append(dst, r.JSON...)
 }
 
 var (
-	errNoObject            = errors.New("not a JSON object")
-	errDuplicateAPIVersion = errors.New("the object has a duplicate apiVersion")
-	errNoName              = errors.New("the object has no metadata.name")
+	errNoObject = errors.New("not a JSON object")
+	errNoName   = errors.New("the object has no metadata.name")
 )
 
-// identity has the parts of an object that a record needs.
-type identity struct {
-	namespace, name string
-	hasKind         bool
-	// apiVersionStart and apiVersionEnd delimit the apiVersion member and a comma next to it.
-	apiVersionStart, apiVersionEnd int
-}
-
-// parseIdentity parses an object's JSON without surrounding white space.
-func parseIdentity(object []byte) (identity, error) {
-	var id identity
-	var metadata []byte
-	for m, err := range jsontext.Members(object) {
-		if err != nil {
-			return id, errNoObject
+// pack packs an object's JSON. It adds a missing apiVersion and kind, as in lists of built-in types.
+func pack(object []byte, apiVersion, kind string) (*packed.Object, error) {
+	object = bytes.TrimSpace(object)
+	o, end, _ := (*packed.Packer)(nil).TryItem(object, 0, apiVersion, kind)
+	if o == nil || end != len(object) {
+		u := &unstructured.Unstructured{}
+		if err := utiljson.Unmarshal(object, &u.Object); err != nil || u.Object == nil {
+			return nil, errNoObject
 		}
-		switch string(m.Key) {
-		case "metadata":
-			metadata = m.Value
-		case "kind":
-			id.hasKind = true
-		case "apiVersion":
-			if id.apiVersionEnd > 0 {
-				return id, errDuplicateAPIVersion
-			}
-			id.apiVersionStart, id.apiVersionEnd = m.Start, m.End
+		if u.GetAPIVersion() == "" {
+			u.SetAPIVersion(apiVersion)
+		}
+		if u.GetKind() == "" {
+			u.SetKind(kind)
+		}
+		var err error
+		if o, err = (*packed.Packer)(nil).FromUnstructured(u); err != nil {
+			return nil, err
 		}
 	}
-	if id.apiVersionEnd > 0 {
-		switch next := jsontext.SkipSpace(object, id.apiVersionEnd); {
-		case object[next] == ',':
-			id.apiVersionEnd = jsontext.SkipSpace(object, next+1)
-		default: // it is the last member
-			if comma := bytes.LastIndexByte(object[:id.apiVersionStart], ','); comma >= 0 {
-				id.apiVersionStart = comma
-			}
-		}
+	if _, hasJSON := o.JSON(); !hasJSON {
+		return nil, errNoObject
 	}
-	for m, err := range jsontext.Members(metadata) {
-		switch string(m.Key) {
-		case "name":
-			err = json.Unmarshal(m.Value, &id.name)
-		case "namespace":
-			err = json.Unmarshal(m.Value, &id.namespace)
-		}
-		if err != nil {
-			return id, errNoName
-		}
+	if o.Name() == "" {
+		return nil, errNoName
 	}
-	if id.name == "" {
-		return id, errNoName
-	}
-	return id, nil
-}
-
-func (id identity) key() string {
-	if id.namespace == "" {
-		return id.name
-	}
-	return id.namespace + "/" + id.name
+	return o, nil
 }

@@ -1,72 +1,80 @@
 package snapshot
 
 import (
-	"bytes"
-	"encoding/json"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/packed"
 )
+
+// blockSize is the size of a block before compression. Larger blocks would hardly compress better, and
+// reading one object decompresses a block.
+const blockSize = 256 << 10
+
+// maxBlockObjects limits the objects of a block, so that a small file cannot cause large allocations.
+const maxBlockObjects = 8 << 10
 
 // TypeWriter writes the objects of one type. It is not safe for concurrent use.
 type TypeWriter struct {
-	writer   *Writer
-	entry    typeEntry
-	block    blockBuilder
-	kindJSON []byte // the JSON member with a comma
-	err      error
-
-	objectJSON, content, frame []byte // buffers
+	writer     *Writer
+	entry      typeEntry
+	apiVersion string
+	block      packed.BlockWriter
+	cells      []byte // the length and the cells of each object
+	index      []byte
+	first      string // key of the first object of the block
+	last       []byte // key of the last object
+	record     []byte
+	err        error
 }
 
 // BeginType begins a type. The file contains it after TypeWriter.Close.
 func (w *Writer) BeginType(t Type) *TypeWriter {
-	kind, err := json.Marshal(t.Kind)
 	return &TypeWriter{writer: w, entry: typeEntry{SavedType: SavedType{Type: t}},
-		kindJSON: append(append([]byte(`"kind":`), kind...), ','), err: err}
+		apiVersion: t.GroupVersion().String()}
 }
 
 // Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
-// arguments. The object needs a name. Add removes its apiVersion, and adds a missing kind, as in lists of
-// built-in types. Objects keep their order. Readers are faster if it is the order of the keys.
+// arguments. The object needs a name. Add adds a missing apiVersion and kind, as in lists of built-in types.
+// Objects keep their order. Readers are faster if it is the order of the keys.
 func (t *TypeWriter) Add(object, cells []byte) error {
 	if t.err != nil {
 		return t.err
 	}
-	object = bytes.TrimSpace(object)
-	id, err := parseIdentity(object)
-	if err == nil && len(object)+len(cells) > maxContentSize/2 {
+	o, err := pack(object, t.apiVersion, t.entry.Kind)
+	if err == nil && len(object)+len(cells) > block.MaxContent/2 {
 		err = fmt.Errorf("the object is too large: %d bytes", len(object))
+	}
+	if err == nil && t.block.Count() > 0 &&
+		(t.block.Count() == maxBlockObjects || t.block.Size()+len(t.cells)+len(object) > blockSize) {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	added := false
+	if err == nil {
+		added, err = t.block.Add(o)
+	}
+	if err == nil && !added {
+		err = errNoObject
 	}
 	if err != nil {
 		return t.setError(fmt.Errorf("snapshot: add %s: object %d: %w", t.entry.Resource,
 			t.entry.Objects+1, err))
 	}
-	key := id.key()
-	t.objectJSON = append(t.objectJSON[:0], '{')
-	if !id.hasKind {
-		t.objectJSON = append(t.objectJSON, t.kindJSON...)
-	}
-	if id.apiVersionEnd > 0 {
-		t.objectJSON = append(t.objectJSON, object[1:id.apiVersionStart]...)
-		t.objectJSON = append(t.objectJSON, object[id.apiVersionEnd:]...)
-	} else {
-		t.objectJSON = append(t.objectJSON, object[1:]...)
-	}
-	if t.entry.Objects > 0 && key <= t.block.last {
+	t.cells = append(binary.AppendUvarint(t.cells, uint64(len(cells))), cells...)
+	key := o.Key()
+	if t.entry.Objects > 0 && key <= string(t.last) {
 		t.entry.Unsorted = true
 	}
-	if t.block.objects == maxBlockObjects ||
-		t.block.objects > 0 && t.block.size()+len(t.objectJSON) > blockSize {
-		if err := t.flush(); err != nil {
-			return err
-		}
+	if t.last = append(t.last[:0], key...); t.block.Count() == 1 {
+		t.first = strings.Clone(key)
 	}
-	t.block.addRecord(key, Record{JSON: t.objectJSON, Cells: cells})
 	t.entry.Objects++
 	t.entry.Bytes += int64(len(object))
 	return nil
@@ -77,19 +85,25 @@ func (t *TypeWriter) setError(err error) error {
 	return err
 }
 
-func (t *TypeWriter) flush() error {
-	t.content = t.block.appendTo(t.content[:0])
-	t.frame = appendContent(t.frame[:0], kindObjects, t.content)
-	offset, err := t.writer.appendFrame(t.frame)
+func (t *TypeWriter) flush() (err error) {
+	info := blockInfo{Objects: t.block.Count(), First: t.first, Last: string(t.last)}
+	compressor := t.writer.compressors.Get().(*block.Compressor)
+	defer t.writer.compressors.Put(compressor)
+	var parts block.Parts
+	t.index, parts.Bodies = t.block.AppendBlock(t.index[:0])
+	if parts.Head = t.index; len(t.cells) > t.block.Count() { // not only lengths
+		parts.Cells = t.cells
+	}
+	if t.record, err = block.AppendObjects(t.record[:0], parts, true, compressor); err == nil {
+		info.Offset, info.Stored, err = t.writer.appendFrame(t.record)
+	}
 	if err != nil {
 		return t.setError(err)
 	}
-	t.entry.Blocks = append(t.entry.Blocks, blockInfo{
-		Offset: offset, Stored: uint32(len(t.frame)), Raw: uint32(len(t.content)), Objects: t.block.objects,
-		First: t.block.first, Last: t.block.last,
-	})
-	t.entry.Stored += int64(len(t.frame))
-	t.block.reset()
+	t.entry.Blocks = append(t.entry.Blocks, info)
+	t.entry.Stored += int64(info.Stored)
+	t.block.Reset()
+	t.cells = t.cells[:0]
 	return nil
 }
 
@@ -101,7 +115,7 @@ func (t *TypeWriter) Close(resourceVersion string) error {
 	if t.err != nil {
 		return t.err
 	}
-	if t.block.objects > 0 {
+	if t.block.Count() > 0 {
 		if err := t.flush(); err != nil {
 			return err
 		}
@@ -112,19 +126,3 @@ func (t *TypeWriter) Close(resourceVersion string) error {
 }
 
 var errTypeWriterClosed = errors.New("snapshot: the TypeWriter is closed")
-
-// AddCache adds all objects of an informer as cached, without pruned fields, and closes the TypeWriter.
-func (t *TypeWriter) AddCache(cached *dynamicinformer.Snapshot) error {
-	keys := cached.Keys()
-	slices.Sort(keys)
-	for _, key := range keys {
-		text, _, err := cached.JSON(key)
-		if err == nil {
-			err = t.Add(text, nil)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return t.Close(cached.ResourceVersion())
-}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/adapters/storage/block"
 )
 
 // Writer writes a file. It is safe for concurrent use. The file is complete only after Commit.
@@ -21,10 +23,13 @@ type Writer struct {
 	origin Origin
 	file   *os.File // nil for a stream
 	path   string
+	// compressors are shared by the TypeWriters.
+	compressors sync.Pool
 
 	mu struct {
 		sync.Mutex
 		out    *bufio.Writer
+		frame  []byte // buffer
 		offset int64
 		types  []typeEntry
 		err    error // the first error
@@ -50,11 +55,11 @@ func NewWriter(out io.Writer, origin Origin) *Writer {
 		origin.Created = time.Now()
 	}
 	origin.Created = origin.Created.UTC().Truncate(time.Second)
-	w := &Writer{origin: origin}
+	w := &Writer{origin: origin, compressors: sync.Pool{New: func() any { return &block.Compressor{} }}}
 	w.mu.out = bufio.NewWriterSize(out, 1<<20)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.writeLocked(formatHeader())
+	w.writeLocked(header.Append(nil))
 	return w
 }
 
@@ -72,16 +77,21 @@ func (w *Writer) writeLocked(text []byte) {
 
 var errClosed = errors.New("snapshot: the writer is closed")
 
-// appendFrame writes a frame, and returns its position.
-func (w *Writer) appendFrame(frame []byte) (int64, error) {
+// appendFrame writes the frame of a record, and returns its position and size.
+func (w *Writer) appendFrame(record []byte) (offset int64, size uint32, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.mu.closed {
-		return 0, errClosed
+		return 0, 0, errClosed
 	}
-	offset := w.mu.offset
-	w.writeLocked(frame)
-	return offset, w.mu.err
+	return w.appendFrameLocked(record)
+}
+
+func (w *Writer) appendFrameLocked(record []byte) (offset int64, size uint32, err error) {
+	offset = w.mu.offset
+	w.mu.frame = header.AppendFrame(w.mu.frame[:0], record, offset, nil)
+	w.writeLocked(w.mu.frame)
+	return offset, uint32(len(w.mu.frame)), w.mu.err
 }
 
 // addEntry adds a type to the file, or replaces it. It refuses an entry that readers would refuse.
@@ -167,13 +177,14 @@ func (w *Writer) writeIndex() error {
 	w.mu.closed = true
 	w.sortLocked()
 	indexJSON, err := json.Marshal(fileIndex{Origin: w.origin, Types: w.mu.types})
+	if err == nil {
+		indexJSON, err = block.AppendText(nil, block.Index, indexJSON, &block.Compressor{})
+	}
 	if err != nil {
 		w.mu.err = errors.Join(w.mu.err, err)
 	}
-	at := w.mu.offset
-	frame := appendContent(nil, kindIndex, indexJSON)
-	w.writeLocked(frame)
-	w.writeLocked(formatTrailer(at, len(frame)))
+	at, size, _ := w.appendFrameLocked(indexJSON) // the error is w.mu.err
+	w.writeLocked(formatTrailer(at, size))
 	if w.mu.err != nil {
 		return w.mu.err
 	}

@@ -35,7 +35,7 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 	var persisted persistence.Backend
 	if task.Folder != "" {
 		store := disk.New(task.Folder, disk.Options{})
-		defer func() { err = errors.Join(err, store.Close()) }()
+		defer func() { err = errors.Join(err, store.Close(ctx)) }()
 		subject, persisted = Packed, store
 	}
 	fleet, err := newFleet(subject, []*rest.Config{config}, restartTypes, persisted)

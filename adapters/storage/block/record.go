@@ -1,0 +1,94 @@
+package block
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+)
+
+// Kind is the first byte of a record.
+type Kind byte
+
+const (
+	// Objects are objects of one type.
+	Objects Kind = 'O'
+	// Changes replace and delete objects of earlier records.
+	Changes Kind = 'C'
+	// Checkpoint makes the records before it valid.
+	Checkpoint Kind = 'P'
+	// Index locates the records of a closed file.
+	Index Kind = 'I'
+)
+
+// Parts are the parts of a record of objects: a packed block, and the cells of their table rows.
+type Parts struct{ Head, Bodies, Cells []byte }
+
+// AppendObjects appends a record of objects. A cold record has a smaller head, which takes longer to read.
+func AppendObjects(dst []byte, p Parts, isCold bool, c *Compressor) ([]byte, error) {
+	codings := []coding{s2Coding, zstdCoding}
+	if isCold {
+		slices.Reverse(codings)
+	}
+	dst, err := appendSection(append(dst, byte(Objects)), p.Head, maxHeadRatio, c, codings...)
+	if err == nil {
+		dst, err = appendSection(dst, p.Bodies, maxRatio, c, zstdCoding, s2Coding)
+	}
+	if err == nil && len(p.Cells) > 0 {
+		dst, err = appendSection(dst, p.Cells, maxRatio, c, zstdCoding)
+	}
+	return dst, err
+}
+
+// StoredObjects is a record of objects that was read.
+type StoredObjects struct {
+	Head, Cells []byte
+	bodies      section
+}
+
+// ReadObjects reads a record of objects, and copies its bodies.
+func ReadObjects(record []byte) (o StoredObjects, err error) {
+	if len(record) == 0 || Kind(record[0]) != Objects {
+		return o, fmt.Errorf("%w: not a record of objects", ErrDamaged)
+	}
+	head, rest, err := cutSection(record[1:], maxHeadRatio)
+	if err == nil {
+		o.bodies, rest, err = cutSection(rest, maxRatio)
+	}
+	if err == nil {
+		o.Head, err = head.open()
+	}
+	if err == nil && len(rest) > 0 {
+		var cells section
+		if cells, err = onlySection(rest, maxRatio); err == nil {
+			o.Cells, err = cells.open()
+		}
+	}
+	o.bodies.stored = bytes.Clone(o.bodies.stored)
+	return o, err
+}
+
+// Bodies decompresses the bodies.
+func (o StoredObjects) Bodies() ([]byte, error) { return o.bodies.open() }
+
+// BodiesSize returns the size of the bodies.
+func (o StoredObjects) BodiesSize() int { return o.bodies.size }
+
+// StoredSize returns the memory of the compressed bodies.
+func (o StoredObjects) StoredSize() int { return len(o.bodies.stored) }
+
+// AppendText appends a record of another kind than Objects.
+func AppendText(dst []byte, kind Kind, text []byte, c *Compressor) ([]byte, error) {
+	return appendSection(append(dst, byte(kind)), text, maxRatio, c, zstdCoding, s2Coding)
+}
+
+// ReadText returns the text of a record of AppendText. It may share the memory of the record.
+func ReadText(kind Kind, record []byte) ([]byte, error) {
+	if len(record) == 0 || Kind(record[0]) != kind {
+		return nil, fmt.Errorf("%w: not a record of kind %q", ErrDamaged, kind)
+	}
+	s, err := onlySection(record[1:], maxRatio)
+	if err != nil {
+		return nil, err
+	}
+	return s.open()
+}

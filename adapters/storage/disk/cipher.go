@@ -1,0 +1,76 @@
+package disk
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/crdcache/crdcache/adapters/storage/block"
+)
+
+// ErrKey is reported if persisted data is encrypted with a key that is not in Options.Keys, or is not
+// encrypted although Options.Keys is set. The data is ignored and overwritten.
+var ErrKey = block.ErrKey
+
+const (
+	// keyLength is the key length of AES-256 in bytes.
+	keyLength = 32
+	// keyIDLength is the length of the key's id before an encrypted record.
+	keyIDLength = 8
+)
+
+// recordCipher encrypts and decrypts records with AES-256-GCM. It implements block.Cipher.
+type recordCipher struct{ keys []aeadKey }
+
+type aeadKey struct {
+	id   []byte
+	aead cipher.AEAD
+}
+
+// newCipher returns a cipher that encrypts with the first key and decrypts with all; nil without keys.
+func newCipher(keys [][]byte) (block.Cipher, error) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	c := &recordCipher{}
+	for k, key := range keys {
+		if len(key) != keyLength {
+			return nil, fmt.Errorf("Options.Keys[%d] has %d bytes, want %d", k, len(key), keyLength)
+		}
+		blockCipher, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		aead, err := cipher.NewGCMWithRandomNonce(blockCipher)
+		if err != nil {
+			return nil, err
+		}
+		id := sha256.Sum256(append([]byte("crdcache storage/disk key\x00"), key...))
+		c.keys = append(c.keys, aeadKey{id[:keyIDLength], aead})
+	}
+	return c, nil
+}
+
+// Seal implements block.Cipher.
+func (c *recordCipher) Seal(dst, record, place []byte) []byte {
+	return c.keys[0].aead.Seal(append(dst, c.keys[0].id...), nil, record, place)
+}
+
+// Open implements block.Cipher.
+func (c *recordCipher) Open(content, place []byte) (record []byte, isCurrent bool, err error) {
+	if len(content) < keyIDLength {
+		return nil, false, block.ErrDamaged
+	}
+	for k, key := range c.keys {
+		if bytes.Equal(key.id, content[:keyIDLength]) {
+			record, err := key.aead.Open(nil, nil, content[keyIDLength:], place)
+			if err != nil {
+				return nil, false, fmt.Errorf("%w: %w", block.ErrDamaged, err)
+			}
+			return record, k == 0, nil
+		}
+	}
+	return nil, false, fmt.Errorf("%w: key id %x", ErrKey, content[:keyIDLength])
+}

@@ -1,0 +1,109 @@
+package disk
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"runtime/metrics"
+	"slices"
+	"testing"
+
+	"github.com/crdcache/crdcache/adapters/storage/block"
+)
+
+// logOf returns a log of three saves, and the lines that are valid after each.
+func logOf(tb testing.TB, c block.Cipher) (text []byte, states [][]string) {
+	tb.Helper()
+	var out bytes.Buffer
+	w, err := newLog(&out, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var lines []string
+	for version := range 3 {
+		for n := range 2 {
+			record := fmt.Sprintf("O a record with the number %d of version %d", n, version)
+			lines = append(lines, record)
+			if err := w.Put([]byte(record)); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		if err := w.Commit(fmt.Append(nil, version)); err != nil {
+			tb.Fatal(err)
+		}
+		states = append(states, append(slices.Clone(lines), fmt.Sprint(version)))
+	}
+	return out.Bytes(), states
+}
+
+func readLines(text []byte, c block.Cipher) (lines []string, err error) {
+	log, err := readLogFile(bytes.NewReader(text), int64(len(text)), c)
+	if err != nil {
+		return nil, err
+	}
+	err = log.Records(func(_ int64, record []byte) error {
+		lines = append(lines, string(record))
+		return nil
+	})
+	return append(lines, string(log.Checkpoint)), err
+}
+
+// TestNoDamageGoesUnnoticed flips bits, truncates, and moves bytes of logs a hundred thousand times. A read
+// returns an error, or exactly what was valid after a save.
+func TestNoDamageGoesUnnoticed(t *testing.T) {
+	cipher, err := newCipher([][]byte{key(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	cut := 0
+	for _, c := range []block.Cipher{nil, cipher} {
+		whole, states := logOf(t, c)
+		if got, err := readLines(whole, c); err != nil || !slices.Equal(got, states[2]) {
+			t.Fatalf("an intact log: %q, %v", got, err)
+		}
+		for range 50_000 {
+			text := slices.Clone(whole)
+			switch size := 1 + random.IntN(100); random.IntN(3) {
+			case 0:
+				text[random.IntN(len(text))] ^= 1 << random.IntN(8)
+			case 1:
+				text = text[:random.IntN(len(text))]
+			default:
+				copy(text[random.IntN(len(text)):], whole[random.IntN(len(whole)-size):][:size])
+			}
+			if bytes.Equal(text, whole) {
+				continue
+			}
+			got, err := readLines(text, c)
+			if err == nil && !slices.Equal(got, states[0]) && !slices.Equal(got, states[1]) {
+				t.Fatalf("a damaged log was read as %q", got)
+			}
+			if err == nil {
+				cut++
+			}
+		}
+	}
+	if cut == 0 {
+		t.Error("no log with a damaged end was read up to it")
+	}
+}
+
+// FuzzLog verifies that reading any log needs no more memory than its size allows.
+func FuzzLog(f *testing.F) {
+	whole, _ := logOf(f, nil)
+	f.Add(whole)
+	f.Add(whole[:block.HeaderSize])
+	f.Add(append(whole[:block.HeaderSize:block.HeaderSize], 0xff, 0xff, 0xff, 0xff))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+		metrics.Read(allocated)
+		before := allocated[0].Value.Uint64()
+		_, _ = readLines(text, nil)
+		metrics.Read(allocated)
+		const fixed = 1 << 20
+		if cost := allocated[0].Value.Uint64() - before; cost > fixed+256*uint64(len(text)) {
+			t.Errorf("reading a log of %d bytes allocated %d bytes", len(text), cost)
+		}
+	})
+}

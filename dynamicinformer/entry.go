@@ -116,9 +116,19 @@ func (f *Factory) claim(request acquireRequest) (*Handle, error) {
 	if h, err := f.claimEntry(request, nil); h != nil || err != nil {
 		return h, err
 	}
-	created, err := newInformer(f.deps, request.key.gvr, request.options, f.typeRegistry)
+	registry := f.typeRegistry
+	if registry == nil {
+		registry = f.customTypes.registry(request.key.gvr)
+	}
+	created, err := newInformer(f.deps, request.key.gvr, request.options, registry)
 	if err != nil {
 		return nil, err
+	}
+	if registry != nil && f.customTypes != nil {
+		created.followType = f.customTypes.follow
+	}
+	if request.key.ownedByFactory {
+		_ = created.core.SetWatchErrorHandlerWithContext(discardFailure) // it has not started
 	}
 	return f.claimEntry(request, created)
 }

@@ -105,3 +105,22 @@ func TestDocuments(t *testing.T) {
 			design, lines)
 	}
 }
+
+// size finds a row with a storage mode and the size of an object.
+var size = regexp.MustCompile(`(?m)^\| (\w+)(?: \(the default\))? \|.* \| ([\d,.]+ B)(?:, with managedFields)? \|$`)
+
+// TestFigures compares the sizes in docs/library.md with the generated ones in docs/benchmarks.md.
+func TestFigures(t *testing.T) {
+	_, measured, _ := strings.Cut(string(readFile(t, "docs/benchmarks.md")), "## Filling a cache")
+	measured, _, _ = strings.Cut(measured, "## Many objects")
+	rows := size.FindAllStringSubmatch(string(readFile(t, "docs/library.md")), -1)
+	if len(rows) != 6 {
+		t.Fatalf("docs/library.md has the sizes of %d modes, want 6", len(rows))
+	}
+	for _, row := range rows {
+		same := `(?m)^\|crdcache, ` + row[1] + `(, pruned)?\|.*\|` + regexp.QuoteMeta(row[2]) + `[ |]`
+		if !regexp.MustCompile(same).MatchString(measured) {
+			t.Errorf("docs/library.md: %s takes %s, not as in docs/benchmarks.md", row[1], row[2])
+		}
+	}
+}

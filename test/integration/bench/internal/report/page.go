@@ -61,7 +61,7 @@ func renderPage(r *Result, folder string) ([]byte, []chart, error) {
 		Sections []pageSection
 	}{Result: r, Folder: folder}
 	if rows := promiseRows(Judge(r)); len(rows) > 0 {
-		header := []string{"promise", "against", "objects", "target", "measured", ""}
+		header := []string{"measure", "against", "objects", "target", "measured", ""}
 		data.Promises = slices.Insert(rows, 0, header)
 	}
 	var charts []chart

@@ -294,6 +294,12 @@ lint: formatted ## Run gofmt, go mod tidy, go vet, staticcheck, other platforms,
 	@$(MAKE) --no-print-directory prose
 	.ci/vulncheck $(MODULES)
 
+.PHONY: lint-short
+lint-short: formatted $(BIN)/staticcheck ## Run go vet and staticcheck on the library and the command, and actionlint
+	GOWORK=$(WORK) go vet ./... ./cmd/crdcache/...
+	GOWORK=$(WORK) $(BIN)/staticcheck -checks inherit,-SA1019 ./... ./cmd/crdcache/...
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 .PHONY: linters
 linters: $(BIN)/staticcheck
 	go vet $(EVERYWHERE)

@@ -72,7 +72,7 @@ import (
 // an error for one object (TestPanickingTransform). Any other panic sets ReasonPanicked, and the informer
 // relists after a pause (TestPanickingRound).
 //
-// Incarnations. If types are followed (Options.Types), the informer watches its type from each creation to each deletion, and
+// Incarnations. With a source of types the informer watches its type from each creation to each deletion, and
 // restarts by itself (TestFollowDeletedAndRecreatedType). Handlers and indexes stay, and an ended incarnation
 // cannot write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers receive one
 // deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache is

@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/crdcache/crdcache v0.0.0
 	github.com/google/go-cmp v0.7.0
-	github.com/prometheus/client_golang v1.25.0
+	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.73.1
 	k8s.io/apimachinery v0.36.0

@@ -1,11 +1,13 @@
 package guard
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +113,23 @@ func expectViolations(t *testing.T, got []string, want ...string) {
 	for i := range want {
 		if !strings.Contains(got[i], want[i]) {
 			t.Errorf("violation %d is %q, want it to contain %q", i, got[i], want[i])
+		}
+	}
+}
+
+// TestWorkflows verifies that actions are pinned by commit, and that dependabot updates every module.
+func TestWorkflows(t *testing.T) {
+	unpinned := regexp.MustCompile(`uses: [^.][^@]*@(?:[^0-9a-f]|.{1,39}(?:[^0-9a-f]|$)).*`)
+	updates := string(readFile(t, ".github/dependabot.yml"))
+	for _, name := range files(t) {
+		if strings.HasPrefix(name, ".github/workflows/") {
+			for _, use := range unpinned.FindAllString(string(readFile(t, name)), -1) {
+				t.Errorf("%s: pin the action by commit: %s", name, use)
+			}
+		}
+		folder, isModule := strings.CutSuffix("/"+name, "/go.mod")
+		if isModule && !strings.Contains(updates, `"`+cmp.Or(folder, "/")+`"`) {
+			t.Errorf(".github/dependabot.yml lacks the module %s", name)
 		}
 	}
 }

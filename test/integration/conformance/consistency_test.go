@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,13 +18,9 @@ import (
 
 // TestUpstreamConsistency uses the store of an informer with the package that client-go has since 0.38.
 func TestUpstreamConsistency(t *testing.T) {
-	config := harness.Config(t)
-	client, err := dynamicinformer.NewClient(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client, clientErr := dynamicinformer.NewClient(harness.Config(t), nil)
 	f, err := dynamicinformer.New(dynamicinformer.Options{Client: client})
-	if err != nil {
+	if err = errors.Join(clientErr, err); err != nil {
 		t.Fatal(err)
 	}
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -38,11 +33,7 @@ func TestUpstreamConsistency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version, err := meta.NewAccessor().ResourceVersion(read)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writes.WroteAt(owner, "1", namespaces.GroupResource(), version)
+	writes.WroteAt(owner, "1", namespaces.GroupResource(), read.GetResourceVersion())
 	if err := writes.EnsureReady(owner); !errors.As(err, &stale) {
 		t.Errorf("before the start, EnsureReady() = %v, want a ConsistencyError", err)
 	}

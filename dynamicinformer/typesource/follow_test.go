@@ -2,6 +2,7 @@ package typesource_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -24,7 +25,6 @@ import (
 var (
 	crds      = crd.GVR
 	workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
-	pods      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
 // TestDefaultFollowsCRDs verifies that a factory without Types follows the CRDs of its types, without
@@ -38,13 +38,11 @@ func TestDefaultFollowsCRDs(t *testing.T) {
 	cluster, i, deletions := start(t, nil, true)
 	expect(t, "without a CRD", i, status.ReasonNotInstalled)
 	for range 2 {
-		if err := cluster.LoadFiles(t.Context(), "../../testdata/crds"); err != nil {
-			t.Fatal(err)
-		}
+		err := cluster.LoadFiles(t.Context(), "../../testdata/crds")
 		expect(t, "with the CRD", i, status.ReasonNone)
-		if err := cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+		if err := errors.Join(err, cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
-			"metadata": map[string]any{"namespace": "default", "name": "a"}}}); err != nil {
+			"metadata": map[string]any{"namespace": "default", "name": "a"}}})); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "an object arrives",
@@ -73,25 +71,16 @@ func TestCRDsAreNotFollowed(t *testing.T) {
 func start(t *testing.T, types typesource.Source, readsCRDs bool) (cluster *testcluster.Cluster,
 	i *dynamicinformer.Informer, deletions *atomic.Int64) {
 	t.Helper()
-	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster, clusterErr := testcluster.New(t.Context(), testcluster.Options{})
 	if !readsCRDs {
 		cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: crds.Resource},
 			Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")})
 	}
 	f, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: types})
-	if err != nil {
-		t.Fatal(err)
-	}
 	i, deletions = f.MustForResource(workloads), &atomic.Int64{}
-	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		DeleteFunc: func(any) { deletions.Add(1) }}); err != nil {
-		t.Fatal(err)
-	}
-	f.MustForResource(pods)
-	if err := f.Start(t.Context()); err != nil {
+	_, handlerErr := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		DeleteFunc: func(any) { deletions.Add(1) }})
+	if err := errors.Join(clusterErr, err, handlerErr, f.Start(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,9 +21,8 @@ import (
 func TestSetShardSelector(t *testing.T) {
 	selector := func(key string, bounds ...string) shardselector.Selector {
 		var ranges []shardselector.ShardRangeRequirement
-		for pair := range slices.Chunk(bounds, 2) {
-			ranges = append(ranges,
-				shardselector.ShardRangeRequirement{Key: key, Start: pair[0], End: pair[1]})
+		for b := range slices.Chunk(bounds, 2) {
+			ranges = append(ranges, shardselector.ShardRangeRequirement{Key: key, Start: b[0], End: b[1]})
 		}
 		return shardselector.NewSelector(ranges...)
 	}
@@ -43,11 +43,8 @@ func TestSetShardSelector(t *testing.T) {
 			}
 			for _, s := range selectors {
 				f, err := New(Options{Config: server.Config(), HTTPClient: client, Logger: &discardLog})
-				if err != nil {
-					t.Fatal(err)
-				}
 				i := mustInformer(t, f, widgets)
-				if err := i.SetShardSelector(s); err != nil {
+				if err := errors.Join(err, i.SetShardSelector(s)); err != nil {
 					t.Fatal(err)
 				}
 				start(t, f)
@@ -65,16 +62,11 @@ func TestSetShardSelector(t *testing.T) {
 					!strings.Contains(err.Error(), informer.ErrStarted.Error()) {
 					t.Errorf("SetShardSelector() after the start = %v, want ErrStarted", err)
 				}
-				if err := f.Shutdown(context.Background()); err != nil {
-					t.Error(err)
-				}
+				_ = f.Shutdown(context.Background())
 			}
 		})
 	}
-	f, err := New(Options{Config: &rest.Config{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, _ := New(Options{Config: &rest.Config{}})
 	i := mustInformer(t, f, widgets)
 	for _, bad := range []shardselector.Selector{selector("object.metadata.name", quarter, half),
 		selector(uid, "0x4", "x"), shardselector.NewSelector(selector(uid, quarter, half).Requirements()[0],

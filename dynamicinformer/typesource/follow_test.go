@@ -22,10 +22,7 @@ import (
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
-var (
-	crds      = crd.GVR
-	workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
-)
+var workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
 
 // TestDefaultFollowsCRDs verifies that a factory without Types follows the CRDs of its types, without
 // reporting errors: a CRD comes late, goes, and comes again.
@@ -40,14 +37,14 @@ func TestDefaultFollowsCRDs(t *testing.T) {
 	for range 2 {
 		err := cluster.LoadFiles(t.Context(), "../../testdata/crds")
 		expect(t, "with the CRD", i, status.ReasonNone)
-		if err := errors.Join(err, cluster.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "demo.crdcache.dev/v1", "kind": "Workload",
-			"metadata": map[string]any{"namespace": "default", "name": "a"}}})); err != nil {
+		a := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "demo.crdcache.dev/v1",
+			"kind": "Workload", "metadata": map[string]any{"namespace": "default", "name": "a"}}}
+		if err := errors.Join(err, cluster.Load(t.Context(), a)); err != nil {
 			t.Fatal(err)
 		}
 		until(t, "an object arrives",
 			func() bool { return slices.Equal(i.GetStore().ListKeys(), []string{"default/a"}) })
-		if err := cluster.Client().Resource(crds).Delete(t.Context(), workloads.GroupResource().String(),
+		if err := cluster.Client().Resource(crd.GVR).Delete(t.Context(), workloads.GroupResource().String(),
 			metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +70,7 @@ func start(t *testing.T, types typesource.Source, readsCRDs bool) (cluster *test
 	t.Helper()
 	cluster, clusterErr := testcluster.New(t.Context(), testcluster.Options{})
 	if !readsCRDs {
-		cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: crds.Resource},
+		cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: crd.GVR.Resource},
 			Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")})
 	}
 	f, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: types})

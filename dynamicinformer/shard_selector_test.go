@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	shardselector "k8s.io/apimachinery/pkg/sharding"
@@ -58,8 +57,7 @@ func TestSetShardSelector(t *testing.T) {
 				if got := keysOf(i); !slices.Equal(got, want) {
 					t.Errorf("filters: %v: the informer of %q has %q, want %q", filters, s, got, want)
 				}
-				if err := i.SetShardSelector(s); err == nil ||
-					!strings.Contains(err.Error(), informer.ErrStarted.Error()) {
+				if err := i.SetShardSelector(s); !errors.Is(err, informer.ErrStarted) {
 					t.Errorf("SetShardSelector() after the start = %v, want ErrStarted", err)
 				}
 				_ = f.Shutdown(context.Background())
@@ -68,6 +66,7 @@ func TestSetShardSelector(t *testing.T) {
 	}
 	f, _ := New(Options{Config: &rest.Config{}})
 	i := mustInformer(t, f, widgets)
+	defer f.Shutdown(context.Background())
 	for _, bad := range []shardselector.Selector{selector("object.metadata.name", quarter, half),
 		selector(uid, "0x4", "x"), shardselector.NewSelector(selector(uid, quarter, half).Requirements()[0],
 			selector("object.metadata.namespace", half, end).Requirements()[0])} {
@@ -75,5 +74,4 @@ func TestSetShardSelector(t *testing.T) {
 			t.Errorf("SetShardSelector(%q) = %v, want an error and no shard", bad, err)
 		}
 	}
-	_ = f.Shutdown(t.Context())
 }

@@ -80,11 +80,7 @@ func start(t *testing.T, types typesource.Source, readsCRDs bool) (cluster *test
 	if err := errors.Join(clusterErr, err, handlerErr, f.Start(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := f.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { _ = f.Shutdown(context.Background()) })
 	return cluster, i, deletions
 }
 

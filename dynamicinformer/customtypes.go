@@ -50,6 +50,9 @@ func (c *customTypes) registry(gvr schema.GroupVersionResource) *follow.TypeRegi
 var crdGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 	Resource: "customresourcedefinitions"}
 
+// isDefinition reports whether the factory itself follows a CRD.
+func (k entryKey) isDefinition() bool { return k.ownedByFactory && k.gvr == crdGVR }
+
 // definition returns the factory's informer of the CRD of a type.
 func (c *customTypes) definition(gr schema.GroupResource) (*Handle, error) {
 	options := ResourceOptions{
@@ -77,20 +80,24 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 	}
 	defer h.Release()
 	i := h.Informer()
-	changed := make(chan struct{}, 1)
-	notify := func() {
+	ctx, cancel := context.WithCancel(ctx)
+	changed := make(chan struct{})
+	notify := func(any) {
 		select {
 		case changed <- struct{}{}:
-		default:
+		case <-ctx.Done():
 		}
 	}
 	registration, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { notify() }, UpdateFunc: func(_, _ any) { notify() },
-		DeleteFunc: func(any) { notify() }}))
+		AddFunc: notify, UpdateFunc: func(_, _ any) { notify(nil) }, DeleteFunc: notify}))
 	if err != nil {
-		return
+		cancel()
+		return // the factory is shut down
 	}
-	defer func() { _ = i.RemoveEventHandler(registration) }() // fails only for a foreign registration
+	defer func() {
+		cancel() // a call of the handler returns
+		_ = i.RemoveEventHandler(registration)
+	}()
 	assumed := typesource.Type{GroupResource: gvr.GroupResource(), Namespaced: true, Established: true,
 		Versions: []string{gvr.Version}}
 	hadDefinition := false
@@ -106,15 +113,15 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 		case i.HasSynced() && hadDefinition:
 			registry.RemoveType(gvr.GroupResource(), true)
 		case i.HasSynced():
-			if c.isServed(ctx, gvr) {
-				registry.SetType(assumed)
-			} else {
+			_, err := c.factory.deps.Client.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1})
+			if apierrors.IsNotFound(err) {
 				probe = time.After(probePeriod)
+			} else {
+				registry.SetType(assumed)
 			}
 			registry.SetComplete()
 		case current.Reason == status.ReasonForbidden, current.Reason == status.ReasonNotFound:
-			klog.FromContext(ctx).V(2).Info("Cannot read the CRD, assuming that the type exists",
-				"type", formatGVR(gvr), "reason", current.Reason)
+			klog.FromContext(ctx).V(2).Info("Cannot read the CRD, assuming that the type exists", "type", formatGVR(gvr))
 			registry.SetType(assumed)
 			registry.SetComplete()
 			return
@@ -127,12 +134,6 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 			return
 		}
 	}
-}
-
-// isServed reports whether the server does not deny that it serves a type.
-func (c *customTypes) isServed(ctx context.Context, gvr schema.GroupVersionResource) bool {
-	_, err := c.factory.deps.Client.Resource(gvr).List(ctx, metav1.ListOptions{Limit: 1})
-	return !apierrors.IsNotFound(err)
 }
 
 // customType returns the type of a CRD.

@@ -175,7 +175,9 @@ func (e *entry) addClaim(h *Handle, delta int) {
 
 func (f *Factory) addLocked(request acquireRequest, i *Informer) *entry {
 	i.health.Require(request.options.required())
-	f.aggregator.Join(i.health)
+	if !request.key.isDefinition() {
+		f.aggregator.Join(i.health)
+	}
 	e := &entry{key: request.key, options: i.Status().Options, informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e
@@ -257,14 +259,14 @@ func (e *entry) stopLinger() {
 	}
 }
 
-// entries returns the entries of the types, or all entries without types, ordered by group, resource, version
-// and options.
+// entries returns the entries of the types, or all without types, ordered by group, resource, version and
+// options. The informers of CRDs that the factory follows are hidden.
 func (f *Factory) entries(types ...schema.GroupVersionResource) []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var entries []*entry
 	for key, e := range f.mu.entries {
-		if len(types) == 0 || slices.Contains(types, key.gvr) {
+		if !key.isDefinition() && (len(types) == 0 || slices.Contains(types, key.gvr)) {
 			entries = append(entries, e)
 		}
 	}

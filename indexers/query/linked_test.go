@@ -30,7 +30,10 @@ func (i *informerStub) AddEventHandler(
 
 func (i *informerStub) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
-func (i *informerStub) Synced() <-chan struct{} {
+func (i *informerStub) HasSyncedChecker() cache.DoneChecker { return i }
+func (i *informerStub) Name() string                        { return "" }
+
+func (i *informerStub) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

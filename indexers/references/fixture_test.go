@@ -73,7 +73,9 @@ func (h *handlerCaller) RemoveEventHandler(cache.ResourceEventHandlerRegistratio
 	return nil
 }
 
-func (h *handlerCaller) Synced() <-chan struct{} { return h.synced }
+func (h *handlerCaller) HasSyncedChecker() cache.DoneChecker { return h }
+func (h *handlerCaller) Name() string                        { return "" }
+func (h *handlerCaller) Done() <-chan struct{}               { return h.synced }
 
 type m = map[string]any
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
@@ -90,10 +89,6 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 	}
 	registration, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
 		AddFunc: notify, UpdateFunc: func(_, _ any) { notify(nil) }, DeleteFunc: notify}))
-	if err != nil {
-		cancel()
-		return // the factory is shut down
-	}
 	defer func() {
 		cancel() // a call of the handler returns
 		_ = i.RemoveEventHandler(registration)
@@ -101,7 +96,7 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 	assumed := typesource.Type{GroupResource: gvr.GroupResource(), Namespaced: true, Established: true,
 		Versions: []string{gvr.Version}}
 	hadDefinition := false
-	for {
+	for err == nil { // it fails after a shutdown
 		current, statusChanged := i.StatusChange()
 		object, exists, _ := i.GetStore().GetByKey(gvr.GroupResource().String())
 		var probe <-chan time.Time
@@ -121,7 +116,6 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 			}
 			registry.SetComplete()
 		case current.Reason == status.ReasonForbidden, current.Reason == status.ReasonNotFound:
-			klog.FromContext(ctx).V(2).Info("Cannot read the CRD, assuming that the type exists", "type", formatGVR(gvr))
 			registry.SetType(assumed)
 			registry.SetComplete()
 			return

@@ -2,12 +2,14 @@ package dynamicinformer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	shardselector "k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/rest"
 
@@ -20,8 +22,9 @@ import (
 func TestSetShardSelector(t *testing.T) {
 	selector := func(key string, bounds ...string) shardselector.Selector {
 		var ranges []shardselector.ShardRangeRequirement
-		for b := range slices.Chunk(bounds, 2) {
-			ranges = append(ranges, shardselector.ShardRangeRequirement{Key: key, Start: b[0], End: b[1]})
+		for pair := range slices.Chunk(bounds, 2) {
+			ranges = append(ranges,
+				shardselector.ShardRangeRequirement{Key: key, Start: pair[0], End: pair[1]})
 		}
 		return shardselector.NewSelector(ranges...)
 	}
@@ -40,38 +43,55 @@ func TestSetShardSelector(t *testing.T) {
 			for k := range fourShards {
 				server.Create(t, widgets, widgetInQuarter(fmt.Sprint("x", k), k))
 			}
+			var all []any
 			for _, s := range selectors {
 				f, err := New(Options{Config: server.Config(), HTTPClient: client, Logger: &discardLog})
+				if err != nil {
+					t.Fatal(err)
+				}
 				i := mustInformer(t, f, widgets)
-				if err := errors.Join(err, i.SetShardSelector(s)); err != nil {
+				if err := i.SetShardSelector(s); err != nil {
 					t.Fatal(err)
 				}
 				start(t, f)
+				if all == nil {
+					all = i.GetStore().List()
+				}
 				want := []string{}
-				for k := range fourShards {
-					object := widgetInQuarter(fmt.Sprint("x", k), k)
-					if matches, err := s.Matches(object); matches && err == nil {
-						want = append(want, "ns/"+object.GetName())
+				for _, object := range all {
+					if matches, err := s.Matches(object.(runtime.Object)); err != nil {
+						t.Error(err)
+					} else if matches {
+						want = append(want, "ns/"+object.(*unstructured.Unstructured).GetName())
 					}
 				}
+				slices.Sort(want)
 				if got := keysOf(i); !slices.Equal(got, want) {
 					t.Errorf("filters: %v: the informer of %q has %q, want %q", filters, s, got, want)
 				}
-				if err := i.SetShardSelector(s); !errors.Is(err, informer.ErrStarted) {
+				if err := i.SetShardSelector(s); err == nil ||
+					!strings.Contains(err.Error(), informer.ErrStarted.Error()) {
 					t.Errorf("SetShardSelector() after the start = %v, want ErrStarted", err)
 				}
-				_ = f.Shutdown(context.Background())
+				if err := f.Shutdown(context.Background()); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
-	f, _ := New(Options{Config: &rest.Config{}})
+	f, err := New(Options{Config: &rest.Config{}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	i := mustInformer(t, f, widgets)
-	defer f.Shutdown(context.Background())
 	for _, bad := range []shardselector.Selector{selector("object.metadata.name", quarter, half),
 		selector(uid, "0x4", "x"), shardselector.NewSelector(selector(uid, quarter, half).Requirements()[0],
 			selector("object.metadata.namespace", half, end).Requirements()[0])} {
 		if err := i.SetShardSelector(bad); err == nil || i.Shard() != nil {
 			t.Errorf("SetShardSelector(%q) = %v, want an error and no shard", bad, err)
 		}
+	}
+	if err := f.Shutdown(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

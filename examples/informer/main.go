@@ -1,12 +1,12 @@
-// Command informer prints the Workloads of a cluster until an interrupt.
+// Command informer prints the Workloads of a cluster.
 package main
 
 import (
 	"context"
 	"fmt"
 	"os"
-	"os/signal"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
@@ -15,19 +15,21 @@ import (
 )
 
 func main() {
-	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx := context.Background()
 	config := must(clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG")))
-	factory := must(dynamicinformer.New(dynamicinformer.Options{Config: config}))
+	factory := must(dynamicinformer.New(dynamicinformer.Options{
+		Config:   config,
+		Defaults: dynamicinformer.ResourceOptions{Required: new(true)}, // wait until the type can be read
+	}))
 	gvr := schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
 	workloads := factory.MustForResource(gvr)
 	must(workloads.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { fmt.Println("added", must(cache.ObjectToName(obj))) },
-		DeleteFunc: func(obj any) { fmt.Println("deleted", must(cache.DeletionHandlingObjectToName(obj))) },
+		AddFunc: func(obj any) { fmt.Println("added", obj.(*unstructured.Unstructured).GetName()) },
 	}))
-	must(0, factory.Start(ctx)) // follows the CRD: it may be installed, deleted and created again at any time
-	<-ctx.Done()
-	must(0, factory.Shutdown(context.Background())) // after all events have been handled
-	fmt.Println(len(workloads.GetStore().ListKeys()), "workloads are still readable")
+	must(0, factory.Start(ctx))
+	must(0, factory.WaitForSync(ctx)) // the error names each type that is not synced, and why
+	must(0, factory.Shutdown(ctx))    // after all events have been handled; the cache stays readable
+	fmt.Println(len(workloads.GetStore().ListKeys()), "workloads")
 }
 
 func must[T any](value T, err error) T {

@@ -159,7 +159,7 @@ func (c *checker) checkDefinition(d *crd.Definition) {
 	}
 	c.checkFieldSelector(version)
 	c.checkSelectableStored(version)
-	root := withMetadata(version.Schema)
+	root := ObjectSchema(version.Schema)
 	for _, index := range c.resource.allIndexes() {
 		c.checkIndex(index, root)
 	}

@@ -27,24 +27,25 @@ func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic
 	})
 }
 
-// CheckCEL is [CheckCondition] for a CEL expression. It needs module cel.
+// CheckCEL is [CheckCondition] for a CEL expression that is evaluated with the schema. It needs module cel.
 func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
 	return checkText(text, d, version, func(k *checker, roots []cursor) {
 		if e, err := expression.Compile(text); err == nil {
-			k.checkCEL(e, roots[0].schema, true)
+			k.checkCEL(e.(schemaExpression).WithSchema(roots[0].schema), roots[0].schema, true)
 		}
 	})
 }
 
-// schemaChecker is an expression of module cel. Check compares it with the schema of a type, and returns the
-// kind of its results.
-type schemaChecker interface {
+// schemaExpression is an expression of module cel. Check compares it with the schema of a type, and returns
+// the kind of its results. WithSchema returns the expression that decodes objects with a schema.
+type schemaExpression interface {
 	Check(schema *crd.Schema) (expression.Kind, []expression.Problem)
+	WithSchema(schema *crd.Schema) expression.Expression
 }
 
 // checkCEL compares an expression with the schema of the object.
 func (c *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
-	kind, problems := e.(schemaChecker).Check(root)
+	kind, problems := e.(schemaExpression).Check(root)
 	for _, p := range problems {
 		c.fail(codeCELSchema, c.origin.position(c.file, p.Offset, p.End), p.Message, p.Hint)
 	}
@@ -107,7 +108,7 @@ func checkText(text string, d *crd.Definition, version string,
 				findings = append(findings, f)
 			}
 		},
-	}, []cursor{{schema: withMetadata(v.Schema)}})
+	}, []cursor{{schema: ObjectSchema(v.Schema)}})
 	return findings
 }
 

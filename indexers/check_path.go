@@ -306,8 +306,8 @@ var metadataSchema = func() *crd.Schema {
 	})
 }()
 
-// withMetadata adds metadata, apiVersion and kind to the schema of a CRD.
-func withMetadata(s *crd.Schema) *crd.Schema {
+// ObjectSchema adds metadata, apiVersion and kind to the schema of a CRD.
+func ObjectSchema(s *crd.Schema) *crd.Schema {
 	extended := *s
 	extended.Properties = map[string]*crd.Schema{}
 	for name, p := range s.Properties {

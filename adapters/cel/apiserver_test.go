@@ -24,24 +24,20 @@ import (
 )
 
 // outcome is the result of a condition on an object: true, false, failure (of the evaluation), refused (the
-// condition does not compile), or differs (the check reports that the schema changes the result).
+// condition does not compile), or differs (an index has no schema, which changes the result).
 type outcome string
 
 // apiServer evaluates conditions as an API server evaluates the validation rules of a CRD.
 type apiServer struct{ structural *schema.Structural }
 
-func newAPIServer(t testing.TB, file string) apiServer {
+func newAPIServer(t testing.TB, definition string) apiServer {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var v1 apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(data, &v1); err != nil {
+	if err := yaml.Unmarshal([]byte(definition), &v1); err != nil {
 		t.Fatal(err)
 	}
 	var props apiextensions.JSONSchemaProps
-	err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
 		v1.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,10 +71,14 @@ func (s apiServer) evaluate(rule string, object map[string]any) outcome {
 	return "failure"
 }
 
-func evaluate(t testing.TB, rule string, root *crd.Schema, object map[string]any) outcome {
+// evaluate evaluates a condition as a query does, with the schema, or as an index does, without.
+func evaluate(t testing.TB, rule string, root *crd.Schema, object map[string]any, withSchema bool) outcome {
 	e, err := compile(rule)
 	if err != nil {
 		return "refused"
+	}
+	if withSchema {
+		e = e.(*celExpression).WithSchema(root)
 	}
 	_, problems := e.(*celExpression).Check(root)
 	for _, p := range problems {
@@ -210,11 +210,26 @@ func (g generator) object() map[string]any {
 		"metadata": map[string]any{"name": "lamp", "namespace": "hall"}, "spec": spec}
 }
 
-// readLamps returns the API server for lamps.yaml, and the schema with the fields of metadata that rules can
-// read.
-func readLamps(t testing.TB) (apiServer, *crd.Schema) {
+// variants are other types of fields of lamps.yaml.
+var variants = [][2]string{{"list-type: set", "list-type: atomic"},
+	{"list-type: map, x-kubernetes-list-map-keys: [name]", "list-type: atomic"}, {"type: integer", "type: number"},
+	{"ratios: {type: array,", "ratios: {type: array, x-kubernetes-list-type: set,"}}
+
+// readLamps returns the API server for a variant of lamps.yaml, and the schema with the fields of metadata
+// that rules can read. The bits of variant select the variants.
+func readLamps(t testing.TB, variant uint64) (apiServer, *crd.Schema) {
 	t.Helper()
-	definitions, err := crd.ReadFile("testdata/lamps.yaml")
+	data, err := os.ReadFile("testdata/lamps.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(data)
+	for i, v := range variants {
+		if variant>>i&1 == 1 {
+			text = strings.ReplaceAll(text, v[0], v[1])
+		}
+	}
+	definitions, err := crd.Read(strings.NewReader(text), "lamps.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,13 +238,13 @@ func readLamps(t testing.TB) (apiServer, *crd.Schema) {
 	root.Properties = maps.Clone(root.Properties)
 	root.Properties["metadata"] = &crd.Schema{Type: "object",
 		Properties: map[string]*crd.Schema{"name": {Type: "string"}}}
-	return newAPIServer(t, "testdata/lamps.yaml"), &root
+	return newAPIServer(t, text), &root
 }
 
 // TestSchemaFreeForms verifies that the conditions that docs/cel.md recommends have the results that an API
 // server gives to the refused ones.
 func TestSchemaFreeForms(t *testing.T) {
-	server, root := readLamps(t)
+	server, root := readLamps(t, 0)
 	text, err := os.ReadFile("../../docs/cel.md")
 	if err != nil {
 		t.Fatal(err)
@@ -242,9 +257,9 @@ func TestSchemaFreeForms(t *testing.T) {
 		outcomes := map[outcome]int{}
 		for seed := range uint64(60) {
 			object := generator{rand.New(rand.NewPCG(seed, 2))}.object()
-			want, got := server.evaluate(row[1], object), evaluate(t, row[2], root, object)
+			want, got := server.evaluate(row[1], object), evaluate(t, row[2], root, object, false)
 			outcomes[want]++
-			if refused := evaluate(t, row[1], root, object); refused != "differs" || got != want {
+			if refused := evaluate(t, row[1], root, object, false); refused != "differs" || got != want {
 				t.Errorf("%s is %s, and %s is %s, want %s for\n%v", row[1], refused, row[2], got, want, object["spec"])
 			}
 		}
@@ -254,24 +269,26 @@ func TestSchemaFreeForms(t *testing.T) {
 	}
 }
 
-// FuzzAPIServer compares conditions on random objects with validation rules of an API server. Both refuse the
-// same conditions, except for their estimated cost: this module does not count values without bounds.
+// FuzzAPIServer compares conditions on random objects of several schemas with validation rules of an API
+// server. Both refuse the same conditions, except for their estimated cost: this module does not count values
+// without bounds. An index also refuses those whose result depends on the schema; a query evaluates them.
 func FuzzAPIServer(f *testing.F) {
 	for seed := range uint64(80) {
 		f.Add(seed)
 	}
-	server, root := readLamps(f)
 	f.Fuzz(func(t *testing.T, seed uint64) {
+		server, root := readLamps(t, seed)
 		g := generator{rand.New(rand.NewPCG(seed, 1))}
 		rule := g.condition(3)
 		for range 5 {
 			object := g.object()
-			want, got := server.evaluate(rule, object), evaluate(t, rule, root, object)
-			if got == "differs" && want != "refused" {
-				continue
-			}
-			if want != got {
-				t.Errorf("the outcome of %s = %s, want %s for\n%s", rule, got, want, fmt.Sprint(object["spec"]))
+			want := server.evaluate(rule, object)
+			for _, withSchema := range []bool{false, true} {
+				got := evaluate(t, rule, root, object, withSchema)
+				if isRefused := !withSchema && got == "differs" && want != "refused"; want != got && !isRefused {
+					t.Errorf("the outcome of %s = %s, want %s (with the schema: %v) for\n%s", rule, got, want, withSchema,
+						fmt.Sprint(object["spec"]))
+				}
 			}
 		}
 	})

@@ -1,13 +1,18 @@
 package cel
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"regexp"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
 	"github.com/google/cel-go/common/types"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/library"
+	"k8s.io/apiserver/pkg/cel/openapi"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/expression"
@@ -16,14 +21,43 @@ import (
 // maxEstimatedCost is the API server's limit for the estimated cost of a validation rule.
 const maxEstimatedCost = 10_000_000
 
+// typedEnv returns the environment of expressions on objects of a type.
+func typedEnv(root *apiservercel.DeclType) (*cel.Env, error) {
+	options, err := apiservercel.NewDeclTypeProvider(root).EnvOptions(baseEnv().CELTypeProvider())
+	if err != nil {
+		return nil, err
+	}
+	return extend(append(options, cel.Variable(self, root.CelType()))...)
+}
+
+// WithSchema returns the expression for objects with a schema. It is the same one if the schema does not
+// change its results, or does not permit it.
+func (c *celExpression) WithSchema(s *crd.Schema) expression.Expression {
+	env, err := typedEnv(declaredType(s).MaybeAssignTypeName("object"))
+	if err != nil {
+		return c
+	}
+	checked, kind, problems := check(env, c.text)
+	if problems != nil || len(schemaDifferences(c.text, checked.NativeRep(), s)) == 0 {
+		return c
+	}
+	// texts with a format stay texts, as without a schema
+	data, _ := json.Marshal(s) // a schema can always be encoded
+	data = format.ReplaceAll(data, []byte(`"format":""`))
+	values := &openapi.Schema{Schema: &spec.Schema{}}
+	program, err := env.Program(checked, limits...)
+	if err = errors.Join(err, json.Unmarshal(data, values.Schema)); err != nil {
+		return c
+	}
+	return &celExpression{c.text, program, kind, c.reads, values}
+}
+
+var format = regexp.MustCompile(`"format":"[^"]*"`)
+
 // Check compares the expression with the schema of a type, and returns the kind of its results.
 func (c *celExpression) Check(s *crd.Schema) (expression.Kind, []expression.Problem) {
 	root := declaredType(s).MaybeAssignTypeName("object")
-	options, err := apiservercel.NewDeclTypeProvider(root).EnvOptions(baseEnv().CELTypeProvider())
-	if err != nil {
-		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correctHint)}
-	}
-	env, err := extend(append(options, cel.Variable(self, root.CelType()))...)
+	env, err := typedEnv(root)
 	if err != nil {
 		return 0, []expression.Problem{wholeProblem(c.text, err.Error(), correctHint)}
 	}
@@ -31,7 +65,9 @@ func (c *celExpression) Check(s *crd.Schema) (expression.Kind, []expression.Prob
 	if problems != nil {
 		return 0, problems
 	}
-	problems = schemaDifferences(c.text, checked.NativeRep(), s)
+	if c.schema == nil {
+		problems = schemaDifferences(c.text, checked.NativeRep(), s)
+	}
 	cost, err := env.EstimateCost(checked, &library.CostEstimator{SizeEstimator: sizeEstimator{root}})
 	if err == nil && cost.Max > maxEstimatedCost {
 		problems = append(problems, wholeProblem(c.text,

@@ -2,17 +2,17 @@ package cel
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
-	"github.com/google/cel-go/common"
+	celcommon "github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 	celnames "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/crdcache/crdcache/internal/expression"
@@ -30,6 +30,9 @@ var (
 	untypedEnv = sync.OnceValues(func() (*cel.Env, error) { return extend(cel.Variable(self, cel.DynType)) })
 )
 
+var limits = []cel.ProgramOption{cel.CostLimit(apiservercel.PerCallLimit),
+	cel.InterruptCheckFrequency(apiservercel.CheckFrequency)}
+
 // extend returns the environment of the API server with options. self.`a-b` names a field.
 func extend(options ...cel.EnvOption) (*cel.Env, error) {
 	return baseEnv().Extend(append(options, cel.EnableIdentifierEscapeSyntax())...)
@@ -41,6 +44,7 @@ type celExpression struct {
 	program cel.Program
 	result  expression.Kind
 	reads   []jsonpath.Read
+	schema  common.Schema // nil without a schema
 }
 
 func (c *celExpression) String() string          { return c.text }
@@ -57,8 +61,7 @@ func compile(text string) (expression.Expression, error) {
 	if problems != nil {
 		return nil, &expression.Error{Text: text, Problems: problems}
 	}
-	program, err := env.Program(checked, cel.CostLimit(apiservercel.PerCallLimit),
-		cel.InterruptCheckFrequency(apiservercel.CheckFrequency))
+	program, err := env.Program(checked, limits...)
 	if err != nil {
 		return nil, wholeError(text, err)
 	}
@@ -142,7 +145,7 @@ func kindOf(t *cel.Type) (expression.Kind, bool) {
 }
 
 // problemOf converts an error of cel-go.
-func problemOf(text string, e *common.Error) expression.Problem {
+func problemOf(text string, e *celcommon.Error) expression.Problem {
 	p := expression.Problem{Offset: offsetAt(text, e.Location), Hint: correctHint}
 	if strings.HasPrefix(e.Message, "undefined field") && strings.HasPrefix(text[p.Offset:], ".") {
 		p.Offset++
@@ -166,31 +169,15 @@ func problemOf(text string, e *common.Error) expression.Problem {
 }
 
 // offsetAt returns the byte offset of a location.
-func offsetAt(text string, location common.Location) int {
-	offset := 0
-	for line := 1; line < location.Line(); line++ {
-		next := strings.IndexByte(text[offset:], '\n')
-		if next < 0 {
-			break
-		}
-		offset += next + 1
-	}
-	for column := location.Column(); column > 0 && offset < len(text); column-- {
-		_, size := utf8.DecodeRuneInString(text[offset:])
-		offset += size
-	}
-	return offset
+func offsetAt(text string, location celcommon.Location) int {
+	runes := []rune(text)
+	offset, _ := celcommon.NewTextSource(text).LocationOffset(location)
+	return min(len(string(runes[:min(max(int(offset), 0), len(runes))])), len(text))
 }
+
+var nameAt = regexp.MustCompile(`^\.?[\pL\p{Nd}_]*`)
 
 // endOfName returns the end of the name or character at an offset, which can be the dot before the name.
 func endOfName(text string, offset int) int {
-	rest := strings.TrimPrefix(text[offset:], ".")
-	isOther := func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
-	size := strings.IndexFunc(rest, isOther)
-	if size < 0 {
-		size = len(rest)
-	}
-	return min(max(offset+len(text[offset:])-len(rest)+size, offset+1), len(text))
+	return min(offset+max(len(nameAt.FindString(text[offset:])), 1), len(text))
 }
-
-var _ fmt.Stringer = (*celExpression)(nil)

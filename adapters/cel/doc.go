@@ -7,10 +7,8 @@
 //
 // # Semantics
 //
-// An expression reads the object as self, as decoded JSON without a schema: like object in a
-// ValidatingAdmissionPolicy, and unlike self in a CRD's validation rules, where schemas change types. The
-// functions are the API server's. A check against a CRD only accepts an expression that has the same results
-// with and without the schema.
+// An expression reads the object as self, with the API server's functions. A query has the schema, as a CRD's
+// validation rule. An index decodes JSON, and a check only accepts one that needs no schema.
 //
 // # Limits
 //

@@ -10,12 +10,17 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"k8s.io/apiserver/pkg/cel/common"
 
 	"github.com/crdcache/crdcache/internal/expression"
 )
 
 func (c *celExpression) Eval(ctx context.Context, object map[string]any) (any, error) {
-	result, _, err := c.program.ContextEval(ctx, map[string]any{self: object})
+	var value any = object
+	if c.schema != nil {
+		value = common.UnstructuredToVal(object, c.schema)
+	}
+	result, _, err := c.program.ContextEval(ctx, map[string]any{self: value})
 	switch {
 	case err == nil:
 		return toGoValue(result)

@@ -65,32 +65,12 @@ func (r *readCollector) walk(e ast.Expr, variables scope) {
 		r.addRead(path, e)
 		return
 	}
-	switch e.Kind() {
-	case ast.SelectKind:
-		r.walk(e.AsSelect().Operand(), variables)
-	case ast.CallKind:
-		call := e.AsCall()
-		if call.IsMemberFunction() {
-			r.walk(call.Target(), variables)
-		}
-		for _, argument := range call.Args() {
-			r.walk(argument, variables)
-		}
-	case ast.ListKind:
-		for _, element := range e.AsList().Elements() {
-			r.walk(element, variables)
-		}
-	case ast.MapKind:
-		for _, entry := range e.AsMap().Entries() {
-			r.walk(entry.AsMapEntry().Key(), variables)
-			r.walk(entry.AsMapEntry().Value(), variables)
-		}
-	case ast.StructKind:
-		for _, field := range e.AsStruct().Fields() {
-			r.walk(field.AsStructField().Value(), variables)
-		}
-	case ast.ComprehensionKind:
+	if e.Kind() == ast.ComprehensionKind {
 		r.walkComprehension(e.AsComprehension(), variables)
+		return
+	}
+	for _, child := range ast.NavigateExpr(r.ast, e).Children() {
+		r.walk(child, variables)
 	}
 }
 

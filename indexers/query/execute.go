@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 // execution is one run of a query on one snapshot.
@@ -36,6 +38,9 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	snapshot := q.source.Snapshot()
 	if s, ok := snapshot.(interface{ Err() error }); ok && s.Err() != nil {
 		return nil, s.Err()
+	}
+	if v, ok := q.declaredVersion(); ok {
+		query = WithSchema(query, func() *crd.Schema { return v.Schema })
 	}
 	exec := &execution{
 		Querier: q, workMeter: &workMeter{ctx: ctx, yield: options.Yield, remaining: workBetweenChecks},

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/expression"
 )
 
 // limitReporter is a snapshot that counts values left out of its indexes.
@@ -92,6 +94,36 @@ func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	return diagnostics
 }
 
+// WithSchema returns the query with [WhereCEL] conditions that decode objects with a schema, as the API
+// server does: a number is a double, and the order of sets and map lists does not count. Without a schema,
+// which is nil, they decode objects as JSON. schema is called when the query is first used.
+func WithSchema(q Query, schema func() *crd.Schema) Query {
+	switch q := q.(type) {
+	case *celQuery:
+		bound := *q
+		bound.compile = sync.OnceValues(func() (expression.Expression, error) {
+			e, err := expression.Compile(q.text)
+			typed, ok := e.(interface {
+				WithSchema(*crd.Schema) expression.Expression
+			})
+			if s := schema(); ok && s != nil {
+				e = typed.WithSchema(indexers.ObjectSchema(s))
+			}
+			return e, err
+		})
+		return &bound
+	case negation:
+		return negation{WithSchema(q.sub, schema)}
+	case junction:
+		q.subs = slices.Clone(q.subs)
+		for i, sub := range q.subs {
+			q.subs[i] = WithSchema(sub, schema)
+		}
+		return q
+	}
+	return q
+}
+
 // Columns returns the distinct paths that options sort by and that an aggregation groups by or computes with.
 // [Querier.WithDefinition] compares them with the schema.
 func Columns(options Options, aggregation Aggregation) (paths []string) {
@@ -115,11 +147,18 @@ func Columns(options Options, aggregation Aggregation) (paths []string) {
 
 // WithDefinition returns a Querier over the same source that compares conditions and column paths with the
 // schema of a version of the type. Plans warn about paths that the schema lacks, such as misspelt fields.
-// Aggregations take the types of paths from the schema.
+// Aggregations take the types of paths from the schema, and queries have it as in [WithSchema].
 func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 	extended := *q
 	extended.definition, extended.version = d, version
 	return &extended
+}
+
+func (q *Querier) declaredVersion() (v crd.Version, ok bool) {
+	if q.definition != nil {
+		v, ok = q.definition.Version(q.version)
+	}
+	return v, ok
 }
 
 // warnSchema adds warnings about columns and conditions that are not in the schema.

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
@@ -83,6 +85,7 @@ func (s *Server) query(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q = query.WithSchema(q, c.schema)
 	if request.Verb == "watch" || request.Verb == "watch-list" {
 		return c.watchQuery(w, kubeRequest, request, q)
 	}
@@ -148,6 +151,14 @@ func (s *Server) queriedCollection(request readapi.Request) (*collection, error)
 		return c, nil
 	}
 	return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("%s: its definition is not known yet", gr))
+}
+
+// schema returns the schema of the objects, or nil.
+func (c *collection) schema() (s *crd.Schema) {
+	if v := c.typ.Version(c.gvr.Version); v == nil || json.Unmarshal(v.Schema, &s) != nil {
+		return nil
+	}
+	return s
 }
 
 func parseQuery(text string) (query.Query, error) {

@@ -259,100 +259,22 @@ func decode(t *testing.T, documents ...string) (objects []*unstructured.Unstruct
 	return objects
 }
 
-// widgets are objects with values of every kind that kube-state-metrics converts.
-var widgets = []string{`
-apiVersion: example.com/v1
-kind: Widget
-metadata: {name: lamp, namespace: home, uid: u-1, creationTimestamp: "2026-01-31T10:00:00Z", labels: {team: light, example.com/zone: a}, annotations: {cost: "12", owner: ada}}
-spec:
-  replicas: 3
-  paused: false
-  target: {kind: Room, name: hall}
-  hosts: [a.example.com, b.example.com]
-  ports: [{name: http, number: 80, open: true}, {name: dns, number: 53, open: false}]
-status:
-  phase: Active
-  load: "85%"
-  memory: 1500Mi
-  cpu: 250m
-  enabled: "Yes"
-  ratio: 2.5
-  expires: "2026-03-01T00:00:00Z"
-  counts: {on: 3, off: 4}
-  parts: {bulb: {ready: 2, wanted: 3, color: red}, cable: {ready: 1, wanted: 1}}
-  conditions: [{type: Ready, status: "True", reason: Lit}, {type: Hot, status: "False"}, {type: Odd, status: Unknown}]
-`, `
-apiVersion: example.com/v1
-kind: Widget
-metadata: {name: fan, namespace: office, uid: u-2, creationTimestamp: "2026-02-01T10:00:00Z"}
-spec: {replicas: 0}
-status: {phase: Broken, load: lots, conditions: []}
-`, `
-apiVersion: example.com/v1
-kind: Widget
-metadata: {name: empty, namespace: office, uid: u-3}
-`}
-
-const widgetConfig = `
-kind: CustomResourceStateMetrics
-spec:
-  resources:
-  - groupVersionKind: {group: example.com, version: v1, kind: Widget}
-    metricNamePrefix: widget
-    commonLabels: {site: berlin, zone: none}
-    labelsFromPath: {name: [metadata, name], namespace: [metadata, namespace], zone: [metadata, labels, example.com/zone]}
-    metrics:
-    - {name: created, help: h, each: {type: gauge, gauge: {path: [metadata, creationTimestamp]}}}
-    - {name: created_from, help: h, each: {type: gauge, gauge: {path: [metadata], valueFrom: [creationTimestamp], labelsFromPath: {uid: [uid]}}}}
-    - {name: replicas, help: h, each: {type: GAUGE, gauge: {path: [spec, replicas]}}}
-    - {name: paused, help: h, each: {type: gauge, gauge: {path: [spec, paused], nilIsZero: true}}}
-    - {name: load, help: h, each: {type: gauge, gauge: {path: [status, load]}}}
-    - {name: memory, help: h, each: {type: gauge, gauge: {path: [status, memory]}}}
-    - {name: cpu, help: h, each: {type: gauge, gauge: {path: [status, cpu]}}}
-    - {name: enabled, help: h, each: {type: gauge, gauge: {path: [status, enabled]}}}
-    - {name: ratio, help: h, each: {type: gauge, gauge: {path: [status, ratio]}}}
-    - {name: expires, help: h, each: {type: gauge, gauge: {path: [status, expires]}}}
-    - {name: counts, help: h, each: {type: gauge, gauge: {path: [status, counts], labelFromKey: state}}}
-    - {name: parts, help: h, each: {type: gauge, gauge: {path: [status, parts], labelFromKey: part, valueFrom: [ready], labelsFromPath: {color: [color]}}}}
-    - {name: parts_without_key, help: h, each: {type: gauge, gauge: {path: [status, parts], valueFrom: [ready], labelsFromPath: {color: [color]}}}}
-    - {name: cost, help: h, each: {type: gauge, gauge: {path: [metadata, annotations]}}}
-    - {name: port, help: h, each: {type: gauge, gauge: {path: [spec, ports], valueFrom: [number], labelsFromPath: {port: [name]}}}}
-    - {name: first_port, help: h, each: {type: gauge, gauge: {path: [spec, ports, "0", number]}}}
-    - {name: last_port, help: h, each: {type: gauge, gauge: {path: [spec, ports, "-1", number]}}}
-    - {name: port_of_53, help: h, each: {type: gauge, gauge: {path: [spec, ports, "[number=53]", open]}}}
-    - {name: open_port, help: h, each: {type: gauge, gauge: {path: [spec, ports, "[open=true]", number]}}}
-    - {name: ready, help: h, each: {type: gauge, gauge: {path: [status, conditions, "[type=Ready]", status]}}, labelsFromPath: {reason: [status, conditions, "[type=Ready]", reason]}}
-    - {name: condition, help: h, each: {type: gauge, gauge: {path: [status, conditions], valueFrom: [status], labelsFromPath: {type: [type]}}}}
-    - {name: condition_status, help: h, each: {type: stateset, stateSet: {path: [status, conditions], valueFrom: [status], labelName: status, list: ["True", "False"], labelsFromPath: {type: [type]}}}}
-    - {name: phase, help: h, each: {type: stateset, stateSet: {path: [status, phase], labelName: phase, list: [Active, Idle]}}}
-    - {name: phase_from, help: h, each: {type: stateset, stateSet: {path: [status], valueFrom: [phase], labelName: phase, list: [Active, Idle], labelsFromPath: {memory: [memory]}}}}
-    - {name: info, help: h, each: {type: info, info: {labelsFromPath: {phase: [status, phase], replicas: [spec, replicas]}}}}
-    - {name: target_info, help: h, each: {type: info, info: {path: [spec, target], labelsFromPath: {target_kind: [kind], target: [name]}}}}
-    - {name: port_info, help: h, each: {type: info, info: {path: [spec, ports], labelsFromPath: {port: [name], open: [open]}}}}
-    - {name: host_info, help: h, each: {type: info, info: {path: [spec, hosts], labelsFromPath: {host: []}}}}
-    - {name: part_info, help: h, each: {type: info, info: {path: [status, parts], labelFromKey: part, labelsFromPath: {color: [color]}}}}
-    - {name: part_color_info, help: h, each: {type: info, info: {path: [status, parts], labelsFromPath: {color: [color]}}}}
-    - {name: owner_info, help: h, each: {type: info, info: {labelsFromPath: {owner: [metadata, annotations, owner=ada]}}}}
-    - {name: labels, help: h, labelsFromPath: {"*": [metadata, labels], "annotation_*": [metadata, annotations], "**": [metadata, labels]}, each: {type: gauge, gauge: {path: [spec, replicas]}}}
-    - {name: common, help: h, commonLabels: {site: paris, more: "1"}, each: {type: gauge, gauge: {path: [spec, replicas]}}}
-`
-
 // readExamples returns the example config of kube-state-metrics, and the configs and the object of its
 // documentation.
 func readExamples(t *testing.T) (configs map[string]string, objects []*unstructured.Unstructured) {
 	t.Helper()
-	read := func(file string) string {
-		text, err := os.ReadFile(filepath.Join(*sourcesFlag, file))
+	read := func(path ...string) string {
+		text, err := os.ReadFile(filepath.Join(path...))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
-	configs = map[string]string{"example_config": read("pkg/customresourcestate/example_config.yaml"),
-		"widgets": widgetConfig}
-	objects = decode(t, widgets...)
+	configs = map[string]string{"widgets": read("testdata/widgets/config.yaml"),
+		"example_config": read(*sourcesFlag, "pkg/customresourcestate/example_config.yaml")}
+	objects = decode(t, strings.Split(read("testdata/widgets/objects.yaml"), "\n---\n")...)
 	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
-		read("docs/metrics/extend/customresourcestate-metrics.md"), -1)
+		read(*sourcesFlag, "docs/metrics/extend/customresourcestate-metrics.md"), -1)
 	for _, block := range blocks {
 		switch text := block[1]; {
 		case strings.HasPrefix(text, "kind: Foo"):

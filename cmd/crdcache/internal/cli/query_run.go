@@ -45,7 +45,7 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 			if err := o.validateQuery(types); err != nil {
 				return err
 			}
-			o.warnOfMismatches(ctx, types)
+			o.useSchema(ctx, types)
 			return nil
 		},
 		AfterSync: func(ctx context.Context, types *session.Types, synced []session.Cache) error {
@@ -65,8 +65,8 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 	})
 }
 
-func (o *queryVerb) warnOfMismatches(ctx context.Context, types *session.Types) {
-	o.WarnOfMismatches(ctx, types.Client, types.Resources[0], o.Config, o.query,
+func (o *queryVerb) useSchema(ctx context.Context, types *session.Types) {
+	o.query = o.UseSchema(ctx, types.Client, types.Resources[0], o.Config, o.query,
 		session.FlagPaths{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
 		session.FlagPaths{Flag: "group-by", Paths: query.Columns(query.Options{},
 			query.Aggregation{GroupBy: o.aggregation.GroupBy})},
@@ -248,7 +248,7 @@ func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error)
 		return false, nil
 	}
 	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
-	o.warnOfMismatches(ctx, types)
+	o.useSchema(ctx, types)
 	return true, o.printAnswer(ctx, answer.Answer, objects, types)
 }
 

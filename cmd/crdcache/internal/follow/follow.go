@@ -59,7 +59,7 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 			return err
 		}
 	}
-	if err := o.warnOfMismatches(syncCtx, resources); err != nil {
+	if err := o.useSchema(syncCtx, resources); err != nil {
 		return err
 	}
 	return errors.Join(otherErr, o.run(ctx, syncCtx, output, textPrinter, resources, noMatches))
@@ -74,9 +74,9 @@ func (o Options) proposeWait(unresolved error, noMatches []*discovery.NoMatchErr
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
 }
 
-// warnOfMismatches compares the query with the schema of the type. It does nothing for several types, because
-// a query rarely fits all of them.
-func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Resource) error {
+// useSchema compares the query with the schema of the type, and evaluates it with this. It does nothing for
+// several types, because a query rarely fits all of them.
+func (o *Options) useSchema(ctx context.Context, resources []discovery.Resource) error {
 	if len(resources) != 1 || o.Query == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (o Options) warnOfMismatches(ctx context.Context, resources []discovery.Res
 	if err != nil {
 		return err
 	}
-	o.WarnOfMismatches(ctx, client, resources[0], o.Config, o.Query)
+	o.Query = o.UseSchema(ctx, client, resources[0], o.Config, o.Query)
 	return nil
 }
 

@@ -29,11 +29,11 @@ type FlagPaths struct {
 	Paths []string
 }
 
-// WarnOfMismatches warns about conditions, paths and indexes of the config that do not match the schema of
-// the type. A misspelled field causes no error: it matches nothing. Types without a readable schema are not
-// compared.
-func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface, r discovery.Resource,
-	config *Config, q query.Query, flagPaths ...FlagPaths) {
+// UseSchema returns the query with CEL conditions that decode objects with the schema of the type. It warns
+// about conditions, paths and indexes of the config that do not match the schema. A misspelled field causes
+// no error: it matches nothing. Types without a readable schema are not compared.
+func (t *Target) UseSchema(ctx context.Context, client dynamic.Interface, r discovery.Resource,
+	config *Config, q query.Query, flagPaths ...FlagPaths) query.Query {
 	declared := config.resourcesOf(r)
 	pathCount := len(declared.Resources)
 	for _, c := range flagPaths {
@@ -41,13 +41,16 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 	}
 	// CRD groups contain a dot.
 	if !query.UsesWhere(q) && pathCount == 0 || !strings.Contains(r.GVR.Group, ".") {
-		return
+		return q
 	}
 	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
 	defer cancel()
 	definition, err := t.Definition(ctx, client, r)
 	if err != nil {
-		return
+		return query.WithSchema(q, func() *crd.Schema {
+			t.Warnf("CEL reads numbers without a fraction as integers, because there is no schema: %v", err)
+			return nil
+		})
 	}
 	warn := func(flag string, diagnostics []indexers.Diagnostic) {
 		for _, d := range diagnostics {
@@ -69,6 +72,8 @@ func (t *Target) WarnOfMismatches(ctx context.Context, client dynamic.Interface,
 			warn(c.Flag, indexers.CheckColumn(path, definition, r.GVR.Version))
 		}
 	}
+	version, _ := definition.Version(r.GVR.Version)
+	return query.WithSchema(q, func() *crd.Schema { return version.Schema })
 }
 
 type fetchedCRD struct {

@@ -171,8 +171,7 @@ func (d *decoder) reportUnquoted(n *yaml.Node, noun string) bool {
 	default:
 		return false
 	}
-	d.failAt(codeWrongType, n, noun+" needs quotes around it",
-		"write "+quoted(text))
+	d.failAt(codeWrongType, n, noun+" needs quotes around it", "write "+quoted(text))
 	return true
 }
 

@@ -31,8 +31,7 @@ func fingerprint(query Query, options Options) uint64 {
 	query = withoutNarrowing(query)
 	hash := fnv.New64a()
 	write := func(part string) {
-		_, _ = io.WriteString(hash,
-			strconv.Quote(part))
+		_, _ = io.WriteString(hash, strconv.Quote(part))
 	} // a hash returns no errors
 	write(query.String())
 	for part := range subqueries(query) {

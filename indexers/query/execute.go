@@ -39,8 +39,9 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 	if s, ok := snapshot.(interface{ Err() error }); ok && s.Err() != nil {
 		return nil, s.Err()
 	}
-	if v, ok := q.declaredVersion(); ok {
-		query = WithSchema(query, func() *crd.Schema { return v.Schema })
+	if q.definition != nil {
+		version, _ := q.definition.Version(q.version)
+		query = WithSchema(query, func() *crd.Schema { return version.Schema })
 	}
 	exec := &execution{
 		Querier: q, workMeter: &workMeter{ctx: ctx, yield: options.Yield, remaining: workBetweenChecks},

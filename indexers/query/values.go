@@ -53,8 +53,7 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 	}
 	if !opened.isSorted() {
 		slices.SortFunc(counts, func(opened, b ValueCount) int {
-			return slices.Compare(opened.Parts,
-				b.Parts)
+			return slices.Compare(opened.Parts, b.Parts)
 		})
 	}
 	return counts, nil

@@ -154,13 +154,6 @@ func (q *Querier) WithDefinition(d *crd.Definition, version string) *Querier {
 	return &extended
 }
 
-func (q *Querier) declaredVersion() (v crd.Version, ok bool) {
-	if q.definition != nil {
-		v, ok = q.definition.Version(q.version)
-	}
-	return v, ok
-}
-
 // warnSchema adds warnings about columns and conditions that are not in the schema.
 func (e *execution) warnSchema(columns []string) {
 	if e.definition == nil {

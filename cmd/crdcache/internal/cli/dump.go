@@ -69,8 +69,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.AddCache(cmd)
 	o.flags.CompleteNames(cmd, true)
 	o.styleFlags.Add(cmd)
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false,
-		"Print changes after the objects.")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Print changes after the objects.")
 	cmd.Flags().StringVar(&o.sortBy, "sort-by", "",
 		"Sort by a JSONPath such as '.metadata.creationTimestamp', as kubectl does. Objects of each type are sorted separately.")
 	cmd.Flags().BoolVar(&o.ignoreNotFound, "ignore-not-found", false,

@@ -78,12 +78,10 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&o.options.SortBy, "sort-by", "",
 		"Sort by index, path, name, namespace or age. An index must be sorted. Several are separated by commas, each optionally followed by desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
-	set.BoolVar(&o.options.Descending, "descending", false,
-		"Sort in descending order. Needs --sort-by.")
+	set.BoolVar(&o.options.Descending, "descending", false, "Sort in descending order. Needs --sort-by.")
 	set.IntVar(&o.options.Limit, "limit", 0,
 		"Maximum number of objects; 0 means all. If there are more, a continue token is printed on stderr.")
-	set.StringVar(&o.options.Continue, "continue", "",
-		"Continue token of the same query with --limit.")
+	set.StringVar(&o.options.Continue, "continue", "", "Continue token of the same query with --limit.")
 	set.BoolVar(&o.count, "count", false, "Print only the number of objects.")
 	set.BoolVar(&o.keysOnly, "keys-only", false, "Print only namespace/name.")
 	set.StringVar(&o.valuesIndex, "values", "",

@@ -185,8 +185,7 @@ func checkBuiltinArgs(root *cobra.Command) {
 				if len(args) == 0 {
 					return nil
 				}
-				return session.Usagef("no completion for %q: use bash, zsh, fish or powershell",
-					args[0])
+				return session.Usagef("no completion for %q: use bash, zsh, fish or powershell", args[0])
 			}
 			for _, shell := range cmd.Commands() {
 				shell.Args = noArgs

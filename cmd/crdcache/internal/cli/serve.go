@@ -91,8 +91,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 		"Stop after this time without a request; 0 means never. An open browser page counts as a request.")
 	set.BoolVar(&o.all, "all", false, "Cache all types with the verbs list and watch.")
 	set.BoolVar(&o.detached, "detach", false, "Run in the background.")
-	set.BoolVar(&o.web, "web", false,
-		"Serve a web page on this machine. Its link is printed to stderr.")
+	set.BoolVar(&o.web, "web", false, "Serve a web page on this machine. Its link is printed to stderr.")
 	set.StringVar(&o.webAddress, "web-address", "127.0.0.1:0",
 		"Loopback address of the page. Port 0 means a free port.")
 	set.StringVar(&o.metricsAddress, "metrics-address", "",

@@ -230,8 +230,7 @@ func (o *serveVerb) serve(ctx context.Context, options localserver.Options) erro
 		return localserver.ServePage(ctx, options.Page, options.Activity, printLink)
 	}
 	return localserver.Serve(ctx, options, func() {
-		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n",
-			o.Rest.Host)
+		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n", o.Rest.Host)
 		if options.Metrics != nil {
 			fmt.Fprintf(errOut, "metrics: http://%s/metrics\n", options.Metrics.Listener.Addr())
 		}

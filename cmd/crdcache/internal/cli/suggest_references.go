@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -102,21 +101,13 @@ func (r referenceFinder) find(f schemaField) (to suggestedTarget, each string, o
 var namedByKind = []string{"PersistentVolumeClaim", "PersistentVolume", "Ingress", "Service",
 	"ServiceAccount", "StorageClass", "Node"}
 
-// isSecretName reports whether a text that ends in Secret is the name of a Secret. Others can be
-// secret themselves.
-func isSecretName(text string) bool {
-	lowerText := strings.TrimSuffix(strings.ToLower(text), "s")
-	return slices.ContainsFunc([]string{"pull", "ca", "crl", "cert", "certificate", "tls", "existing"},
-		func(use string) bool { return strings.HasSuffix(lowerText, use+"secret") })
-}
+// secretName matches a text that is the name of a Secret. Others that end in Secret can be secret themselves.
+var secretName = regexp.MustCompile("(?i)(pull|ca|crl|cert|certificate|tls|existing)secrets?$")
 
 // ofText returns the target of a field such as secretName.
 func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget, ok bool) {
 	base, isReference := referenceName(f.name)
 	isName := isReference
-	if f.name == "names" { // a list below the plural of a kind
-		base, isName = lastKey(jsonpath.MustCompile(strings.TrimSuffix(f.path, ".names"))), true
-	}
 	for _, suffix := range []string{"Name", "Names"} {
 		if rest, ok := strings.CutSuffix(f.name, suffix); ok {
 			base, isName = rest, true
@@ -140,7 +131,7 @@ func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget,
 		found = target{} // such as provider
 	case found == (target{}):
 		found = builtinTarget(base)
-		isSecret := isSecretName(f.name) || isList && strings.HasSuffix(base, "Secrets")
+		isSecret := secretName.MatchString(f.name) || isList && strings.HasSuffix(base, "Secrets")
 		if !slices.Contains(namedByKind, found.kind) && !isSecret {
 			found = r.onlyKind(base)
 		}
@@ -189,18 +180,12 @@ func (r referenceFinder) ownKind(base string) (found target) {
 		}
 	}
 	return cmp.Or(found, r.only(func(t target) bool {
-		return isNamed(base, t.kind) && domain(t.group) == domain(r.self.group)
+		return isNamed(base, t.kind) && domain.FindString(t.group) == domain.FindString(r.self.group)
 	}))
 }
 
-// domain returns the end of a group that belongs to one owner.
-func domain(group string) string {
-	labels, owned := strings.Split(group, "."), 2
-	if strings.HasSuffix(group, "k8s.io") {
-		owned = 3
-	}
-	return strings.Join(labels[max(0, len(labels)-owned):], ".")
-}
+// domain matches the end of a group that belongs to one owner.
+var domain = regexp.MustCompile(`([^.]+\.)?[^.]*k8s\.io$|[^.]+\.[^.]+$`)
 
 // namedKind returns the type after which a field is named: an own one before a built-in one and others.
 func (r referenceFinder) namedKind(base string) target {
@@ -310,9 +295,6 @@ func (r referenceFinder) ofObject(object *crd.Schema, f schemaField, path string
 	case wordsOf(base) > 1 && !endsIn(base, "class") && object.Properties["metadata"] == nil &&
 		object.Properties["spec"] == nil:
 		found = r.customKind(base)
-	}
-	if strings.HasPrefix(f.path, ".status") && strings.HasSuffix(strings.ToLower(base), "nodes") {
-		found = cmp.Or(found, target{"", "Node"})
 	}
 	found = cmp.Or(found, r.describedKind(object.Properties["name"]))
 	to.Group, to.Kind = &found.group, &found.kind

@@ -55,9 +55,9 @@ func (f schemaField) children() []schemaField {
 	if f.schema.Properties["containers"] != nil {
 		part, isPart = podParts["spec"], true // of any name, such as template
 	}
-	isPart = isPart && f.schema.Properties[part.mark] != nil
+	isPart = isPart && f.schema.Properties[part[0]] != nil
 	for _, name := range slices.Sorted(maps.Keys(f.schema.Properties)) {
-		if isPart && !slices.Contains(part.fields, name) {
+		if isPart && !slices.Contains(part, name) {
 			continue
 		}
 		out = append(out, schemaField{f.path + keyPath(name), name, f.schema.Properties[name], f.lists})
@@ -69,18 +69,14 @@ func (f schemaField) children() []schemaField {
 	return out
 }
 
-// podParts are the fields of the parts of a pod that refer to other objects, by the name of the part. The
-// hundreds of other fields of a pod are not specific to the type.
-var podParts = map[string]struct {
-	mark   string // a field that only this part of a pod has
-	fields []string
-}{
-	"spec": {"containers", []string{"containers", "imagePullSecrets", "initContainers", "priorityClassName",
-		"runtimeClassName", "serviceAccountName", "volumes"}},
-	"containers":     {"envFrom", []string{"env", "envFrom"}},
-	"initContainers": {"envFrom", []string{"env", "envFrom"}},
-	"volumes": {"persistentVolumeClaim",
-		[]string{"configMap", "persistentVolumeClaim", "projected", "secret"}},
+// podParts are the fields of the parts of a pod that refer to other objects, by the name of the part. Only
+// such a part has the first field. The hundreds of other fields of a pod are not specific to the type.
+var podParts = map[string][]string{
+	"spec": {"containers", "imagePullSecrets", "initContainers", "priorityClassName", "runtimeClassName",
+		"serviceAccountName", "volumes"},
+	"containers":     {"envFrom", "env"},
+	"initContainers": {"envFrom", "env"},
+	"volumes":        {"persistentVolumeClaim", "configMap", "projected", "secret"},
 }
 
 // isOpaque reports whether the fields of a schema are not specific to the type, or not known.

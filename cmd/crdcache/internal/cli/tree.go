@@ -103,8 +103,7 @@ func (o *treeVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	o.readers, err = o.flags.Readers(cmd.Context(), []string{o.objectArg.Type},
-		dynamicinformer.ResourceOptions{},
-		o.streams)
+		dynamicinformer.ResourceOptions{}, o.streams)
 	if err != nil {
 		return err
 	}
@@ -200,8 +199,7 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	if err != nil {
 		return nil, err
 	}
-	data.caches, err = session.NewCaches(session.OneClient(types.Client), resources,
-		data.cacheOptions)
+	data.caches, err = session.NewCaches(session.OneClient(types.Client), resources, data.cacheOptions)
 	if err != nil {
 		return nil, err
 	}

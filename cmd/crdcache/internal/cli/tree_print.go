@@ -102,8 +102,7 @@ func (w *treeData) warnOfOtherUIDs() {
 			Namespace: object.GetNamespace(), Name: object.GetName()}
 		if dependents := len(w.graph.ToOtherUIDs(owner)); dependents > 0 {
 			w.Warnf("omitted dependents of %s %s, because their owner has another UID: %s", typ.Kind,
-				owner.Key(),
-				formatCount(dependents, "object"))
+				owner.Key(), formatCount(dependents, "object"))
 		}
 	}
 }

@@ -48,8 +48,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd)
 	set.StringSliceVar(&o.crds, "crds", nil,
 		"File or directory with CRDs, or a snapshot. May be repeated.")
-	set.BoolVar(&o.live, "live", false,
-		"Compare with the CRDs of the cluster.")
+	set.BoolVar(&o.live, "live", false, "Compare with the CRDs of the cluster.")
 	session.AddChoice(cmd, &o.format, "output", "o", "Output format: text (on stderr) or json (on stdout).",
 		formatText, formatJSON)
 	return cmd

@@ -56,8 +56,7 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	set.BoolVar(&o.options.Diff, "diff", false, "Print the changed fields below each object.")
 	set.BoolVar(&o.options.Wait, "wait", false,
 		"Wait for types even if none exists. The limit is --timeout.")
-	set.BoolVar(&o.options.Timestamps, "timestamps", false,
-		"Print the time of each event.")
+	set.BoolVar(&o.options.Timestamps, "timestamps", false, "Print the time of each event.")
 	set.BoolVar(&o.options.Managers, "managers", false,
 		"Print the field managers of each change. Needs more memory, because managed fields are cached.")
 	return cmd

@@ -58,8 +58,7 @@ func newCompletion(candidates func(ctx context.Context, args []string,
 
 func filterPrefix(candidates []string, prefix string) []string {
 	return slices.DeleteFunc(candidates, func(candidate string) bool {
-		return !strings.HasPrefix(candidate,
-			prefix)
+		return !strings.HasPrefix(candidate, prefix)
 	})
 }
 
@@ -167,8 +166,7 @@ func (f *ConfigFlags) ResourceNames() []string {
 // CompleteIndexes completes the values of flags with the names of the selected indexes, each followed by
 // suffix. If the argument is a resource of a config, only the indexes of this resource are proposed.
 func (f *ConfigFlags) CompleteIndexes(cmd *cobra.Command, suffix string,
-	isSelected func(*indexers.Index) bool,
-	flags ...string) {
+	isSelected func(*indexers.Index) bool, flags ...string) {
 	for _, flag := range flags {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string,
 			toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -190,8 +188,7 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 		return nil
 	}
 	hasResourceArg := slices.ContainsFunc(args, func(arg string) bool {
-		return slices.Contains(config.Names(),
-			arg)
+		return slices.Contains(config.Names(), arg)
 	})
 	var names []string
 	for _, r := range config.Resources {

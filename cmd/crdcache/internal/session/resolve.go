@@ -51,8 +51,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 		if err != nil {
 			return nil, err
 		}
-		lookup = func(_ context.Context,
-			name string) (discovery.Resolution, error) {
+		lookup = func(_ context.Context, name string) (discovery.Resolution, error) {
 			return catalog.Resolve(name)
 		}
 	}

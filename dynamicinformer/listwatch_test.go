@@ -41,7 +41,10 @@ var discardLog = klog.Logger{}
 func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *Factory {
 	t.Helper()
 	if options.Client == nil {
-		options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
+		options.Config = server.Config()
+	}
+	if options.Client == nil && options.HTTPClient == nil {
+		options.HTTPClient = server.HTTPClient(t)
 	}
 	if options.Logger == nil {
 		options.Logger = &discardLog

@@ -70,7 +70,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFactoryWithClient(t, server, &http.Client{Transport: client})
+		f := newVirtualFactory(t, server, Options{HTTPClient: &http.Client{Transport: client}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
 		observe(t, i, "at first", 0, briefStatus{State: status.Synced})

@@ -1,7 +1,6 @@
 package dynamicinformer
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,7 +41,7 @@ func TestOddServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("web", "a"))
-				f := newFactoryWithClient(t, server, server.ProxyClient(t, tt.proxy))
+				f := newVirtualFactory(t, server, Options{HTTPClient: server.ProxyClient(t, tt.proxy)})
 				i := mustInformer(t, f, widgets)
 				start(t, f)
 				observe(t, i, "at first", tt.synced+2*time.Second, briefStatus{State: status.Synced})
@@ -77,22 +76,6 @@ func TestOddServers(t *testing.T) {
 			})
 		})
 	}
-}
-
-// newFactoryWithClient is like newVirtualFactory, but uses the HTTP client.
-func newFactoryWithClient(t *testing.T, server *apitest.Server, client *http.Client) *Factory {
-	t.Helper()
-	f, err := New(Options{Config: server.Config(), HTTPClient: client,
-		Logger: &discardLog})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := f.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	return f
 }
 
 // TestThrottledForMinutes verifies that requests pause for as long as the server asks, also for minutes, and
@@ -198,8 +181,8 @@ func TestWatchListsStall(t *testing.T) {
 				}
 				server := apitest.NewInMemory(t, types...)
 				var healed atomic.Bool
-				f := newFactoryWithClient(t, server,
-					server.ProxyClient(t, func(next http.Handler) http.Handler {
+				f := newVirtualFactory(t, server,
+					Options{HTTPClient: server.ProxyClient(t, func(next http.Handler) http.Handler {
 						odd := proxy(next)
 						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 							if healed.Load() {
@@ -207,7 +190,7 @@ func TestWatchListsStall(t *testing.T) {
 							}
 							odd.ServeHTTP(w, r)
 						})
-					}))
+					})})
 				var informers []*Informer
 				for _, typ := range types {
 					u := widget("web", "a")

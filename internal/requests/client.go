@@ -39,12 +39,8 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &Client{Interface: dynamic.New(stock), config: config, defaultREST: stock,
-		watches: &watchRecord{}}
-	if shared, ok := config.Transport.(*Connection); ok {
-		client.watches = &shared.watches
-	}
-	return client, nil
+	return &Client{Interface: dynamic.New(stock), config: config, defaultREST: stock,
+		watches: watchRecordOf(httpClient.Transport, config.Host)}, nil
 }
 
 // Endpoint identifies the server by its address and its certificate authority.

@@ -1,8 +1,13 @@
 package requests
 
 import (
+	"net/http"
+	"runtime"
 	"sync"
 	"time"
+	"weak"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // watchRecord has the experience with watches on a connection. A proxy that buffers responses, or drops the
@@ -18,6 +23,49 @@ type watchRecord struct {
 	holdsBack bool
 	// open are the watch-lists that are not complete.
 	open map[*attempt]bool
+}
+
+// watchRecords are the records of the connections in use.
+var watchRecords = struct {
+	sync.Mutex
+	byConnection map[connectionKey]*watchRecord
+}{byConnection: map[connectionKey]*watchRecord{}}
+
+type connectionKey struct {
+	transport weak.Pointer[http.Transport]
+	host      string
+}
+
+// watchRecordOf returns the record of a connection. client-go gives the clients of equal configs the same
+// transport.
+func watchRecordOf(transport http.RoundTripper, host string) *watchRecord {
+	for {
+		switch t := transport.(type) {
+		case *Connection:
+			return &t.watches
+		case *http.Transport:
+			watchRecords.Lock()
+			defer watchRecords.Unlock()
+			key := connectionKey{weak.Make(t), host}
+			record := watchRecords.byConnection[key]
+			if record == nil {
+				record = &watchRecord{}
+				watchRecords.byConnection[key] = record
+				runtime.AddCleanup(t, forgetConnection, key)
+			}
+			return record
+		case utilnet.RoundTripperWrapper:
+			transport = t.WrappedRoundTripper()
+		default:
+			return &watchRecord{}
+		}
+	}
+}
+
+func forgetConnection(key connectionKey) {
+	watchRecords.Lock()
+	defer watchRecords.Unlock()
+	delete(watchRecords.byConnection, key)
 }
 
 const (

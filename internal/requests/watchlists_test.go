@@ -60,18 +60,10 @@ func TestProgressOfWatchLists(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				own, err := NewClient(&rest.Config{Host: "http://server.test", QPS: -1},
-					&http.Client{Transport: test.slowEvents})
-				if err != nil {
-					t.Fatal(err)
-				}
-				server := &Server{Client: own, Limiter: NewListPool(1).NewLimiter(1, time.Now),
-					RestoreDetector: NewRestoreDetector()}
-				lw := server.ListWatch(Target{GVR: gadgets, Objects: packedObjects,
-					Tweak: func(*metav1.ListOptions) {}},
-					&reportCounter{}, NewPacer(false, false, NewRetrySignal()), nil)
+				w := newInlineListWatch(t, &rest.Config{Host: "http://server.test", QPS: -1},
+					&http.Client{Transport: test.slowEvents}, packedObjects)
 				initial, begun, stalled := true, time.Now(), time.Duration(0)
-				err = lw.(*listWatch).WatchInline(t.Context(),
+				err := w.WatchInline(t.Context(),
 					&metav1.ListOptions{SendInitialEvents: &initial},
 					func(event watch.Event) bool {
 						if event.Type == watch.Error {
@@ -82,10 +74,31 @@ func TestProgressOfWatchLists(t *testing.T) {
 				if err != nil || stalled > test.stalled || (stalled > 0) != (test.stalled > 0) {
 					t.Errorf("WatchInline() = %v, stalled after %v, want %v", err, stalled, test.stalled)
 				}
-				if held, _, _ := server.Limiter.Load(); held != 0 {
+				if held, _, _ := w.limiter.Load(); held != 0 {
 					t.Errorf("%d slots are held, want none", held)
 				}
 			})
 		})
+	}
+}
+
+// TestClientsShareConnections verifies that the clients of one connection, and only these, share what they
+// have learned about watches.
+func TestClientsShareConnections(t *testing.T) {
+	shared, err := NewConnection(&rest.Config{Host: "https://a.test"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients := map[*watchRecord]int{}
+	for _, config := range []*rest.Config{{Host: "https://a.test"}, {Host: "https://a.test"},
+		{Host: "https://b.test"}, shared.Config(), shared.Config()} {
+		client, err := NewClient(config, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients[client.watches]++
+	}
+	if len(clients) != 3 || clients[&shared.watches] != 2 {
+		t.Errorf("the numbers of clients by record are %v, want 2, 1 and 2", clients)
 	}
 }

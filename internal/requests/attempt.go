@@ -32,14 +32,6 @@ const (
 // too long.
 var errNoAnswer = errors.New("the server does not answer")
 
-// maxWatchSilence returns the time that a watch with this timeout can be silent; zero means no limit.
-func maxWatchSilence(timeoutSeconds *int64) time.Duration {
-	if timeoutSeconds == nil || *timeoutSeconds <= 0 {
-		return 0
-	}
-	return time.Duration(*timeoutSeconds)*time.Second + silenceGrace
-}
-
 // attempt is one request. It aborts the request if no response headers arrive in time, and a watch that is
 // silent for too long. The transport of a Client records the server's Retry-After in it.
 type attempt struct {

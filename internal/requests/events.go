@@ -44,25 +44,21 @@ func (c *clientEvents) Close() error {
 
 // watchPipe is a watch that a goroutine reads.
 type watchPipe struct {
-	events chan watch.Event
-	stop   func()
+	*watch.ProxyWatcher
+	attempt *attempt
 }
 
 // newPipe returns a watch of the events that read passes to its argument. a is the attempt of the request.
-func newPipe(a *attempt, read func(take func(watch.Event) bool)) *watchPipe {
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &watchPipe{events: make(chan watch.Event), stop: func() {
-		cancel()
-		a.cancel(nil)
-	}}
+func newPipe(a *attempt, read func(take func(watch.Event) bool)) watchPipe {
+	events := make(chan watch.Event)
+	p := watchPipe{watch.NewProxyWatcher(events), a}
 	go func() { // ended by Stop, or by the end of the watch
-		defer close(p.events)
-		defer cancel()
+		defer close(events)
 		read(func(event watch.Event) bool {
 			select {
-			case p.events <- event:
+			case events <- event:
 				return true
-			case <-ctx.Done():
+			case <-p.StopChan():
 				return false
 			}
 		})
@@ -70,5 +66,8 @@ func newPipe(a *attempt, read func(take func(watch.Event) bool)) *watchPipe {
 	return p
 }
 
-func (p *watchPipe) ResultChan() <-chan watch.Event { return p.events }
-func (p *watchPipe) Stop()                          { p.stop() }
+// Stop implements watch.Interface.
+func (p watchPipe) Stop() {
+	p.ProxyWatcher.Stop()
+	p.attempt.cancel(nil)
+}

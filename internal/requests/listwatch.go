@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,8 +40,6 @@ type listWatch struct {
 	// stalled is true after a watch-list has stalled, until a list succeeds, which shows that the server
 	// works. remarkedStall is true while the status states that lists replace watch-lists.
 	stalled, remarkedStall bool
-	// polls is true while lists replace watches.
-	polls atomic.Bool
 	// listStarted is the start of the current list. One field is enough, because the reflector requests pages
 	// one at a time.
 	listStarted time.Time
@@ -77,7 +74,7 @@ func (l *listWatch) record(o requestOutcome) {
 	}
 	if e.watchOpened {
 		l.reports.WatchOpened()
-		l.setPolls(l.pacer.pollText() != "")
+		l.remarkPolls()
 	}
 }
 

@@ -61,11 +61,14 @@ func (p *Pacer) headerTimeout(verb Verb) time.Duration {
 	return watchHeaderTimeout
 }
 
-// maxSilence returns the longest accepted silence of an open watch.
+// maxSilence returns the longest accepted silence of an open watch; zero means no limit.
 func (p *Pacer) maxSilence(a *attempt, timeoutSeconds *int64) time.Duration {
+	if timeoutSeconds == nil || *timeoutSeconds <= 0 {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	silence := maxWatchSilence(timeoutSeconds)
+	silence := time.Duration(*timeoutSeconds)*time.Second + silenceGrace
 	if a.http1 && !p.mu.state.proxyBuffers {
 		silence = min(silence, silenceHTTP1)
 	}

@@ -13,11 +13,11 @@ import (
 var errPollDue = errors.New("lists replace watches, and the next one is due")
 
 // Polls implements informer.InlineWatcher.
-func (l *listWatch) Polls() bool { return l.polls.Load() }
+func (l *listWatch) Polls() bool { return l.pacer.pollText() != "" }
 
 // awaitPoll waits until the next list of a type that is polled, and returns errPollDue.
 func (l *listWatch) awaitPoll(ctx context.Context) error {
-	l.setPolls(true)
+	l.remarkPolls()
 	pause, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l.interruption.opened(cancel)
@@ -28,15 +28,11 @@ func (l *listWatch) awaitPoll(ctx context.Context) error {
 	return errPollDue
 }
 
-// setPolls records whether lists replace watches, also in the status.
-func (l *listWatch) setPolls(polls bool) {
-	if l.polls.Swap(polls) == polls {
-		return
-	}
-	message := ""
-	if polls {
-		poll := backoffs[stagePoll]
-		message = fmt.Sprintf("%s: it is listed every %v to %v", l.pacer.pollText(), poll.first, poll.longest)
+// remarkPolls records in the status whether lists replace watches.
+func (l *listWatch) remarkPolls() {
+	message := l.pacer.pollText()
+	if poll := backoffs[stagePoll]; message != "" {
+		message = fmt.Sprintf("%s: it is listed every %v to %v", message, poll.first, poll.longest)
 	}
 	l.reports.Remark(status.ReasonPolled, message)
 }

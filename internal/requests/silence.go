@@ -131,7 +131,7 @@ func (l *listWatch) judge(o *openWatch) error {
 	case errCompare:
 		l.reports.RelistRequested()
 	default:
-		l.setPolls(true)
+		l.remarkPolls()
 		l.reports.RequestEnded(VerbWatch, err)
 	}
 	return err
@@ -147,7 +147,7 @@ func (l *listWatch) isHeldBack(ctx context.Context) bool {
 	}
 	l.pacer.watches.recordHeldBack(true)
 	l.record(requestOutcome{verb: VerbWatch, phase: phaseHeldBack})
-	l.setPolls(true)
+	l.remarkPolls()
 	return true
 }
 

@@ -51,7 +51,11 @@ func watchRecordOf(transport http.RoundTripper, host string) *watchRecord {
 			if record == nil {
 				record = &watchRecord{}
 				watchRecords.byConnection[key] = record
-				runtime.AddCleanup(t, forgetConnection, key)
+				runtime.AddCleanup(t, func(key connectionKey) {
+					watchRecords.Lock()
+					defer watchRecords.Unlock()
+					delete(watchRecords.byConnection, key)
+				}, key)
 			}
 			return record
 		case utilnet.RoundTripperWrapper:
@@ -60,12 +64,6 @@ func watchRecordOf(transport http.RoundTripper, host string) *watchRecord {
 			return &watchRecord{}
 		}
 	}
-}
-
-func forgetConnection(key connectionKey) {
-	watchRecords.Lock()
-	defer watchRecords.Unlock()
-	delete(watchRecords.byConnection, key)
 }
 
 const (

@@ -43,10 +43,9 @@ func (i *Informer) WaitForVersion(ctx context.Context, resourceVersion string) e
 
 // WaitUntilFresh waits until the cache has reached the server's state at the time of the call, like a list
 // without a resource version. It returns the server's resource version, also with an error if it is known.
-// The requests serve all callers. Up to 5,000 objects, a list of metadata shows that the cache is complete; a
-// larger cache waits for a bookmark, as in WaitForVersion. A type that is polled is listed.
-//
-// It returns the errors of WaitForVersion, and the error of the request.
+// All callers share the requests. Up to 5,000 objects, a list of metadata shows that the cache is complete; a
+// larger cache waits for a bookmark, as in WaitForVersion. A type that is polled is listed. It returns the
+// errors of WaitForVersion, and that of the request.
 func (i *Informer) WaitUntilFresh(ctx context.Context) (resourceVersion string, err error) {
 	resourceVersion, err = i.core.WaitUntilFresh(ctx, i.giveUp)
 	return resourceVersion, i.describeWait(err)

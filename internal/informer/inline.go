@@ -92,8 +92,7 @@ func (w *inlineWatch) options() *metav1.ListOptions {
 
 func (w *inlineWatch) watchTimeout() *int64 {
 	minTimeout := max(w.informer.options.MinWatchTimeout, minWatchDuration)
-	seconds := int64((minTimeout + rand.N(minTimeout)).Seconds())
-	return &seconds
+	return new(int64((minTimeout + rand.N(minTimeout)).Seconds()))
 }
 
 func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {

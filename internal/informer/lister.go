@@ -94,10 +94,9 @@ func (w *inlineWatch) list(ctx context.Context) error {
 func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bool) {
 	w.beginList()
 	c = &collectedList{transform: w.Transformer(), items: make([]any, 0, w.sizeHint())}
-	sendsInitial := true
 	var failure error
 	err := w.lw.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: w.listVersion(""),
-		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, SendInitialEvents: &sendsInitial,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, SendInitialEvents: new(true),
 		AllowWatchBookmarks: true, TimeoutSeconds: w.watchTimeout()}, func(event watch.Event) bool {
 		if event.Type == watch.Error {
 			failure = apierrors.FromObject(event.Object)

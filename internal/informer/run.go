@@ -309,16 +309,9 @@ type boundClock struct {
 // After implements clock.Clock.
 func (c boundClock) After(d time.Duration) <-chan time.Time {
 	fired := make(chan time.Time, 1)
-	timer := c.NewTimer(d)
-	// Ended by the timer or the context.
-	go func() {
-		defer timer.Stop()
-		select {
-		case now := <-timer.C():
-			fired <- now
-		case <-c.ctx.Done():
-			fired <- c.Now()
-		}
+	go func() { // ended by the timer or the context
+		waitOrDone(c.ctx, c.WithTicker, d)
+		fired <- c.Now()
 	}()
 	return fired
 }

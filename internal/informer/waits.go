@@ -89,12 +89,10 @@ func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp Gi
 // WaitForVersion and of a failed probe.
 func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version string, err error) {
 	i.mu.Lock()
-	polls, before := false, ""
+	polls, before := false, "1"
 	for _, w := range i.mu.streams {
 		polls = polls || w.lw.Polls()
-		if before == "" || naming.IsOlder(before, w.observedVersion) {
-			before = w.observedVersion
-		}
+		before = laterVersion(before, w.observedVersion)
 	}
 	i.mu.Unlock()
 	if polls {
@@ -102,13 +100,10 @@ func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version s
 	}
 	w := &versionWait{isFresh: true}
 	err = i.await(ctx, w, giveUp)
-	i.mu.Lock()
-	version = w.version
-	i.mu.Unlock()
-	if err == nil && naming.IsOlder(version, before) || errors.Is(err, ErrOpaqueVersion) {
-		return version, i.Relist(ctx) // the server was restored, or versions cannot be compared
+	if err == nil && naming.IsOlder(w.version, before) || errors.Is(err, ErrOpaqueVersion) {
+		err = i.Relist(ctx) // the server was restored, or versions cannot be compared
 	}
-	return version, err
+	return w.version, err
 }
 
 // AwaitDeletion returns a function that waits until the cache shows a deletion. Call AwaitDeletion before the

@@ -73,11 +73,6 @@ func newAttempt(ctx context.Context, headerTimeout time.Duration) (context.Conte
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
-// awaitHeaders starts to wait for response headers.
-func (a *attempt) awaitHeaders() {
-	a.abortAfter(a.headerTimeout)
-}
-
 // abortAfter aborts the request after a time, unless the timer is stopped before.
 func (a *attempt) abortAfter(timeout time.Duration) {
 	if a.timer == nil {

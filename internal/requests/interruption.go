@@ -10,8 +10,7 @@ type interruption struct {
 	closeWatch func()
 }
 
-// interrupt closes the open watch, or the next one if none is open. The options of the next watch may have
-// been chosen already.
+// interrupt closes the open watch, or the next one if none is open, although its options may be chosen.
 func (i *interruption) interrupt() {
 	i.mu.Lock()
 	i.requested = true

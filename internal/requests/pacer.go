@@ -49,8 +49,7 @@ func (p *Pacer) record(o requestOutcome) outcomeEffect {
 	return e
 }
 
-// headerTimeout returns the time to wait for response headers. It is short for watches if a proxy may hold
-// them back.
+// headerTimeout returns the time to wait for response headers.
 func (p *Pacer) headerTimeout(verb Verb) time.Duration {
 	switch {
 	case !verb.Watches():

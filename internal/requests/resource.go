@@ -79,7 +79,7 @@ func (d decodedResource) List(ctx context.Context, options metav1.ListOptions,
 func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
 	a, _ := ctx.Value(attemptKey{}).(*attempt)
 	a.clientReads = true
-	a.awaitHeaders()
+	a.abortAfter(a.headerTimeout)
 	w, err := d.Watch(ctx, options)
 	a.headersArrived()
 	if err != nil {

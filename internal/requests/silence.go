@@ -10,9 +10,8 @@ import (
 type pollCause int
 
 const (
-	pollNone pollCause = iota
-	// pollUnsupported: the server supports no watch.
-	pollUnsupported
+	pollNone        pollCause = iota
+	pollUnsupported           // by the server
 	// pollHeldBack: watches get no response headers. An answered watch ends it.
 	pollHeldBack
 	// pollSilent: watches are answered, and get no events before they end. Only an event ends it.
@@ -31,8 +30,7 @@ const (
 	watchRetryPeriod = 10 * time.Minute
 	// pausePerListTime is the pause between two polls for each second that a list takes.
 	pausePerListTime = 4
-	// trialDuration is the timeout of a watch that shows whether watches work. If a proxy buffers responses,
-	// they arrive when the watch ends. A server that sends bookmarks sends one two seconds before the end.
+	// trialDuration is the timeout of a watch that shows whether watches work.
 	trialDuration = 20 * time.Second
 	// minWatchTimeout is the shortest timeout of a watch. An earlier end is due to the connection, which says
 	// nothing about bookmarks.

@@ -36,7 +36,7 @@ func recordResponses(client *http.Client) *http.Client {
 func (t responseRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 	a, _ := r.Context().Value(attemptKey{}).(*attempt)
 	if a != nil {
-		a.awaitHeaders()
+		a.abortAfter(a.headerTimeout)
 		defer a.headersArrived()
 	}
 	sent := r

@@ -26,16 +26,12 @@ type Binding struct {
 	ctx     context.Context // ended by Close and Follow
 	end     context.CancelCauseFunc
 
-	// changing is held while the targets change.
+	// changing is held while the targets change. The next fields are written with it and under mu.
 	changing chan struct{}
-	// catalog and types are the known types, with their versions that can be listed. They are written with
-	// changing and under mu, and read with either.
-	catalog *discovery.Catalog // nil before Run, Follow or Resolve
-	types   map[schema.GroupResource][]discovery.Resource
-
-	// graph has the references between the targets; nil until the first call of References. It is written
-	// with changing and under mu, and read with either. graphTargets are its sources, with changing.
-	graph        *references.Graph
+	catalog  *discovery.Catalog                            // nil before Run, Follow or Resolve
+	types    map[schema.GroupResource][]discovery.Resource // with the versions that can be listed
+	graph    *references.Graph                             // nil until the first call of References
+	// graphTargets are the sources of graph, with changing.
 	graphTargets map[slotKey]graphSource
 
 	mu struct {
@@ -147,13 +143,11 @@ func (b *Binding) unresolvedError() error {
 			schema.GroupResource{Group: r.Match.Group, Resource: r.Match.Resource + r.Match.Kind})
 		hint := "install its CRD, correct the name, or write optional: true"
 		for gr, versions := range types {
-			var names []string
-			for _, typ := range versions {
-				if r.Match.Matches(gr.Group, gr.Resource, typ.GVK.Kind) {
+			if len(versions) > 0 && r.Match.Matches(gr.Group, gr.Resource, versions[0].GVK.Kind) {
+				var names []string
+				for _, typ := range versions {
 					names = append(names, typ.GVR.Version)
 				}
-			}
-			if len(names) > 0 {
 				message = fmt.Sprintf("%s has no version %q with the verbs list and watch", gr, r.Match.Version)
 				hint = "the versions with these verbs are " + strings.Join(names, ", ")
 			}
@@ -176,8 +170,7 @@ func (b *Binding) settings() *Settings {
 	return b.mu.settings
 }
 
-// Problems returns an error for each name of Settings.Selection that cannot be resolved to a cacheable type,
-// and for each type that cannot be bound or lacks indexes because of BuildLimits.
+// Problems returns an error for each name without a type, and each type that is not bound or lacks indexes.
 func (b *Binding) Problems() map[string]error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

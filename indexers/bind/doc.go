@@ -16,12 +16,10 @@
 //
 // # Consistency
 //
-// Each resource of the config is matched with the types of the server. With Follow, later types are bound
-// when they appear, and the factory's informers handle removed types. Informers are shared; each resource has
-// its own indexes in them, see [Target.Source]. Only indexes can change while an informer runs. Other changes
-// need a new informer, which answers after its first list. Patterns of namespaces follow created and deleted
-// namespaces with the same informer: with one watch, or with one watch per namespace if a cluster-wide watch
-// is forbidden (see [dynamicinformer.MatchingNamespaces]).
+// Types that are installed later are bound when they appear, and the factory's informers handle removed
+// types. Informers are shared; each resource has its own indexes in them, see [Target.Source]. Only indexes
+// can change while an informer runs. Other changes need a new informer, which answers after its first list.
+// Patterns of namespaces follow created and deleted namespaces, see [dynamicinformer.MatchingNamespaces].
 //
 // # Concurrency
 //

@@ -18,8 +18,8 @@ type Options struct {
 	Compression dynamicinformer.Compression
 	// Accept returns an error if a new target cannot be used. Optional.
 	Accept func(*Target) error
-	// OnChange is called when a target is added (old is nil), replaced, or removed (changed is nil), in
-	// order and before the indexes or the informer of old are released. Optional.
+	// OnChange is called when a target is added (old is nil), replaced, or removed (changed is nil), before
+	// the indexes or the informer of old are released. Optional.
 	OnChange func(old, changed *Target)
 	// OnProblem is called for each problem, see Binding.Problems, and again when its reason changes.
 	// Optional.

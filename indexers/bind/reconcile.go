@@ -18,14 +18,13 @@ func (b *Binding) Apply(config *indexers.Config) error {
 	return b.Update(context.Background(), Settings{Config: config})
 }
 
-// Update replaces the settings atomically: it prepares everything first, and an error changes nothing. It
-// returns when the settings are in effect and new indexes have been computed. The end of ctx, or of the
-// binding, ends the computation. Queries continue meanwhile. Do not call it from functions of the options.
+// Update replaces the settings atomically: an error changes nothing. It returns when new indexes have been
+// computed, or with an error when ctx or the binding ends. Queries continue meanwhile. Do not call it from
+// functions of the options.
 //
-// If only the indexes of a target differ, its informer and handlers continue, and existing queriers use the
-// old indexes until the new ones are complete. If its informer options differ, a new informer replaces the
-// old one once it has synced. Until then the old one answers with the old settings, and Pending returns the
-// waiting change with its reason.
+// If only the indexes of a target differ, its informer and handlers continue. If its informer options differ,
+// a new informer replaces the old one once it has synced. Until then the old one answers with the old
+// settings, and Pending returns the waiting change with its reason.
 func (b *Binding) Update(ctx context.Context, settings Settings) error {
 	completed, err := settings.complete(b.options)
 	if err != nil {
@@ -42,6 +41,7 @@ func (b *Binding) Update(ctx context.Context, settings Settings) error {
 		return errors.New("bind: a binding has a Settings.Selection always or never")
 	}
 	p := b.newPlan(completed)
+	p.isAtomic = true
 	for _, key := range sortedKeys(p.desired) {
 		if err := b.prepare(ctx, p, key); err != nil {
 			p.rollBack()
@@ -99,6 +99,8 @@ type plan struct {
 	desired  map[slotKey]desired
 	slots    map[slotKey]slot
 	problems map[string]error
+	// isAtomic is set if an index above a limit refuses the plan. Otherwise its target is bound without it.
+	isAtomic bool
 	// onAbandon and onCommit run when the change is abandoned or committed.
 	onAbandon, onCommit []func()
 }
@@ -118,8 +120,7 @@ func (p *plan) rollBack() {
 	}
 }
 
-// prepare plans a slot: its first target, one with other indexes in the same informer, or a replacement. An
-// error leaves the slot unchanged.
+// prepare plans the first target of a slot, other indexes, or a replacement. An error changes nothing.
 func (b *Binding) prepare(ctx context.Context, p *plan, key slotKey) error {
 	d, current := p.desired[key], p.slots[key]
 	if newest := current.newest(); newest != nil && newest.settings == p.settings && newest.GVR == d.typ.GVR {
@@ -139,8 +140,7 @@ func (b *Binding) prepare(ctx context.Context, p *plan, key slotKey) error {
 	return nil
 }
 
-// settle returns a slot in which a synced replacement serves, without the indexes that exceeded a limit in
-// the first list.
+// settle returns a slot in which a synced replacement serves, without indexes that exceeded a limit.
 func (p *plan) settle(s slot) slot {
 	if s.replacement != nil && s.replacement.Informer.HasSynced() {
 		s = slot{serving: s.replacement}
@@ -206,8 +206,7 @@ func (b *Binding) replaceViews(old, targets []*Target) {
 	}
 }
 
-// endFirstList ends the limits on the indexes of a view when its informer has synced, and reconciles if that
-// changes the slot.
+// endFirstList ends the limits of a view when it has synced, and reconciles if that changes the slot.
 func (b *Binding) endFirstList(view *View, isReplacement bool) {
 	select {
 	case <-view.Informer().Synced():

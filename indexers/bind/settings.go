@@ -24,8 +24,8 @@ type Settings struct {
 	Exclude func(discovery.Resource) error
 	// Namespace limits namespaced types further. Default: no limit.
 	Namespace string
-	// BuildLimits limit the computation of new indexes over cached objects, and in the first list of an
-	// informer, which is then bound without the costly ones; see Problems. Default: none.
+	// BuildLimits limit new indexes. An update with costly indexes fails; a new target is bound without them,
+	// see Problems. Default: none.
 	BuildLimits indexers.BuildLimits
 }
 
@@ -130,19 +130,14 @@ func (b *Binding) addSelected(targets map[slotKey]desired, s *Settings, problems
 
 // versionFor returns the version of a type that a match selects: the current one while it is served. It
 // returns false if the match selects none.
-func versionFor(m indexers.Match, versions []discovery.Resource, current *Target) (discovery.Resource, bool) {
+func versionFor(m indexers.Match, versions []discovery.Resource,
+	current *Target) (found discovery.Resource, ok bool) {
 	for _, typ := range versions {
-		if !m.MatchesVersion(typ.GVR, typ.GVK.Kind) {
-			continue
-		}
-		if current == nil || current.GVR == typ.GVR {
-			return typ, true
+		if m.MatchesVersion(typ.GVR, typ.GVK.Kind) && (!ok || current != nil && current.GVR == typ.GVR) {
+			found, ok = typ, true
 		}
 	}
-	if current != nil {
-		return versionFor(m, versions, nil)
-	}
-	return discovery.Resource{}, false
+	return found, ok
 }
 
 // setCatalog stores the types of a catalog. Types that are not in it stay known, and their informers handle

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,8 +37,7 @@ type Target struct {
 	refusals []error
 }
 
-// acquire returns the desired target of a slot. It shares the informer and the handle with a target that the
-// slot has. An error changes nothing.
+// acquire returns the desired target of a slot, which can share an informer with the current ones.
 func (b *Binding) acquire(ctx context.Context, p *plan, key slotKey) (t *Target, err error) {
 	d, limits := p.desired[key], p.settings.BuildLimits
 	var resource *indexers.Resource
@@ -81,12 +81,36 @@ func (b *Binding) acquire(ctx context.Context, p *plan, key slotKey) (t *Target,
 	if key.resource != "" {
 		prefix = key.resource + "/"
 	}
-	if t.view, err = NewView(ctx, limits, handle, prefix, indexes, resource.Indexes); err != nil {
+	t.view, err = NewView(ctx, limits, handle, prefix, indexes, resource.Indexes)
+	if err != nil && !p.isAtomic && ctx.Err() == nil {
+		err = t.addFitting(ctx, limits, handle, prefix)
+	}
+	if err != nil {
 		handle.Release()
 		return nil, err
 	}
 	p.onAbandon = append(p.onAbandon, t.view.Release)
 	return t, nil
+}
+
+// addFitting adds the indexes within the limits, as if they had been in place before the first list.
+func (t *Target) addFitting(ctx context.Context, limits indexers.BuildLimits, handle *dynamicinformer.Handle,
+	prefix string) (err error) {
+	t.view, err = NewView(ctx, limits, handle, prefix, nil, nil)
+	var fitting, declared []*indexers.Index
+	for i, index := range t.Resource.CacheIndexes() {
+		all, queried := append(slices.Clip(fitting), index), declared
+		if i < len(t.Resource.Indexes) {
+			queried = append(slices.Clip(declared), index)
+		}
+		if next, _, _, refusal := t.view.Reindexed(ctx, limits, all, queried); refusal != nil {
+			t.refusals = append(t.refusals,
+				fmt.Errorf("cached without the index %q: %w", index.Name, refusal))
+		} else {
+			t.view, fitting, declared = next, all, queried
+		}
+	}
+	return err
 }
 
 // Source returns the content of the informer for [query.New], with the indexes of the resource under their

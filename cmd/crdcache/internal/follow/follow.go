@@ -111,7 +111,11 @@ func isWildcard(typeName string) bool {
 }
 
 func (o Options) newMatcher(r discovery.Resource) (*query.Matcher, error) {
-	matcher, err := query.NewMatcher(o.Query, o.Config.Indexes(r)...)
+	declared, _, err := o.Declared(r)
+	if err != nil {
+		return nil, err
+	}
+	matcher, err := query.NewMatcher(o.Query, declared.Indexes...)
 	return matcher, session.ExplainQuery(err)
 }
 

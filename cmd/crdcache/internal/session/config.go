@@ -102,19 +102,10 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 	return names, nil
 }
 
-// Indexes returns the indexes of a type. If resources declare different indexes with one name, the name of
-// each gets its resource as a prefix: certs/issuer.
-func (c *Config) Indexes(r discovery.Resource) []*indexers.Index { return c.resourceOf(r).Indexes }
-
 // References returns the references that the config declares for a type.
 func (c *Config) References(r discovery.Resource) []*indexers.Reference {
-	return c.resourceOf(r).References
-}
-
-// resourceOf returns the resource of a type. Its settings can be ambiguous.
-func (c *Config) resourceOf(r discovery.Resource) *indexers.Resource {
-	merged, _ := c.ResourceOf(r.GVR, r.GVK.Kind)
-	return merged
+	merged, _ := c.ResourceOf(r.GVR, r.GVK.Kind) // its settings can be ambiguous
+	return merged.References
 }
 
 // CheckMetrics returns an error if the config has no metrics, or if some cannot be served.

@@ -87,8 +87,7 @@ func (r *Reader) addFlags(options *dynamicinformer.ResourceOptions) {
 	}
 }
 
-// listOptions returns list options with the selectors of a type, and whether objects of a namespace are
-// declared.
+// listOptions returns the selectors of a type for lists, and for the namespaces of objects.
 func (r *Reader) listOptions(typ discovery.Resource) (list metav1.ListOptions,
 	selects func(namespace string) bool, err error) {
 	declared, options, err := r.Declared(typ)

@@ -108,8 +108,9 @@ func (p *Pacer) awaitWatch(ctx context.Context) error {
 func (p *Pacer) mustList() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Now().Before(p.mu.state.listsUntil) || p.pollsLocked() ||
-		p.watches.mustList(p.mu.state.firstRoundDone)
+	s := &p.mu.state
+	return time.Now().Before(s.listsUntil) || p.pollsLocked() || s.pollCause >= pollHeldBack ||
+		p.watches.mustList(s.firstRoundDone)
 }
 
 // polls reports whether the type is listed periodically, because watches do not work.

@@ -48,7 +48,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"group (certificates.v1.cert-manager.io), a category, a wildcard\n" +
 			"(*.cert-manager.io), or with --config the name of a resource there. If a type\n" +
 			"cannot be read, the others are printed and the exit code is not 0.",
-		Annotations: detailsAnnotation("If the output is a pipe, as in 'dump cert | head', tables, csv, jsonl, name and\n" +
+		Annotations: session.Details("If the output is a pipe, as in 'dump cert | head', tables, csv, jsonl, name and\n" +
 			"custom-columns print each page of a type as soon as it is read. The first page\n" +
 			"then determines the column widths. Otherwise, and with --sort-by, printing\n" +
 			"starts when everything is read. So does a table of up to 5,000 objects that a\n" +
@@ -61,7 +61,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache dump cert,issuers -n web\n" +
 			"  crdcache dump certificate web-tls -n web -o yaml",
 		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd, true)
 	o.flags.AddContexts(cmd)

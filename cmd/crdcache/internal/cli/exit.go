@@ -30,14 +30,6 @@ const (
 // errInterrupted ends a command after a signal.
 var errInterrupted = errors.New("interrupted")
 
-// errDifferencesFound ends a comparison with exit code 1. Nothing is printed for it.
-var errDifferencesFound = errors.New("there are differences")
-
-// comparisonError is the failure of a comparison, whose exit code 1 means differences.
-type comparisonError struct{ error }
-
-func (e *comparisonError) Unwrap() error { return e.error }
-
 // reportedError is the failure of another process that printed its error.
 type reportedError struct {
 	code int // exit code of the process
@@ -47,7 +39,7 @@ func (e *reportedError) Error() string { return fmt.Sprintf("exit code %d", e.co
 
 // isReported reports whether err needs no message.
 func isReported(err error) bool {
-	return errors.Is(err, errDifferencesFound) || errors.As(err, new(*reportedError))
+	return errors.Is(err, session.ErrDifferencesFound) || errors.As(err, new(*reportedError))
 }
 
 // exitCode returns the exit code for err. For joined errors, the first case that matches one of them counts.
@@ -70,7 +62,7 @@ func exitCode(err error) int {
 		return ExitForbidden
 	case errors.Is(err, session.ErrNotSynced), anyError(err, isSyncTimeout):
 		return ExitNotSynced
-	case errors.As(err, new(*comparisonError)):
+	case errors.As(err, new(*session.ComparisonError)):
 		return ExitUsage
 	default:
 		return ExitFailed

@@ -14,14 +14,6 @@ import (
 
 const helpWidth = 80
 
-// DetailsAnnotation is the key of an annotation of commands. Its value is text that the generated reference
-// prints and --help omits.
-const DetailsAnnotation = "crdcache/details"
-
-func detailsAnnotation(text string) map[string]string {
-	return map[string]string{DetailsAnnotation: text}
-}
-
 // printUsage prints the part of --help after the description. To fit one screen it omits the shared flags,
 // and all but the first sentence of the description of a flag.
 func printUsage(cmd *cobra.Command) error {

@@ -50,7 +50,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 		Long: "Print the objects of a type that match all conditions, or with --or any of them.\n" +
 			"Conditions on indexes in --config use =, !=, <, <=, >, >=, ^= (prefix), =~,\n" +
 			"contains, 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value), !NAME, &&, ||, ().",
-		Annotations: detailsAnnotation("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
+		Annotations: session.Details("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
 			"resource in --config. --where, --sort-by, --group-by and --compute take paths.\n" +
 			"The order is by namespace and name unless --sort-by is set.\n\n" +
 			"--dangling finds objects that refer to missing objects: their owners, and the\n" +
@@ -62,7 +62,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache query certs -A --config indexes.yaml --group-by issuer\n" +
 			"  crdcache query certs -A --where '@.spec.dnsNames[?(@ == \"example.com\")]'",
 		Args: session.ExactlyOne("type", "certificates.cert-manager.io"),
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	o.addFlags(cmd)
 	return cmd

@@ -66,7 +66,8 @@ func (o *queryVerb) readReferencedTypes(ctx context.Context, graph *references.G
 	for _, t := range requestedTypes {
 		r, ok := findType(catalog, t)
 		if !ok {
-			unknownErr = errors.Join(unknownErr, unknownGroups(cmp.Or(t.Kind, t.Resource), unknown(t)))
+			unknownErr = errors.Join(unknownErr,
+				session.UnknownGroups(cmp.Or(t.Kind, t.Resource), unknown(t)))
 		}
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
 var (
@@ -84,7 +85,7 @@ func referenceCommand() *cobra.Command {
 	root.DisableAutoGenTag = true
 	var complete func(*cobra.Command)
 	complete = func(cmd *cobra.Command) {
-		if details := cmd.Annotations[cli.DetailsAnnotation]; details != "" {
+		if details := cmd.Annotations[session.DetailsAnnotation]; details != "" {
 			cmd.Long += "\n\n" + details
 		}
 		cmd.Long = strings.NewReplacer("*", `\*`, "<", `\<`).Replace(cmd.Long)

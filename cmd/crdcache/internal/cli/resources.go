@@ -45,12 +45,13 @@ func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache resources '*.cert-manager.io'\n" +
 			"  crdcache resources --custom --config indexes.yaml",
 		ValidArgsFunction: o.flags.CompleteTypes(true, nil),
-		RunE:              runE(o),
+		RunE:              session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd)
 	o.flags.AddContexts(cmd)
 	o.configs.Add(cmd.Flags())
-	session.AddOutput(cmd, &o.format, formatTable, formatWide, formatName, formatJSON, formatYAML)
+	session.AddOutput(cmd, &o.format, session.FormatTable, session.FormatWide, session.FormatName,
+		session.FormatJSON, session.FormatYAML)
 	cmd.Flags().BoolVar(&o.noHeaders, "no-headers", false, "Print the table without headers.")
 	cmd.Flags().BoolVar(&o.custom, "custom", false, "List only types with a CustomResourceDefinition.")
 	return cmd
@@ -63,7 +64,7 @@ func (o *resourcesVerb) complete(cmd *cobra.Command, args []string) (err error) 
 	if o.config, err = o.configs.Load(o.flags.Streams(o.streams).ErrOut); err != nil {
 		return err
 	}
-	if o.config.IsSet && o.format == formatName {
+	if o.config.IsSet && o.format == session.FormatName {
 		return session.Usagef("--config and --output name cannot be used together: names have no indexes")
 	}
 	o.targets, err = o.flags.Targets(cmd.Context(), o.streams)
@@ -151,7 +152,7 @@ func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, erro
 func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.Type, error) {
 	types := snapshot.Types()
 	if len(o.types) == 0 {
-		return types, unknownGroups("", snapshot.Catalog().FailedGroupVersions())
+		return types, session.UnknownGroups("", snapshot.Catalog().FailedGroupVersions())
 	}
 	var errs []error
 	selected := map[schema.GroupResource]bool{}
@@ -161,7 +162,7 @@ func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.T
 		if err != nil && !foundAny {
 			errs = append(errs, err)
 		}
-		errs = append(errs, unknownGroups(name, resolution.FailedGroupVersions))
+		errs = append(errs, session.UnknownGroups(name, resolution.FailedGroupVersions))
 		for _, r := range resolution.Resources {
 			selected[r.GVR.GroupResource()] = true
 		}
@@ -171,14 +172,6 @@ func (o *resourcesVerb) selectTypes(snapshot *discovery.Snapshot) ([]discovery.T
 	}
 	types = slices.DeleteFunc(types, func(t discovery.Type) bool { return !selected[t.GroupResource] })
 	return types, errors.Join(errs...)
-}
-
-// unknownGroups returns an error if there are groups that could not be discovered.
-func unknownGroups(name string, groups []discovery.GroupFailure) error {
-	if len(groups) == 0 {
-		return nil
-	}
-	return &session.UnknownGroupsError{Name: name, Groups: groups}
 }
 
 // addUnservedTypes adds the types that match a name and are not served. The catalog does not contain them. It
@@ -199,17 +192,11 @@ func addUnservedTypes(selected map[schema.GroupResource]bool, types []discovery.
 		}
 		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind},
 			t.ShortNames, t.Categories)
-		if matchesName(name, t.GroupResource.Group, versions, names) {
+		if session.MatchesName(name, t.GroupResource.Group, versions, names) {
 			selected[t.GroupResource], foundAny = true, true
 		}
 	}
 	return foundAny
-}
-
-// matchesName reports whether name can mean a type with these versions and names.
-func matchesName(name discovery.Name, group string, versions, names []string) bool {
-	return slices.ContainsFunc(name.Interpretations,
-		func(r discovery.Interpretation) bool { return r.Matches(group, versions, names) })
 }
 
 type typeRecord struct {
@@ -280,14 +267,14 @@ func servesVerb(verb string) func(discovery.TypeVersion) bool {
 func (o *resourcesVerb) print() error {
 	streams := o.flags.Streams(o.streams)
 	switch {
-	case o.format == formatJSON || o.format == formatYAML:
-		return writeStructured(streams.Out, o.format, o.records)
-	case len(o.records) == 0 && o.format != formatName:
+	case o.format == session.FormatJSON || o.format == session.FormatYAML:
+		return session.WriteStructured(streams.Out, o.format, o.records)
+	case len(o.records) == 0 && o.format != session.FormatName:
 		fmt.Fprintln(streams.ErrOut, "No resources found")
 		return nil
 	}
 	w := printers.GetNewTabWriter(streams.Out)
-	if !o.noHeaders && o.format != formatName {
+	if !o.noHeaders && o.format != session.FormatName {
 		writeRow(w, "", o.headers()...)
 	}
 	for _, r := range o.records {
@@ -301,7 +288,7 @@ func (o *resourcesVerb) headers() []string {
 	if o.targets[0].Cluster != "" {
 		headers = slices.Insert(headers, 0, "CLUSTER")
 	}
-	if o.format == formatWide {
+	if o.format == session.FormatWide {
 		headers = append(headers, "SHORTNAMES", "CATEGORIES", "SOURCE")
 	}
 	if o.config.IsSet {
@@ -315,7 +302,7 @@ func (o *resourcesVerb) cells(r typeRecord) []string {
 	if r.Cluster != "" {
 		cells = append(cells, r.Cluster)
 	}
-	if o.format == formatName {
+	if o.format == session.FormatName {
 		return append(cells, r.Name)
 	}
 	versions := make([]string, len(r.Versions))
@@ -326,7 +313,7 @@ func (o *resourcesVerb) cells(r typeRecord) []string {
 		}
 	}
 	cells = append(cells, r.Name, r.Kind, r.Scope, strings.Join(versions, ","), r.State)
-	if o.format == formatWide {
+	if o.format == session.FormatWide {
 		cells = append(cells, strings.Join(r.ShortNames, ","), strings.Join(r.Categories, ","), r.Source)
 	}
 	if o.config.IsSet {

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +18,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/imports"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshots"
 	_ "github.com/crdcache/crdcache/cmd/crdcache/internal/startup"
 )
 
@@ -82,8 +83,8 @@ func printErrors(w io.Writer, err error) {
 	if errors.Is(err, errInterrupted) {
 		err = errInterrupted
 	}
-	if comparison, ok := err.(*comparisonError); ok {
-		err = comparison.error
+	if comparison, ok := err.(*session.ComparisonError); ok {
+		err = comparison.Cause
 	}
 	for _, e := range session.SplitJoined(err) {
 		lines := []string{print.OneSafeLine(e.Error())}
@@ -131,12 +132,12 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	})
 	root.AddCommand(
 		newDump(streams),
-		newImport(streams),
+		newParent(imports.New(streams)),
 		newOptionsCommand(streams),
 		newQuery(streams),
 		newResources(streams),
 		newServe(streams),
-		newSnapshot(streams),
+		newParent(snapshots.New(streams, buildInfo().Version)),
 		newStats(streams),
 		newSuggest(streams),
 		newTree(streams),
@@ -217,42 +218,6 @@ func Program() int {
 	return Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
 }
 
-// Output formats of verbs that do not print objects.
-const (
-	formatText  = "text"
-	formatTable = "table"
-	formatWide  = "wide"
-	formatName  = "name"
-	formatJSON  = "json"
-	formatYAML  = "yaml"
-)
-
-// verb is a command. Its fields are its flags and the values that complete derives from them.
-type verb interface {
-	// complete validates flags and arguments. It sends no request to the API server.
-	complete(cmd *cobra.Command, args []string) error
-	run(ctx context.Context) error
-}
-
-func runE(v verb) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := v.complete(cmd, args); err != nil {
-			return err
-		}
-		return v.run(cmd.Context())
-	}
-}
-
-func formatCount(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "x"):
-		noun += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // writeRow writes a table row without control characters, and missing in place of empty cells. The tab writer
 // keeps the first error for Flush.
 func writeRow(w io.Writer, missing string, cells ...string) {
@@ -260,18 +225,4 @@ func writeRow(w io.Writer, missing string, cells ...string) {
 		cells[i] = cmp.Or(print.Printable(cell), missing)
 	}
 	fmt.Fprintln(w, strings.Join(cells, "\t"))
-}
-
-func writeStructured(out io.Writer, format string, record any) error {
-	if format == formatYAML {
-		text, err := print.MarshalYAML(record)
-		if err == nil {
-			_, err = out.Write(text)
-		}
-		return err
-	}
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(record)
 }

@@ -54,7 +54,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			"Commands for the same cluster and user find the server without configuration.\n\n" +
 			"A TYPE can be a pattern: matching types are added and removed as they are\n" +
 			"installed and deleted. Without types, the types of --config are cached.",
-		Annotations: detailsAnnotation("The server reads with the kubeconfig's permissions and listens on a socket that\n" +
+		Annotations: session.Details("The server reads with the kubeconfig's permissions and listens on a socket that\n" +
 			"only the user can open. It caches all namespaces, or the one of --namespace.\n\n" +
 			"With --detach the server runs in the background. The command returns when the\n" +
 			"server answers and prints the path of its log, or the reason why it does not\n" +
@@ -82,7 +82,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return session.Usagef("name at least one type, as in '%s certificates.cert-manager.io', or use --config or --all", cmd.CommandPath())
 		},
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd, true)
 	o.flags.AddContexts(cmd)
@@ -260,7 +260,7 @@ func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
 	call func(context.Context, *localserver.Client) error) *cobra.Command {
 	o := &serverVerb{streams: streams, call: call}
 	cmd.Args = noArgs
-	cmd.RunE = runE(o)
+	cmd.RunE = session.RunE(o.complete, o.run)
 	o.flags.Add(cmd)
 	return cmd
 }

@@ -55,7 +55,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache stats certs --config indexes.yaml --top 20\n" +
 			"  crdcache stats certs --config indexes.yaml --keep",
 		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd, true)
 	o.flags.AddSelectors(cmd.Flags())
@@ -67,7 +67,7 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
 	cmd.Flags().IntVar(&o.limitObjects, "limit", 0,
 		"Recommend memory limits for this number of objects; 0 means the cached ones.")
-	session.AddOutput(cmd, &o.format, formatText, formatJSON)
+	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON)
 	return cmd
 }
 
@@ -287,8 +287,8 @@ func valueCounts(values []query.ValueCount) []valueCount {
 }
 
 func (o *statsVerb) print(reports []statsReport) error {
-	if o.format == formatJSON && len(reports) > 0 { // otherwise no type was read
-		return writeStructured(o.Out, formatJSON, reports)
+	if o.format == session.FormatJSON && len(reports) > 0 { // otherwise no type was read
+		return session.WriteStructured(o.Out, session.FormatJSON, reports)
 	}
 	out := bufio.NewWriter(o.Out)
 	for i, r := range reports {
@@ -305,7 +305,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	if r.Namespace != "" {
 		namespace = " in namespace " + r.Namespace
 	}
-	fmt.Fprintf(out, "%s: %s%s, %s in storage mode %s, synced in %s\n", r.Type, formatCount(r.Objects, "object"), namespace,
+	fmt.Fprintf(out, "%s: %s%s, %s in storage mode %s, synced in %s\n", r.Type, session.FormatCount(r.Objects, "object"), namespace,
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
 		if o.recommendsLimits {
@@ -329,7 +329,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 			sizeText(l.Budget), l.GoMemoryLimit>>20, l.ContainerLimit>>20)
 	}
 	for _, x := range r.Indexes {
-		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, formatCount(x.Values, "value"), x.Objects,
+		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, session.FormatCount(x.Values, "value"), x.Objects,
 			r.Objects, sizeText(x.Bytes))
 		o.printBars(out, x, r.Objects)
 		printProblems(out, x)

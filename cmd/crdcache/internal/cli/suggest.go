@@ -42,7 +42,7 @@ func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache suggest workloads --crds config/crd/",
 		Args:              session.AtLeastOne("type", "certificates.cert-manager.io"),
 		ValidArgsFunction: o.flags.CompleteTypes(true, nil),
-		RunE:              runE(o),
+		RunE:              session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd)
 	cmd.Flags().StringSliceVar(&o.crds, "crds", nil,

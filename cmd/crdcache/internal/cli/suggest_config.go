@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"slices"
 	"strings"
 	"unicode"
@@ -72,7 +73,8 @@ func renderConfig(types []servedType, targets targetTypes,
 	var resources []suggestedResource
 	usedNames := map[string]bool{}
 	for _, t := range types {
-		suggestion, resourceWarnings := suggestResource(t, uniqueName(t.Names.Plural, usedNames), targets)
+		name := session.UniqueName(t.Names.Plural, usedNames)
+		suggestion, resourceWarnings := suggestResource(t, name, targets)
 		resources = append(resources, suggestion)
 		for _, warning := range resourceWarnings {
 			warnings = append(warnings, t.GroupResource().String()+": "+warning)
@@ -201,7 +203,7 @@ func suggestReferences(
 			break
 		}
 		base, _ := referenceName(lastKey(jsonpath.MustCompile(path)))
-		candidate.Name = uniqueName(cmp.Or(strings.TrimSuffix(base, "Name"), base), names)
+		candidate.Name = session.UniqueName(cmp.Or(strings.TrimSuffix(base, "Name"), base), names)
 		out = append(out, candidate)
 	}
 	return out, warnings
@@ -288,18 +290,18 @@ func (i suggestedIndex) valueKey() string {
 // name returns a unique name: the preferred one, or one derived from the path.
 func (i suggestedIndex) name(preferred string, usedNames map[string]bool) string {
 	if preferred != "" && !usedNames[preferred] {
-		return uniqueName(preferred, usedNames)
+		return session.UniqueName(preferred, usedNames)
 	}
 	path := i.Path + i.Each
 	if path == "" {
-		return uniqueName(cmp.Or(preferred, camelCase(i.Label+i.Annotation), "value"), usedNames)
+		return session.UniqueName(cmp.Or(preferred, camelCase(i.Label+i.Annotation), "value"), usedNames)
 	}
 	keys := pathKeys(jsonpath.MustCompile(path))
 	keyName := lastKey(jsonpath.MustCompile(path))
 	if n := len(keys); usedNames[keyName] && n > 1 {
 		keyName = cmp.Or(camelCase(keys[n-2]+" "+keys[n-1]), keyName)
 	}
-	return uniqueName(keyName, usedNames)
+	return session.UniqueName(keyName, usedNames)
 }
 
 // setPath sets Path, or Label or Annotation if the path selects one of them.
@@ -371,14 +373,4 @@ func camelCase(title string) string {
 		}
 	}
 	return strings.Join(words, "")
-}
-
-// uniqueName appends a number to a used name.
-func uniqueName(name string, usedNames map[string]bool) string {
-	candidate := name
-	for n := 2; usedNames[candidate]; n++ {
-		candidate = fmt.Sprintf("%s%d", name, n)
-	}
-	usedNames[candidate] = true
-	return candidate
 }

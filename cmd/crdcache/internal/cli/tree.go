@@ -55,7 +55,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			"By default all types that can be listed are read, except events.\n" +
 			"--types limits them. The types that were read, and those that were not, are\n" +
 			"printed on stderr.",
-		Annotations: detailsAnnotation("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
+		Annotations: session.Details("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
 			"with --all-namespaces, or for a cluster-scoped object, all namespaces. json and\n" +
 			"yaml include the types that were read and not read. If a type cannot be read,\n" +
 			"the rest is printed and the exit code is not 0.\n\n" +
@@ -69,7 +69,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 			_, err := parseObjectArg(cmd.CommandPath(), args)
 			return err
 		},
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd, false)
 	o.flags.AddContexts(cmd)
@@ -82,7 +82,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 		fmt.Sprintf("How many steps to go from the object, at most %d.", maxDepth))
 	set.IntVar(&o.limit, "limit", defaultFan,
 		"Maximum number of children; 0 means all. The number of omitted objects is printed.")
-	session.AddOutput(cmd, &o.format, formatTable, formatJSON, formatYAML)
+	session.AddOutput(cmd, &o.format, session.FormatTable, session.FormatJSON, session.FormatYAML)
 	set.BoolVar(&o.noHeaders, "no-headers", false, "Print the table without headers.")
 	return cmd
 }
@@ -96,7 +96,7 @@ func (o *treeVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		return session.Usagef("--limit is %d: it must not be negative; 0 prints all", o.limit)
 	case set.Changed("types") && len(o.types) == 0:
 		return session.Usagef("--types is empty: is a shell variable unset?")
-	case o.noHeaders && o.format != formatTable:
+	case o.noHeaders && o.format != session.FormatTable:
 		return session.Usagef("--no-headers needs a table: omit --output")
 	}
 	if o.objectArg, err = parseObjectArg(cmd.CommandPath(), args); err != nil {
@@ -242,7 +242,7 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 		name := r.GVR.GroupResource()
 		switch {
 		case !r.Preferred || name == root.GVR.GroupResource():
-		case isEvents(name):
+		case session.IsEvents(name):
 			w.notRead = append(w.notRead, unreadType{name.String(), reasonNotRequested})
 		case !r.HasVerbs("list"):
 			if r.HasVerbs("get") {
@@ -262,7 +262,7 @@ func (w *treeData) recordUnknownGroups(catalog *discovery.Catalog) error {
 		w.notRead = append(w.notRead, unreadType{"*." + failure.GroupVersion.String(),
 			fmt.Sprintf("could not be discovered: %v", failure.Err)})
 	}
-	return unknownGroups("", groups)
+	return session.UnknownGroups("", groups)
 }
 
 // cacheOptions returns the cache options of each type. Objects without declared references need only their

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"io"
 	"slices"
 	"strings"
@@ -43,12 +44,12 @@ func (o *treeVerb) print() error {
 	}
 	var err error
 	switch {
-	case o.format == formatTable:
+	case o.format == session.FormatTable:
 		err = o.printTable(records)
 	case o.readers[0].Cluster != "":
-		err = writeStructured(o.streams.Out, o.format, records)
+		err = session.WriteStructured(o.streams.Out, o.format, records)
 	default:
-		err = writeStructured(o.streams.Out, o.format, records[0])
+		err = session.WriteStructured(o.streams.Out, o.format, records[0])
 	}
 	if err != nil {
 		err = fmt.Errorf("write the output: %w", err)
@@ -71,7 +72,7 @@ func (w *treeData) printScope() {
 	if w.namespace != "" {
 		location = "in the namespace " + w.namespace
 	}
-	text := fmt.Sprintf("read %s %s", formatCount(len(w.caches.Synced), "type"), location)
+	text := fmt.Sprintf("read %s %s", session.FormatCount(len(w.caches.Synced), "type"), location)
 	names, reasons := map[string][]string{}, []string{}
 	for _, u := range w.notRead[:len(w.notRead)-len(w.failedTypes)] {
 		if names[u.Reason] == nil {
@@ -102,7 +103,7 @@ func (w *treeData) warnOfOtherUIDs() {
 			Namespace: object.GetNamespace(), Name: object.GetName()}
 		if dependents := len(w.graph.ToOtherUIDs(owner)); dependents > 0 {
 			w.Warnf("omitted dependents of %s %s, because their owner has another UID: %s", typ.Kind,
-				owner.Key(), formatCount(dependents, "object"))
+				owner.Key(), session.FormatCount(dependents, "object"))
 		}
 	}
 }

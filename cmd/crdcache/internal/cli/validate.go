@@ -42,7 +42,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
 			"  crdcache validate indexes.yaml --live -o json",
 		Args: session.AtLeastOne("config", "indexes.yaml"),
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	set := cmd.Flags()
 	o.flags.Add(cmd)
@@ -50,7 +50,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		"File or directory with CRDs, or a snapshot. May be repeated.")
 	set.BoolVar(&o.live, "live", false, "Compare with the CRDs of the cluster.")
 	session.AddChoice(cmd, &o.format, "output", "o", "Output format: text (on stderr) or json (on stdout).",
-		formatText, formatJSON)
+		session.FormatText, session.FormatJSON)
 	return cmd
 }
 
@@ -82,7 +82,7 @@ func (o *validateVerb) run(ctx context.Context) error {
 	case findings != nil:
 		warnings = findings.Warnings
 	}
-	if o.format == formatJSON {
+	if o.format == session.FormatJSON {
 		return errors.Join(o.printJSON(findings, warnings), invalidConfigError(findings))
 	}
 	for _, w := range warnings {
@@ -144,7 +144,7 @@ func (o *validateVerb) printSummary(config *indexers.Config) error {
 		comparison = "compared with the types in files"
 	}
 	_, err := fmt.Fprintf(o.Out, "valid: %s, %s; %s\n",
-		formatCount(len(config.Resources), "resource"), formatCount(indexes, "index"), comparison)
+		session.FormatCount(len(config.Resources), "resource"), session.FormatCount(indexes, "index"), comparison)
 	return err
 }
 
@@ -171,7 +171,7 @@ func (o *validateVerb) printJSON(findings *indexers.ConfigError, warnings []inde
 		add("error", findings.Diagnostics)
 	}
 	add("warning", warnings)
-	return writeStructured(o.Out, formatJSON, records)
+	return session.WriteStructured(o.Out, session.FormatJSON, records)
 }
 
 // invalidConfigError replaces the findings, which are on stdout, by their number.
@@ -186,7 +186,7 @@ func invalidConfigError(findings *indexers.ConfigError) error {
 type invalidError struct{ findings *indexers.ConfigError }
 
 func (e *invalidError) Error() string {
-	return "the config is invalid: " + formatCount(len(e.findings.Diagnostics), "error")
+	return "the config is invalid: " + session.FormatCount(len(e.findings.Diagnostics), "error")
 }
 
 // Unwrap returns the findings, which determine the exit code.

@@ -42,11 +42,11 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 		Long:              "Print the versions of crdcache, Go and client-go, and with --live of the server.",
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              runE(o),
+		RunE:              session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd)
 	cmd.Flags().BoolVar(&o.live, "live", false, "Also print the version of the server.")
-	session.AddOutput(cmd, &o.format, formatText, formatJSON, formatYAML)
+	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON, session.FormatYAML)
 	return cmd
 }
 
@@ -68,8 +68,8 @@ func (o *versionVerb) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if o.format != formatText {
-		return writeStructured(o.streams.Out, o.format, info)
+	if o.format != session.FormatText {
+		return session.WriteStructured(o.streams.Out, o.format, info)
 	}
 	text := fmt.Sprintf("crdcache: %s (%s, %s, client-go %s)\n", info.Version, info.Go, info.Platform, info.ClientGo)
 	if info.Server != nil {

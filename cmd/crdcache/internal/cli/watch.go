@@ -31,7 +31,7 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 			"Types are followed as their CustomResourceDefinitions are installed and deleted.\n" +
 			"A wildcard or category includes types that are installed later. If none of the\n" +
 			"named types exists, watch fails unless --wait is set.",
-		Annotations: detailsAnnotation("--diff also prints the changed fields of an object that starts or stops\n" +
+		Annotations: session.Details("--diff also prints the changed fields of an object that starts or stops\n" +
 			"matching. After a broken connection, objects are printed again only if they have\n" +
 			"changed. Changes of types are printed on stderr. A named type that does not\n" +
 			"exist is Pending.\n\n" +
@@ -42,7 +42,7 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache watch '*.cert-manager.io' -A\n" +
 			"  crdcache watch certs --config indexes.yaml --index notReady --changes-only",
 		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd, true)
 	o.flags.AddContexts(cmd)

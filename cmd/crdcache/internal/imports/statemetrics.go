@@ -1,8 +1,9 @@
-package cli
+package imports
 
 import (
 	"cmp"
 	"fmt"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"maps"
 	"slices"
 	"strings"
@@ -163,7 +164,7 @@ func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) (i
 		i.addFinding(n, codeIgnored, "kube-state-metrics ignores a resource without the name of a group", "add groupVersionKind.group")
 		return importedResource{}, false
 	}
-	out := importedResource{Name: uniqueName(strings.ToLower(strings.Trim(kind, "*")+"metrics"), names),
+	out := importedResource{Name: session.UniqueName(strings.ToLower(strings.Trim(kind, "*")+"metrics"), names),
 		Match: map[string]string{"group": group}, Optional: true, Keep: map[string][]string{"paths": {}}}
 	converter := familyConverter{stateMetricsConverter: i, prefix: prefix}
 	converter.resourceLabels = i.labels(fields, labelSet{})

@@ -1,4 +1,4 @@
-package cli
+package snapshots
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package cli
+package snapshots
 
 import (
 	"bytes"
@@ -22,6 +22,7 @@ import (
 )
 
 type snapshotSaveVerb struct {
+	version      string // of the program
 	streams      genericiooptions.IOStreams
 	flags        session.ServerFlags
 	all          bool
@@ -35,8 +36,8 @@ type snapshotSaveVerb struct {
 	redactions      []redaction
 }
 
-func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &snapshotSaveVerb{streams: streams}
+func newSnapshotSave(streams genericiooptions.IOStreams, version string) *cobra.Command {
+	o := &snapshotSaveVerb{streams: streams, version: version}
 	cmd := &cobra.Command{
 		Use:   "save FILE (TYPE... | --all) [flags]",
 		Short: "Save the objects of types in a file",
@@ -44,7 +45,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 			"output. The default is all namespaces. CustomResourceDefinitions, table columns\n" +
 			"and discovery are saved as well. A complete new snapshot replaces an existing\n" +
 			"one. With several contexts, FILE needs {cluster} in its name.",
-		Annotations: detailsAnnotation("Each type is saved at one resource version, which the file contains. Types are\n" +
+		Annotations: session.Details("Each type is saved at one resource version, which the file contains. Types are\n" +
 			"read one after another. A type that cannot be read is reported and recorded in\n" +
 			"the file, and the exit code is not 0.\n\n" +
 			"--redact omits the data of Secrets, and --redact-config the fields listed in a\n" +
@@ -64,7 +65,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	set := cmd.Flags()
 	o.flags.Add(cmd)
@@ -174,7 +175,7 @@ func (o *snapshotSaveVerb) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	origin := snapshot.Origin{Tool: "crdcache " + buildInfo().Version}
+	origin := snapshot.Origin{Tool: "crdcache " + o.version}
 	if o.path == stdoutPath {
 		saver.writer = snapshot.NewWriter(o.Out, origin)
 	} else if saver.writer, err = snapshot.Create(o.path, origin); err != nil {
@@ -218,7 +219,7 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 		for _, r := range saver.types {
 			o.RecordUse(r.GVR.GroupResource())
 		}
-		unresolved = errors.Join(unknownGroups("", saver.unknownGroups), o.FilesErr())
+		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr())
 	}
 	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)
 }
@@ -253,5 +254,5 @@ func (o *snapshotSaveVerb) printSummary(contents snapshot.Contents) {
 			o.Warnf("the file contains the data of %d Secrets; use --redact to omit it", t.Objects)
 		}
 	}
-	fmt.Fprintf(o.ErrOut, "saved %s of %s in %s\n", formatCount(objects, "object"), formatCount(types, "type"), o.path)
+	fmt.Fprintf(o.ErrOut, "saved %s of %s in %s\n", session.FormatCount(objects, "object"), session.FormatCount(types, "type"), o.path)
 }

@@ -1,4 +1,4 @@
-package cli
+package snapshots
 
 import (
 	"cmp"
@@ -285,29 +285,21 @@ func savedType(r discovery.Resource) snapshot.Type {
 	}
 }
 
-// Events are served by two groups with different field names. A path of one is also omitted from the other.
-var (
-	eventResources = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io",
-		Resource: "events"}}
-	eventFields = [][2]string{
-		{"message", "note"}, {"involvedObject", "regarding"}, {"source", "deprecatedSource"},
-		{"count", "deprecatedCount"}, {"firstTimestamp", "deprecatedFirstTimestamp"},
-		{"lastTimestamp", "deprecatedLastTimestamp"}, {"reportingComponent", "reportingController"},
-	}
-)
-
-// isEvents reports whether a type is events, which expire after an hour and are not part of the state of a
-// cluster.
-func isEvents(gr schema.GroupResource) bool { return slices.Contains(eventResources, gr) }
+// eventFields are the fields with different names in the two groups of events.
+var eventFields = [][2]string{
+	{"message", "note"}, {"involvedObject", "regarding"}, {"source", "deprecatedSource"},
+	{"count", "deprecatedCount"}, {"firstTimestamp", "deprecatedFirstTimestamp"},
+	{"lastTimestamp", "deprecatedLastTimestamp"}, {"reportingComponent", "reportingController"},
+}
 
 // withBothEventTypes extends a rule for one group of events to the other group and its field names.
 func withBothEventTypes(rule redaction,
 	types []schema.GroupResource) (redaction, []schema.GroupResource) {
-	if !slices.ContainsFunc(types, isEvents) {
+	if !slices.ContainsFunc(types, session.IsEvents) {
 		return rule, types
 	}
 	types = slices.Clone(types)
-	for _, gr := range eventResources {
+	for _, gr := range session.EventTypes {
 		if !slices.Contains(types, gr) {
 			types = append(types, gr)
 		}

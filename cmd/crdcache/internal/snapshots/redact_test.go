@@ -1,6 +1,7 @@
-package cli
+package snapshots
 
 import (
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestRedactLeavesNoCopy(t *testing.T) {
 
 // TestRedactEvents checks that redacting events of one group also redacts the other group.
 func TestRedactEvents(t *testing.T) {
-	core, group := eventResources[0], eventResources[1]
+	core, group := session.EventTypes[0], session.EventTypes[1]
 	objects := map[schema.GroupResource]string{
 		core:  `{"apiVersion":"v1","kind":"Event","metadata":{"name":"a"},"message":"hunter2","involvedObject":{"name":"mallory","kind":"Pod"}}`,
 		group: `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"a"},"note":"hunter2","regarding":{"name":"mallory","kind":"Pod"}}`,

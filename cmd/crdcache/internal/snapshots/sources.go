@@ -1,4 +1,4 @@
-package cli
+package snapshots
 
 import (
 	"bytes"
@@ -89,7 +89,7 @@ func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot
 	otherHasAll := true
 	if other != nil {
 		otherHasAll = !slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
-			return s.NotRequested && !isEvents(s.GVR().GroupResource())
+			return s.NotRequested && !session.IsEvents(s.GVR().GroupResource())
 		})
 	}
 	var types []discovery.Resource
@@ -100,7 +100,7 @@ func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot
 			saved = other.Objects(r.GVR.GroupResource())
 		}
 		switch {
-		case !r.HasVerbs("list") || len(o.types) > 0 && !isNamed || isEvents(r.GVR.GroupResource()) && !isNamed:
+		case !r.HasVerbs("list"), !isNamed && (len(o.types) > 0 || session.IsEvents(r.GVR.GroupResource())):
 		case saved != nil && saved.Type().Missing == nil:
 			version := saved.Type().Version
 			if version == r.GVR.Version || r.Preferred && !slices.Contains(r.ServedVersions, version) {
@@ -117,6 +117,6 @@ func (o *snapshotDiffVerb) isNamed(r discovery.Resource) bool {
 	names := slices.Concat([]string{r.GVR.Resource, r.Singular, r.GVK.Kind}, r.ShortNames, r.Categories)
 	return slices.ContainsFunc(o.types, func(text string) bool {
 		name, err := discovery.ParseName(text)
-		return err == nil && matchesName(name, r.GVR.Group, r.ServedVersions, names)
+		return err == nil && session.MatchesName(name, r.GVR.Group, r.ServedVersions, names)
 	})
 }

@@ -1,4 +1,5 @@
-package cli
+// Package snapshots has the command snapshot, which saves and compares the states of clusters.
+package snapshots
 
 import (
 	"context"
@@ -19,8 +20,9 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 )
 
-func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
-	cmd := newParent(&cobra.Command{
+// New returns the command. version is that of the program, which snapshots record.
+func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
+	cmd := &cobra.Command{
 		Use:        "snapshot COMMAND",
 		SuggestFor: []string{"save", "backup", "export"},
 		Short:      "Save the state of a cluster in a file, and compare states",
@@ -31,8 +33,8 @@ func newSnapshot(streams genericiooptions.IOStreams) *cobra.Command {
 			"  crdcache dump certificates --from before.snapshot\n" +
 			"  crdcache snapshot info before.snapshot\n" +
 			"  crdcache snapshot diff before.snapshot live",
-	})
-	cmd.AddCommand(newSnapshotSave(streams), newSnapshotInfo(streams), newSnapshotDiff(streams))
+	}
+	cmd.AddCommand(newSnapshotSave(streams, version), newSnapshotInfo(streams), newSnapshotDiff(streams))
 	return cmd
 }
 
@@ -53,9 +55,9 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 			"types.",
 		Example: "  crdcache snapshot info before.snapshot --verify",
 		Args:    session.ExactlyOne("file", "before.snapshot"),
-		RunE:    runE(o),
+		RunE:    session.RunE(o.complete, o.run),
 	}
-	session.AddOutput(cmd, &o.format, formatText, formatJSON, formatYAML)
+	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON, session.FormatYAML)
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "Read the whole file and check all checksums.")
 	return cmd
 }
@@ -89,8 +91,8 @@ func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
 		t.Columns = nil
 		record.Types = append(record.Types, t)
 	}
-	if o.format != formatText {
-		return writeStructured(o.Out, o.format, record)
+	if o.format != session.FormatText {
+		return session.WriteStructured(o.Out, o.format, record)
 	}
 	_, err = io.WriteString(o.Out, record.text())
 	return err

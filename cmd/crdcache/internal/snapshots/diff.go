@@ -1,4 +1,4 @@
-package cli
+package snapshots
 
 import (
 	"context"
@@ -52,7 +52,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			"can name both. By default all types that both have are compared.\n\n" +
 			"The exit code is 0 without differences, 1 with differences, and more than 1\n" +
 			"after an error.",
-		Annotations: detailsAnnotation("Types that only one of them has are reported. Redacted fields are not compared.\n" +
+		Annotations: session.Details("Types that only one of them has are reported. Redacted fields are not compared.\n" +
 			"If a snapshot has only one namespace, or with --namespace, only that namespace\n" +
 			"and cluster-scoped objects are compared.\n\n" +
 			"Fields that change with every write are not compared: resourceVersion,\n" +
@@ -71,11 +71,11 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd)
 	o.flags.AddContexts(cmd)
-	session.AddOutput(cmd, &o.format, formatText, formatJSON, formatYAML)
+	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON, session.FormatYAML)
 	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil,
 		"Ignore a field: status, or a path, as in .metadata.uid. Also as in '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
 	o.color.Add(cmd)
@@ -97,7 +97,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 func (o *snapshotDiffVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	set := cmd.Flags()
 	o.IOStreams = o.flags.Streams(o.IOStreams)
-	if o.format != formatText && set.Changed("color") {
+	if o.format != session.FormatText && set.Changed("color") {
 		return session.Usagef("--color needs text output: omit --output %s", o.format)
 	}
 	if o.namespace, err = set.GetString("namespace"); err != nil {
@@ -126,10 +126,10 @@ func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]str
 		targets, err := o.flags.Targets(ctx, o.IOStreams)
 		if err == nil && len(targets) != 2 {
 			err = session.Usagef("the contexts select %s: 'snapshot diff' compares two",
-				formatCount(len(targets), "cluster"))
+				session.FormatCount(len(targets), "cluster"))
 		}
 		if err != nil {
-			return nil, &comparisonError{err}
+			return nil, &session.ComparisonError{Cause: err}
 		}
 		for i, t := range targets {
 			o.sources[i] = diffSource{contextPrefix + t.Context, t}
@@ -149,7 +149,7 @@ func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]str
 			source.target, err = o.flags.Target(ctx, o.IOStreams)
 		}
 		if err != nil {
-			return nil, &comparisonError{err}
+			return nil, &session.ComparisonError{Cause: err}
 		}
 	}
 	if o.sources[0].target == nil && o.sources[1].target == nil {
@@ -177,9 +177,9 @@ func (o *snapshotDiffVerb) run(ctx context.Context) error {
 	different, err := o.compare(ctx)
 	switch {
 	case err != nil:
-		return &comparisonError{err}
+		return &session.ComparisonError{Cause: err}
 	case different:
-		return errDifferencesFound
+		return session.ErrDifferencesFound
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func (o *snapshotDiffVerb) comparedTypes(comparison *snapshotComparison) (types 
 		return nil, nil, err
 	}
 	for _, gr := range savedTypes(comparison.files[:]...) {
-		if requested != nil && !requested[gr] || requested == nil && isEvents(gr) {
+		if requested != nil && !requested[gr] || requested == nil && session.IsEvents(gr) {
 			continue
 		}
 		if reason, ok := o.whyUncompared(comparison, gr, requested != nil); ok {
@@ -295,7 +295,7 @@ func (o *snapshotDiffVerb) unknownGroups(source int, f *snapshot.File, group str
 				GroupVersion: schema.GroupVersion{Group: unknown.Group, Version: unknown.Version}})
 		}
 	}
-	return unknownGroups(o.sources[source].name, failures)
+	return session.UnknownGroups(o.sources[source].name, failures)
 }
 
 // uncomparedGroups returns the unknown groups of which neither source has a type.
@@ -348,7 +348,7 @@ func (o *snapshotDiffVerb) requestedTypes(comparison *snapshotComparison) (map[s
 			for _, saved := range f.Contents().Types {
 				names := slices.Concat([]string{saved.Resource, saved.Singular, saved.Kind}, saved.ShortNames,
 					saved.Categories)
-				if matchesName(name, saved.Group, append(saved.Versions, saved.Version), names) {
+				if session.MatchesName(name, saved.Group, append(saved.Versions, saved.Version), names) {
 					requested[saved.GVR().GroupResource()], found = true, true
 				}
 			}
@@ -366,8 +366,8 @@ func (o *snapshotDiffVerb) requestedTypes(comparison *snapshotComparison) (map[s
 }
 
 func (o *snapshotDiffVerb) print(differences snapshotDifference) error {
-	if o.format != formatText {
-		return writeStructured(o.Out, o.format, differences)
+	if o.format != session.FormatText {
+		return session.WriteStructured(o.Out, o.format, differences)
 	}
 	for _, m := range differences.NotCompared {
 		if m.err == nil {

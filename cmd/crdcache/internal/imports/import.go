@@ -1,4 +1,5 @@
-package cli
+// Package imports has the command import, which converts the configs of other programs.
+package imports
 
 import (
 	"bytes"
@@ -18,14 +19,13 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-func newImport(streams genericiooptions.IOStreams) *cobra.Command {
+// New returns the command.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "import",
 		SuggestFor: []string{"migrate"},
 		Short:      "Convert the configs of other programs",
 		Long:       "Convert the config of another program to an index config, and print it.",
-		Args:       noArgs,
-		RunE:       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	o := &importVerb{IOStreams: streams}
 	cmd.AddCommand(&cobra.Command{
@@ -39,7 +39,7 @@ func newImport(streams genericiooptions.IOStreams) *cobra.Command {
 		Example: "  crdcache import kube-state-metrics config.yaml > metrics.yaml\n" +
 			"  crdcache serve --config metrics.yaml --metrics-address 127.0.0.1:9090",
 		Args: session.ExactlyOne("file", "config.yaml"),
-		RunE: runE(o),
+		RunE: session.RunE(o.complete, o.run),
 	})
 	return cmd
 }

@@ -36,24 +36,12 @@ type StorageOptions struct {
 	// namespaces that are not terminating, and deleting a namespace deletes its objects. The Namespace type
 	// must be registered with SetType or SetBuiltIn. Default: a namespace is an object like any other.
 	Namespaces bool
-	// ReadVersion keeps each object in the versions in which it was stored, and returns the selection of
-	// requests for a version. Default: Convert.
-	ReadVersion func(t *readapi.Type, version string) VersionRead
+	// ReadsAll keeps each object in the versions in which it was stored, and reports whether requests for a
+	// version read all objects, or those stored in it. Default: all are converted, as on a kube-apiserver.
+	ReadsAll func(t *readapi.Type, version string) bool
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
-
-// VersionRead is the selection of requests for a version of a type.
-type VersionRead int
-
-const (
-	// Convert reads all objects in the requested version, as on a kube-apiserver.
-	Convert VersionRead = iota
-	// ReadAll reads all objects, each in its own version.
-	ReadAll
-	// ReadStored reads the objects that are stored in the version.
-	ReadStored
-)
 
 // Storage holds types and their objects. It is a readapi.Backend and safe for concurrent use. Create it with
 // NewStorage.

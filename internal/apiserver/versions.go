@@ -34,20 +34,16 @@ func (c *collection) separateVersions(version uint64) {
 // InVersion implements readapi.Versioned. If no object is stored in the version, and the versions differ only
 // in their names, it converts all objects like a kube-apiserver.
 func (c *servedCollection) InVersion(version string) readapi.Collection {
-	readVersion := c.storage.options.ReadVersion
+	readsAll := c.storage.options.ReadsAll
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()
 	own := c.collection.inVersion[version]
-	if readVersion == nil || own == nil || len(own.objects) == 0 && !c.typ.Converted {
-		return c
-	}
-	read := readVersion(&c.typ, version)
-	if read == Convert {
+	if readsAll == nil || own == nil || len(own.objects) == 0 && !c.typ.Converted {
 		return c
 	}
 	inVersion := *c
 	inVersion.typ.Converted, inVersion.typ.Unconverted = false, true
-	if read == ReadStored {
+	if !readsAll(&c.typ, version) {
 		inVersion.collection = own
 	}
 	return &inVersion

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/crdcache/crdcache/internal/naming"
@@ -121,7 +120,8 @@ func (p *partition) separateRepeated(listed *items, keys int) *items {
 				// Otherwise the list has one object twice.
 				if uid := uidOf(item); uid == "" || uid != uidOf(same[last]) {
 					repeated[key] = true
-					missing = append(missing, describeRepeated(key, uid))
+					text := fmt.Sprintf("%s (UID %s)", key, uid)
+					missing = append(missing, strings.TrimSuffix(text, " (UID )"))
 				}
 			}
 		}
@@ -169,13 +169,6 @@ func contentOf(item Item) string {
 		text, _ = json.Marshal(item)
 	}
 	return string(text)
-}
-
-func describeRepeated(key string, uid types.UID) string {
-	if uid == "" {
-		return key
-	}
-	return fmt.Sprintf("%s (UID %s)", key, uid)
 }
 
 // itemsOf transforms the objects of a list, in the memory of the list, and computes their keys. It reports an

@@ -208,9 +208,8 @@ func TestRepeatedNames(t *testing.T) {
 		for _, reversed := range []bool{false, true} {
 			s.reversed.Store(reversed)
 			r := s.run(t, command)
-			isExact := strings.HasPrefix(command, "query")
 			isWanted := strings.Count(r.out, want) == 2
-			if isExact {
+			if strings.HasPrefix(command, "query") {
 				isWanted = r.out == want
 			}
 			if r.code != cli.ExitOK || !isWanted {

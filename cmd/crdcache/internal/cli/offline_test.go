@@ -245,9 +245,7 @@ func TestSnapshotVersions(t *testing.T) {
 		"one, not of the definition":     {definition("None") + beta, "gizmos", "b c"},
 		"one, converted by a webhook":    {definition("Webhook") + beta, "--all", "b c"},
 		"several":                        {mixed, "gizmos", ""},
-		"several, of all types":          {mixed, "--all", ""},
 		"several, without conversion":    {definition("None") + mixed, "gizmos", "a b"},
-		"several, one named":             {mixed, "gizmos.v1beta1.example.com", "b"},
 		"several, one named, by webhook": {definition("Webhook") + mixed, "gizmos.v1beta1.example.com", "b"},
 	} {
 		t.Run(name, func(t *testing.T) {

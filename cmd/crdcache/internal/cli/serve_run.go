@@ -281,20 +281,17 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 // resolveNames resolves the type names. Types that cannot be watched are polled, but only if they are named:
 // a pattern could select many. A note names those that patterns leave out.
 func (s *cacheServer) resolveNames(ctx context.Context) (resources []discovery.Resource, err error) {
-	var patterns, names, polled []string
-	for _, name := range s.TypeNames() {
-		if strings.Contains(name, "*") {
-			patterns = append(patterns, name)
-		} else {
-			names = append(names, name)
-		}
-	}
+	isPattern := func(name string) bool { return strings.Contains(name, "*") }
+	names := slices.DeleteFunc(slices.Clone(s.TypeNames()), isPattern)
+	patterns := slices.DeleteFunc(slices.Clone(s.TypeNames()),
+		func(name string) bool { return slices.Contains(names, name) })
 	if len(names) > 0 {
 		resources, err = s.Resolve(ctx, names, "list")
 	}
 	if len(patterns) == 0 {
 		return resources, err
 	}
+	var polled []string
 	matched, patternErr := s.Resolve(ctx, patterns, "list")
 	for _, r := range matched {
 		isNamed := slices.ContainsFunc(resources,

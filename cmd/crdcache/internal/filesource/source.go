@@ -76,7 +76,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	now := func() time.Time { return time.Unix(0, 0) }
 	s := &Source{options: options}
 	s.storage = apiserver.NewStorage(apiserver.StorageOptions{
-		Compress: true, OmitAPIServices: true, Now: now, ReadVersion: s.readVersion,
+		Compress: true, OmitAPIServices: true, Now: now, ReadsAll: s.readsAll,
 	})
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.reading.Lock()

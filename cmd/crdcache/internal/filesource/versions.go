@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
@@ -28,12 +27,9 @@ func (s *Source) SelectVersions(typeNames ...string) {
 	s.mu.names = names
 }
 
-// readVersion returns the version that requests for a version of a type read.
-func (s *Source) readVersion(t *readapi.Type, version string) apiserver.VersionRead {
-	if t.Versions[0].Name == version && !s.isVersionNamed(t, version) {
-		return apiserver.ReadAll
-	}
-	return apiserver.ReadStored
+// readsAll reports whether requests for a version of a type read the objects in all versions.
+func (s *Source) readsAll(t *readapi.Type, version string) bool {
+	return t.Versions[0].Name == version && !s.isVersionNamed(t, version)
 }
 
 // isVersionNamed reports whether a version of a type is named, and the type is not named without one.

@@ -116,9 +116,19 @@ func (f *Factory) claim(request acquireRequest) (*Handle, error) {
 	if h, err := f.claimEntry(request, nil); h != nil || err != nil {
 		return h, err
 	}
-	created, err := newInformer(f.deps, request.key.gvr, request.options, f.typeRegistry)
+	registry := f.typeRegistry
+	if registry == nil {
+		registry = f.customTypes.registry(request.key.gvr)
+	}
+	created, err := newInformer(f.deps, request.key.gvr, request.options, registry)
 	if err != nil {
 		return nil, err
+	}
+	if registry != nil && f.customTypes != nil {
+		created.followType = f.customTypes.follow
+	}
+	if request.key.ownedByFactory {
+		_ = created.core.SetWatchErrorHandlerWithContext(discardFailure) // it has not started
 	}
 	return f.claimEntry(request, created)
 }
@@ -165,7 +175,9 @@ func (e *entry) addClaim(h *Handle, delta int) {
 
 func (f *Factory) addLocked(request acquireRequest, i *Informer) *entry {
 	i.health.Require(request.options.required())
-	f.aggregator.Join(i.health)
+	if !request.key.isDefinition() {
+		f.aggregator.Join(i.health)
+	}
 	e := &entry{key: request.key, options: i.Status().Options, informer: i, done: make(chan struct{})}
 	f.mu.entries[e.key] = e
 	return e
@@ -247,14 +259,14 @@ func (e *entry) stopLinger() {
 	}
 }
 
-// entries returns the entries of the types, or all entries without types, ordered by group, resource, version
-// and options.
+// entries returns the entries of the types, or all without types, ordered by group, resource, version and
+// options. The informers of CRDs that the factory follows are hidden.
 func (f *Factory) entries(types ...schema.GroupVersionResource) []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var entries []*entry
 	for key, e := range f.mu.entries {
-		if len(types) == 0 || slices.Contains(types, key.gvr) {
+		if !key.isDefinition() && (len(types) == 0 || slices.Contains(types, key.gvr)) {
 			entries = append(entries, e)
 		}
 	}

@@ -52,7 +52,9 @@ type Factory struct {
 	// without Options.Types.
 	typeRegistry *follow.TypeRegistry
 	stopTypes    func()
-	aggregator   *health.Aggregator
+	// customTypes is nil with Options.Types, and with Options.Client.
+	customTypes *customTypes
+	aggregator  *health.Aggregator
 
 	// ctx ends during Shutdown, after queued events have been handled.
 	ctx    context.Context
@@ -90,6 +92,10 @@ func New(options Options) (*Factory, error) {
 
 // newFactory returns the factory of a cluster, which need not be a member of the group yet.
 func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
+	followsDefinitions := options.Types == nil && options.Config != nil && followsCRDs
+	if options.Types == typesource.AssumeServed {
+		options.Types = nil
+	}
 	client, err := options.client()
 	if err = errors.Join(err, options.validate()); err != nil {
 		return nil, err
@@ -129,6 +135,9 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 	f.aggregator.Expect(options.requiredTypes()...)
 	if _, err := f.AddListener(options.Listener); err != nil {
 		return nil, err
+	}
+	if followsDefinitions {
+		f.customTypes = &customTypes{factory: f, registries: map[schema.GroupResource]*follow.TypeRegistry{}}
 	}
 	if options.Types != nil {
 		f.typeRegistry = follow.NewTypeRegistry(f.aggregator.SetTypesKnown, f.aggregator.SetTypesError)

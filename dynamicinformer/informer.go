@@ -72,7 +72,7 @@ import (
 // an error for one object (TestPanickingTransform). Any other panic sets ReasonPanicked, and the informer
 // relists after a pause (TestPanickingRound).
 //
-// Incarnations. With Options.Types the informer watches its type from each creation to each deletion, and
+// Incarnations. With a source of types the informer watches its type from each creation to each deletion, and
 // restarts by itself (TestFollowDeletedAndRecreatedType). Handlers and indexes stay, and an ended incarnation
 // cannot write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers receive one
 // deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache is
@@ -92,10 +92,12 @@ import (
 type Informer struct {
 	cache.SharedIndexInformer
 
-	gvr           schema.GroupVersionResource
-	options       ResourceOptions
-	deps          factoryDependencies
-	typeRegistry  *follow.TypeRegistry // nil: every type is assumed to exist
+	gvr          schema.GroupVersionResource
+	options      ResourceOptions
+	deps         factoryDependencies
+	typeRegistry *follow.TypeRegistry // nil: every type is assumed to exist
+	// followType reports the type to typeRegistry until ctx ends; nil if Options.Types does.
+	followType    func(ctx context.Context, gvr schema.GroupVersionResource)
 	health        *health.Health
 	objectOptions requests.ObjectOptions
 	core          *informer.Informer
@@ -139,6 +141,19 @@ func reportFailure(ctx context.Context, r *cache.Reflector, err error) {
 	klog.FromContext(ctx).V(4).Info("Relisting", "type", r.TypeDescription(), "err", err)
 }
 
+// reportOtherFailure is reportFailure for a type with a source of types, except for a type that the server no
+// longer serves: the source reports that it was deleted, maybe a little later.
+func reportOtherFailure(ctx context.Context, r *cache.Reflector, err error) {
+	if requests.ReasonOf(err) != status.ReasonNotFound {
+		reportFailure(ctx, r, err)
+		return
+	}
+	klog.FromContext(ctx).V(2).Info("The type is not served", "type", r.TypeDescription(), "err", err)
+}
+
+// discardFailure is for informers of the factory itself, whose status has the consequence.
+func discardFailure(context.Context, *cache.Reflector, error) {}
+
 // minimalBackoff is the backoff of a reflector if a requests.Pacer paces its requests.
 var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
@@ -177,7 +192,11 @@ func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, opti
 			return nil, err
 		}
 	}
-	if err := core.SetWatchErrorHandlerWithContext(reportFailure); err != nil {
+	report := reportFailure
+	if typeRegistry != nil {
+		report = reportOtherFailure
+	}
+	if err := core.SetWatchErrorHandlerWithContext(report); err != nil {
 		return nil, err
 	}
 	i.SharedIndexInformer, i.core = core, core
@@ -272,7 +291,14 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 		i.health.Stopped(whyEnded(ctx))
 		close(i.stopped)
 	}()
+	if i.followType == nil {
+		i.follower().Run(ctx)
+		return
+	}
+	var following sync.WaitGroup
+	following.Go(func() { i.followType(ctx, i.gvr) })
 	i.follower().Run(ctx)
+	following.Wait()
 }
 
 // startOnce reports whether an earlier call, or stopUnstarted, precluded a start.

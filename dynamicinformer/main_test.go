@@ -13,5 +13,6 @@ import (
 // because the default handler limits its rate with a clock that differs between synctest bubbles.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
+	followsCRDs = false
 	os.Exit(testkit.Main(m, "crdcache/", "tools/cache."))
 }

@@ -179,6 +179,9 @@ func (f *Factory) informerGroups() []informerGroup {
 	defer f.mu.Unlock()
 	groups := map[typeOptions]*informerGroup{}
 	add := func(e *entry) {
+		if e.key.isDefinition() {
+			return
+		}
 		d := e.typeOptions()
 		if groups[d] == nil {
 			groups[d] = &informerGroup{typeOptions: d}

@@ -38,7 +38,12 @@ type Options struct {
 	// Types reports the types that the server serves; discovery.Tracker.Types returns one. With it, an
 	// informer waits for its type. When the type is deleted, the informer stops, delivers each object as
 	// deleted and empties the cache. It starts again when the type returns. The caller runs the source, for
-	// longer than the factory. Default: every type is assumed to exist, as in client-go.
+	// longer than the factory. typesource.AssumeServed assumes that every type exists, as client-go does.
+	//
+	// Default with Config: each running informer of a custom type follows the CRD of its type
+	// (TestDefaultFollowsCRDs). If CRDs cannot be read, the type is assumed to exist
+	// (TestCRDsAreNotFollowed). Patterns and version policies need a source. Default with Client:
+	// typesource.AssumeServed.
 	Types typesource.Source
 
 	// Defaults are the options of every type, unless Resources or Acquire set a field.

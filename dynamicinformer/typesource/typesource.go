@@ -15,6 +15,14 @@ type Source interface {
 // OnDemand is implemented by a Source that finds each type when it is used, and may never call SetComplete.
 type OnDemand interface{ FindsTypesOnDemand() }
 
+// AssumeServed is a constant source for a factory that assumes that every type exists, as client-go does. The
+// factory then follows no CRDs.
+var AssumeServed Source = assumed{}
+
+type assumed struct{}
+
+func (assumed) Subscribe(Listener) (stop func()) { return func() {} }
+
 // Listener receives the types of a Source.
 type Listener interface {
 	// SetType reports a new or changed type.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -49,14 +51,15 @@ func TestProgram(t *testing.T) {
 	}
 	cluster.Faults().Add(testcluster.Fault{Match: testcluster.Match{Resource: "workloads"}, Times: 1,
 		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not yet")})
-	out := run(t, cluster)
-	if added := strings.Count(out, "added w"); added != objects || !strings.HasSuffix(out, "\n1000 workloads\n") {
+	out := run(t, cluster, objects)
+	if added := strings.Count(out, "added default/w"); added != objects ||
+		!strings.HasSuffix(out, "\n1000 workloads are still readable\n") {
 		t.Errorf("%d of %d objects are printed:\n%.2000s", added, objects, out)
 	}
 }
 
-// run builds and runs the program with a kubeconfig of the cluster.
-func run(t *testing.T, cluster http.Handler) (out string) {
+// run builds and runs the program with a kubeconfig of the cluster, until it has printed lines.
+func run(t *testing.T, cluster http.Handler, lines int) (out string) {
 	t.Helper()
 	server := httptest.NewServer(cluster)
 	t.Cleanup(server.Close)
@@ -72,11 +75,19 @@ func run(t *testing.T, cluster http.Handler) (out string) {
 	}
 	cmd := command(t, program)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
-	output, err := cmd.CombinedOutput()
-	if err != nil {
+	stdout, err := cmd.StdoutPipe()
+	if err = errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+		if out += scanner.Text() + "\n"; strings.Count(out, "\n") == lines {
+			_ = cmd.Process.Signal(os.Interrupt) // if it fails, the program does not end
+		}
+	}
+	if err := cmd.Wait(); err != nil {
 		t.Errorf("running the example: %v", err)
 	}
-	return string(output)
+	return out
 }
 
 func command(t *testing.T, name string, args ...string) *exec.Cmd {

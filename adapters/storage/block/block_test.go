@@ -61,6 +61,9 @@ func FuzzRecord(f *testing.F) {
 	}
 	f.Add([]byte("O\x02\x00\x00\x00\x03\x03\x00\x00\x00\xff\xff\x7f\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Add([]byte("C\x01\xff\xff\xff\x03\xff\xff\xff\x03"))
+	// A frame of Zstandard claims 53 MB.
+	f.Add([]byte("O\x010\x02\x00\x00\x1a\x00\x00\x00(\xb5/\xfd\x800000\x03000000000000000000" +
+		"\x00\x00\x00\x05\x00\x00\x0000000"))
 	f.Fuzz(func(t *testing.T, record []byte) {
 		allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 		metrics.Read(allocated)

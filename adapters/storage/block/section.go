@@ -60,7 +60,8 @@ func (c *Compressor) encode(dst, content []byte) []byte {
 // decoder is made at the start, in no bubble, and has no buffers before it is used.
 var decoder = func() *zstd.Decoder {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(4), zstd.WithDecoderMaxMemory(MaxContent),
-		zstd.WithDecoderLowmem(true))
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecodeAllCapLimit(true)) // without it, the decoder trusts the length in a frame
 	if err != nil {
 		panic(err) // the options are constant
 	}

@@ -50,7 +50,8 @@ func TestTour(t *testing.T) {
 				if !strings.Contains(line, "--from") || strings.HasPrefix(line, "crdcache tree") {
 					continue
 				}
-				live := regexp.MustCompile(` --from (crds|objects)`).ReplaceAllString(line, "")
+				live := regexp.MustCompile(` --from objects/\S*-(\w+)\.yaml`).ReplaceAllString(line, " -n $1")
+				live = regexp.MustCompile(` --from (crds|objects)`).ReplaceAllString(live, "")
 				if !regexp.MustCompile(` (-n|-A|resources|suggest|dump workload/)`).MatchString(live) {
 					live += " -A" // files are read in all namespaces
 				}

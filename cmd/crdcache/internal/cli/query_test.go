@@ -1,14 +1,10 @@
 package cli_test
 
 import (
-	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	_ "github.com/crdcache/crdcache/adapters/cel" // --where-cel
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
@@ -330,59 +326,4 @@ func TestQueryByPaths(t *testing.T) {
 	}
 	crdcache(t, append(args, "--group-by", ".spec.color", "--compute", "max(.spec.size)", "-o", "csv",
 		"--no-headers")...).expect(t, cli.ExitOK, "red,2,100\nblue,1,9\n,1,1\n")
-}
-
-const lampDefinition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gizmos.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: gizmos, singular: gizmo, kind: Gizmo}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {
-      type: object, properties: {
-      ratio: {type: number}, groups: {type: array, x-kubernetes-list-type: set, items: {type: string}}}}}}}}]
-status: {conditions: [{type: Established, status: "True"}]}
----
-`
-
-// TestQueryCEL verifies that CEL conditions decode numbers and sets with the current schema, and fail without
-// one where its types matter.
-func TestQueryCEL(t *testing.T) {
-	shortRuntimeDir(t)
-	const text = `{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: web},
-  spec: {ratio: 1, groups: [a, b]}}`
-	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(lampDefinition), &definition.Object); err != nil {
-		t.Fatal(err)
-	}
-	server := apitest.New(t, apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true})
-	server.Create(t, crds, definition)
-	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"ratio": int64(1), "groups": []any{"a", "b"}}))
-	query := func(source []string, condition string) result {
-		return crdcache(t, append([]string{"query", "gizmos", "-A", "--keys-only", "--where-cel", condition}, source...)...)
-	}
-	withSchema := writeTempFile(t, "all.yaml", lampDefinition+text)
-	startServe(t, io.Discard, "gizmos", "-s", server.URL)
-	awaitServer(t, server.URL, 1)
-	for _, source := range [][]string{{"--from", withSchema}, {"-s", server.URL, "--cache", "none"}, {"-s", server.URL}} {
-		for condition, want := range map[string]string{"self.spec.ratio / 2.0 == 0.5": "web/a\n",
-			"type(self.spec.ratio) == double": "web/a\n", "!(self.spec.groups == ['b', 'a'])": "",
-			"self.spec.ratio / 2.0 > 0.5 || self.metadata.name == 'b'": ""} {
-			if r := query(source, condition); r.code != cli.ExitOK || r.out != want || r.errOut != "" {
-				t.Errorf("%q, %s: %+v, want %q", source, condition, r, want)
-			}
-		}
-	}
-	without := writeTempFile(t, "objects.yaml", text)
-	if r := query([]string{"--from", without}, "self.spec.ratio / 2.0 == 0.5"); r.code == cli.ExitOK || r.out != "" {
-		t.Errorf("without a schema: %+v, want an error", r)
-	}
-	changed := strings.Replace(lampDefinition, "list-type: set", "list-type: atomic", 1)
-	_ = yaml.Unmarshal([]byte(changed), &definition.Object) // as before
-	server.Update(t, crds, definition)
-	for r := (result{}); r.out == "" && t.Context().Err() == nil; {
-		r = query([]string{"-s", server.URL}, "!(self.spec.groups == ['b', 'a'])")
-	}
 }

@@ -172,7 +172,13 @@ func (t *fakeInformer) AddEventHandler(
 
 func (t *fakeInformer) RemoveEventHandler(cache.ResourceEventHandlerRegistration) error { return nil }
 
-func (t *fakeInformer) Synced() <-chan struct{} {
+func (t *fakeInformer) HasSyncedChecker() cache.DoneChecker { return t }
+
+// Name implements cache.DoneChecker.
+func (t *fakeInformer) Name() string { return "fake" }
+
+// Done implements cache.DoneChecker.
+func (t *fakeInformer) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done

@@ -177,7 +177,6 @@ func (t *fakeInformer) HasSyncedChecker() cache.DoneChecker { return t }
 // Name implements cache.DoneChecker.
 func (t *fakeInformer) Name() string { return "fake" }
 
-// Done implements cache.DoneChecker.
 func (t *fakeInformer) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)

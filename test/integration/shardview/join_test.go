@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,13 +20,14 @@ import (
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
-// openWatches counts the open watches of a client.
+// openWatches counts the open watches of a client. The factory's watch of a CRD does not count.
 type openWatches struct{ atomic.Int64 }
 
 func (o *openWatches) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
-		if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" {
+		if err == nil && response.StatusCode == http.StatusOK && r.URL.Query().Get("watch") == "true" &&
+			path.Base(r.URL.Path) != "customresourcedefinitions" {
 			o.Add(1)
 			response.Body = &openWatch{ReadCloser: response.Body,
 				onClose: sync.OnceFunc(func() { o.Add(-1) })}

@@ -36,9 +36,9 @@ type StorageOptions struct {
 	// namespaces that are not terminating, and deleting a namespace deletes its objects. The Namespace type
 	// must be registered with SetType or SetBuiltIn. Default: a namespace is an object like any other.
 	Namespaces bool
-	// ReadsAll keeps each object in the versions in which it was stored, and reports whether requests for a
-	// version read all objects, or those stored in it. Default: all are converted, as on a kube-apiserver.
-	ReadsAll func(t *readapi.Type, version string) bool
+	// Select keeps each object in the versions in which it was stored. It selects all objects for requests
+	// for a version, or those stored in it, if there are any. Default: all are converted.
+	Select func(t *readapi.Type, version string, hasObjects bool) (all, convert bool)
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -216,16 +216,6 @@ func (s *Storage) Compact() {
 	for _, c := range s.mu.types {
 		c.dropHistory(s.mu.version)
 	}
-}
-
-// Len returns the number of objects of a type.
-func (s *Storage) Len(gr schema.GroupResource) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.mu.types[gr]; c != nil {
-		return len(c.objects)
-	}
-	return 0
 }
 
 // Has reports whether an object exists.

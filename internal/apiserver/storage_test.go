@@ -39,8 +39,8 @@ func TestApply(t *testing.T) {
 	if got.GetUID() != "" || got.GetGeneration() != 0 || !got.GetCreationTimestamp().Time.IsZero() {
 		t.Errorf("the object got server-side metadata: %v", got.Object["metadata"])
 	}
-	if s.Len(widgetResource) != 5 {
-		t.Errorf("%d widgets, want 5", s.Len(widgetResource))
+	if n := len(s.mu.types[widgetResource].objects); n != 5 {
+		t.Errorf("%d widgets, want 5", n)
 	}
 }
 
@@ -143,14 +143,14 @@ func TestDefinitionLifecycle(t *testing.T) {
 	apply(t, s, strings.Replace(testkit.WidgetCRD, "served: true\n    storage: false",
 		"served: false\n    storage: false", 1))
 	if served("/apis/example.com/v1beta1/widgets") != 404 || served(widgetsPath) != 200 ||
-		s.Len(widgetResource) != 4 {
+		len(s.mu.types[widgetResource].objects) != 4 {
 		t.Error("after a version is no longer served: want 404 for it, and no other change")
 	}
 	if got := services(); got != system+" v1.example.com" {
 		t.Errorf("APIServices: %s, want v1 only", got)
 	}
 	apply(t, s, strings.Replace(testkit.WidgetCRD, "Namespaced", "Cluster", 1))
-	if n := s.Len(widgetResource); n != 0 {
+	if n := len(s.mu.types[widgetResource].objects); n != 0 {
 		t.Errorf("%d objects remain after a change of scope, want 0", n)
 	}
 	apply(t, s, testkit.WidgetCRD+"status: {conditions: [{type: Established, status: 'False'}]}\n")
@@ -165,7 +165,7 @@ func TestDefinitionLifecycle(t *testing.T) {
 			services())
 	}
 	apply(t, s, testkit.WidgetCRD)
-	if n := s.Len(widgetResource); n != 0 {
+	if n := len(s.mu.types[widgetResource].objects); n != 0 {
 		t.Errorf("%d objects after the definition was recreated, want 0", n)
 	}
 }
@@ -182,9 +182,8 @@ func TestSetType(t *testing.T) {
 	}
 	apply(t, s, "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a}}")
 	gadgets.Names.ShortNames = []string{"gd"}
-	if err := s.SetType(gadgets); err != nil || s.Len(gadgets.GroupResource()) != 1 {
-		t.Errorf("SetType() of a changed type = %v with %d objects, want 1 object", err,
-			s.Len(gadgets.GroupResource()))
+	if err := s.SetType(gadgets); err != nil || len(s.mu.types[gadgets.GroupResource()].objects) != 1 {
+		t.Errorf("SetType() of a changed type = %v, or removed the object", err)
 	}
 	var names []string
 	types, _ := s.ServedTypes()

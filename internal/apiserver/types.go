@@ -81,7 +81,7 @@ func (s *Storage) setType(t readapi.Type, rules Rules, definition string, now ti
 		c.end()
 	}
 	c.typ, c.rules, c.definition = t, rules, definition
-	if s.options.ReadsAll != nil {
+	if s.options.Select != nil {
 		c.separateVersions(s.mu.version)
 	}
 	s.mu.kinds[gk] = c

@@ -31,19 +31,22 @@ func (c *collection) separateVersions(version uint64) {
 	}
 }
 
-// InVersion implements readapi.Versioned. If no object is stored in the version, and the versions differ only
-// in their names, it converts all objects like a kube-apiserver.
+// InVersion implements readapi.Versioned.
 func (c *servedCollection) InVersion(version string) readapi.Collection {
-	readsAll := c.storage.options.ReadsAll
+	selects := c.storage.options.Select
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()
 	own := c.collection.inVersion[version]
-	if readsAll == nil || own == nil || len(own.objects) == 0 && !c.typ.Converted {
+	if selects == nil || own == nil {
+		return c
+	}
+	all, convert := selects(&c.typ, version, len(own.objects) > 0)
+	if convert {
 		return c
 	}
 	inVersion := *c
 	inVersion.typ.Converted, inVersion.typ.Unconverted = false, true
-	if !readsAll(&c.typ, version) {
+	if !all {
 		inVersion.collection = own
 	}
 	return &inVersion
@@ -108,33 +111,19 @@ func (s *Storage) Object(gr schema.GroupResource, namespace, name, version strin
 }
 
 // Versions returns the number of objects of a type by the version in which requests for all versions read
-// them.
-func (s *Storage) Versions(gr schema.GroupResource) map[string]int {
+// them, and the number of objects that are stored in one of the named versions.
+func (s *Storage) Versions(gr schema.GroupResource, named ...string) (counts map[string]int, namedCount int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	counts := map[string]int{}
-	if c := s.mu.types[gr]; c != nil {
-		for _, o := range c.objects {
-			counts[o.version]++
-		}
-	}
-	return counts
-}
-
-// CountInVersions returns the number of objects of a type that are stored in one of the versions.
-func (s *Storage) CountInVersions(gr schema.GroupResource, versions ...string) (count int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	counts = map[string]int{}
 	c := s.mu.types[gr]
-	if c == nil {
-		return 0
-	}
 	for key, o := range c.objects {
-		if slices.Contains(versions, o.version) || slices.ContainsFunc(versions, func(v string) bool {
-			return c.inVersion[v] != nil && c.inVersion[v].objects[key] != nil
+		counts[o.version]++
+		if slices.ContainsFunc(named, func(v string) bool {
+			return v == o.version || c.inVersion[v] != nil && c.inVersion[v].objects[key] != nil
 		}) {
-			count++
+			namedCount++
 		}
 	}
-	return count
+	return counts, namedCount
 }

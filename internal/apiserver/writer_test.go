@@ -131,7 +131,7 @@ func TestDeleteCollection(t *testing.T) {
 		}
 		left = append(left, w.GetName())
 	}
-	if diff := cmp.Diff("c marked d", strings.Join(left, " ")); diff != "" || s.Len(widgetResource) != 3 {
-		t.Errorf("%d are left (-want +got):\n%s", s.Len(widgetResource), diff)
+	if diff := cmp.Diff("c marked d", strings.Join(left, " ")); diff != "" || len(s.mu.types[widgetResource].objects) != 3 {
+		t.Errorf("%d are left (-want +got):\n%s", len(s.mu.types[widgetResource].objects), diff)
 	}
 }

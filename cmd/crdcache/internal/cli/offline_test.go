@@ -222,49 +222,51 @@ namePath: .spec.gadget, namespacePath: .metadata.namespace}}]}]}}`
 	}
 }
 
-// TestSnapshotVersions verifies that a snapshot of files has the objects in the version in which they are
-// written. Objects in several versions are refused rather than lost, unless versions differ only in name.
+// TestSnapshotVersions verifies that a snapshot is read like its files, which have objects in two versions.
 func TestSnapshotVersions(t *testing.T) {
 	inVersion := func(version, name string) string {
-		return fmt.Sprintf("---\napiVersion: example.com/%s\nkind: Gizmo\nmetadata: {name: %s, namespace: web}\n", version, name)
+		return fmt.Sprintf("---\napiVersion: example.com/%s\nkind: Gizmo\nmetadata: {name: %s, namespace: web}\n%[1]s: x\n", version, name)
 	}
 	definition := func(strategy string) string {
-		const version = "  - {name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, " +
-			"x-kubernetes-preserve-unknown-fields: true}}}\n"
+		const version = "  - {name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {%[1]s: {type: string}}}}}\n"
 		return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gizmos.example.com}\n" +
 			"spec:\n  group: example.com\n  scope: Namespaced\n  names: {plural: gizmos, kind: Gizmo}\n" +
-			"  conversion: {strategy: " + strategy + "}\n  versions:\n" + fmt.Sprintf(version, "v1", true) +
-			fmt.Sprintf(version, "v1beta1", false)
+			"  conversion: {strategy: " + strategy + "}\n  versions:\n" + fmt.Sprintf(version, "v1", true) + fmt.Sprintf(version, "v1beta1", false)
 	}
-	mixed, beta := inVersion("v1", "a")+inVersion("v1beta1", "b"), inVersion("v1beta1", "b")+inVersion("v1beta1", "c")
+	const beta, to = "gizmos.v1beta1.example.com", "  ~ .apiVersion: \"example.com/v1beta1\" → \"example.com/v1\"\n  + .v1: \"x\"\n  - .v1beta1: \"x\"\n"
+	reads := []string{"dump gizmos -o yaml", "dump gizmos.v1.example.com -o yaml", "dump " + beta + " -o yaml", "dump gizmos",
+		"dump gizmo/b -o yaml -n web", "query gizmos -o jsonl", "query " + beta + " --where .v1beta1 -o jsonl", "tree gizmo/b -n web --quiet"}
+	const changedBoth, changedB = "0 added, 0 removed, 2 changed\n~ web/b\n" + to + "~ web/c\n" + to,
+		"1 added, 1 removed, 1 changed\n+ web/c\n- web/a\n~ web/b\n" + to
+	mixed, one := inVersion("v1", "a")+inVersion("v1beta1", "b"), inVersion("v1beta1", "b")+inVersion("v1beta1", "c")
 	for name, tt := range map[string]struct {
-		files, typeName string
-		saved           string // objects in v1beta1; empty if the type is refused
+		files, typeName, diff string // diff is the difference to objects in v1
 	}{
-		"one":                            {beta, "gizmos", "b c"},
-		"one, not of the definition":     {definition("None") + beta, "gizmos", "b c"},
-		"one, converted by a webhook":    {definition("Webhook") + beta, "--all", "b c"},
-		"several":                        {mixed, "gizmos", ""},
-		"several, without conversion":    {definition("None") + mixed, "gizmos", "a b"},
-		"several, one named, by webhook": {definition("Webhook") + mixed, "gizmos.v1beta1.example.com", "b"},
+		"one":                            {one, "gizmos", changedBoth},
+		"one, not of the definition":     {definition("None") + one, "gizmos", changedBoth},
+		"one, converted by a webhook":    {definition("Webhook") + one, "--all", changedBoth},
+		"several":                        {mixed, "gizmos", changedB},
+		"several, without conversion":    {definition("None") + mixed, "gizmos", changedB},
+		"several, by webhook":            {definition("Webhook") + mixed, "--all", changedB},
+		"several, one named, by webhook": {definition("Webhook") + mixed, beta, "1 added, 0 removed, 1 changed\n+ web/c\n~ web/b\n" + to},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snapshot := filepath.Join(t.TempDir(), "file")
-			r := crdcache(t, "snapshot", "save", snapshot, tt.typeName, "--from", writeTempFile(t, "a.yaml", tt.files))
-			if tt.saved == "" {
-				if r.code != cli.ExitFailed || !strings.Contains(r.errOut, "(1 in v1, 1 in v1beta1), and a snapshot has one") {
-					t.Errorf("exit code %d, want %d; stderr:\n%s", r.code, cli.ExitFailed, r.errOut)
+			path, saved := writeTempFile(t, "a.yaml", tt.files), filepath.Join(t.TempDir(), "saved")
+			read := func(path, args string) result {
+				r := crdcache(t, append(strings.Fields(args), "--from", path)...)
+				r.errOut, _, _ = strings.Cut(strings.ReplaceAll(r.errOut, path, "PATH"), "warning: PATH:2: document 1: no CustomResourceDefinition")
+				return r
+			}
+			save := read(path, "snapshot save "+saved+" "+tt.typeName)
+			for _, args := range append(reads, "snapshot diff "+saved+" live "+strings.TrimPrefix(tt.typeName, "--all")) {
+				if got, want := read(saved, args), read(path, args); got != want && tt.typeName != beta {
+					t.Errorf("%s: got %+v, from files %+v", args, got, want)
 				}
-				return
 			}
-			if r.code != cli.ExitOK {
-				t.Fatalf("exit code %d, want %d; stderr:\n%s", r.code, cli.ExitOK, r.errOut)
-			}
-			r = crdcache(t, "dump", "gizmos.v1beta1.example.com", "-A", "--no-headers", "--from", snapshot,
-				"-o", "custom-columns=V:.apiVersion,N:.metadata.name")
-			want := "example.com/v1beta1 " + strings.Join(strings.Fields(tt.saved), "\nexample.com/v1beta1 ") + "\n"
-			if got := strings.ReplaceAll(r.out, "   ", " "); got != want {
-				t.Errorf("the snapshot has\n%s\nwant\n%s\nstderr:\n%s", got, want, r.errOut)
+			v1 := writeTempFile(t, "v1.yaml", definition("None")+inVersion("v1", "b")+inVersion("v1", "c"))
+			r := read(v1, "snapshot diff "+saved+" live gizmos")
+			if save.code != cli.ExitOK || r.out != "gizmos.example.com: "+tt.diff {
+				t.Errorf("diff to one version:\n%s\nwant:\n%s\nstderr:\n%s%s", r.out, tt.diff, save.errOut, r.errOut)
 			}
 		})
 	}

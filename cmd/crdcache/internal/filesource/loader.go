@@ -36,10 +36,8 @@ type loader struct {
 	// unreportedTypes are the inferred types that no warning has reported yet.
 	unreportedTypes []inferredType
 	usedTypes       map[schema.GroupResource]bool // types that are read
-	// mixedTypes are the types for which objects in other versions were reported.
-	mixedTypes map[schema.GroupResource]bool
-	copies     copyTally
-	report     func(*manifest.Problem)
+	copies          copyTally
+	report          func(*manifest.Problem)
 	// isServed is set after Open: changes must now be sent to watches.
 	isServed     bool
 	typesChanged bool
@@ -96,7 +94,7 @@ func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *load
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
-		mixedTypes:      map[schema.GroupResource]bool{}, copies: copyTally{}, report: report,
+		copies:          copyTally{}, report: report,
 	}
 }
 
@@ -335,7 +333,7 @@ func (l *loader) inferTypes() {
 
 func (l *loader) inferKind(p pendingObject, namespaced bool) (*kind, error) {
 	t := inferType(p.gvk, namespaced)
-	if _, exists := l.kindForResource(t.GroupResource()); exists {
+	if l.storage.Collection(t.GroupResource()) != nil {
 		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and another kind has its "+
 			"inferred resource %s: add its CustomResourceDefinition",
 			p.gvk.GroupKind(), t.GroupResource())
@@ -365,13 +363,4 @@ func (l *loader) reportInferredTypes() {
 			scope, gr, gr))
 		return true
 	})
-}
-
-func (l *loader) kindForResource(gr schema.GroupResource) (*kind, bool) {
-	for _, k := range l.kinds {
-		if k.typ.GroupResource() == gr {
-			return k, true
-		}
-	}
-	return nil, false
 }

@@ -80,7 +80,7 @@ func TestRefresh(t *testing.T) {
 		Paths: []string{dir}, TypesChanged: func() { typesChangedCalls++ },
 		Report: func(p *manifest.Problem) { reported = append(reported, p) },
 	})
-	s.RecordUse(widgets)
+	s.RecordUse(true, widgets)
 	write := func(name, text string) func() { return func() { writeFile(t, filepath.Join(dir, name), text) } }
 	removeFile := func(name string) func() {
 		return func() {

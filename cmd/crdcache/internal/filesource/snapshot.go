@@ -81,7 +81,8 @@ func stdinSnapshotOpener(ctx context.Context, options *Options) (open func() (*s
 
 // serveSnapshot serves a snapshot. It warns if the snapshot has only one namespace.
 func (s *Source) serveSnapshot(file *snapshot.File) {
-	s.snapshot, s.handler = file, newSnapshotHandler(file)
+	backend := newSnapshotBackend(file, s)
+	s.snapshot, s.backend, s.handler = file, backend, newSnapshotHandler(backend)
 	if namespace := file.Contents().Namespace; namespace != "" {
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true,
 			Err: fmt.Errorf("the snapshot contains only the namespace %s", namespace)})

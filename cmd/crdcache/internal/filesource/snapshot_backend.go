@@ -15,12 +15,13 @@ type snapshotBackend struct {
 	file        *snapshot.File
 	types       []readapi.Type
 	collections map[schema.GroupResource]*snapshotCollection
+	source      *Source
 }
 
-func newSnapshotBackend(file *snapshot.File) *snapshotBackend {
-	b := &snapshotBackend{file: file, collections: map[schema.GroupResource]*snapshotCollection{}}
+func newSnapshotBackend(file *snapshot.File, s *Source) *snapshotBackend {
+	b := &snapshotBackend{file: file, collections: map[schema.GroupResource]*snapshotCollection{}, source: s}
 	for _, saved := range file.Contents().Types {
-		b.types = append(b.types, discoveredType(saved.Type))
+		b.types = append(b.types, discoveredType(saved))
 		gr := saved.GVR().GroupResource()
 		b.collections[gr] = newSnapshotCollection(b, file.Objects(gr))
 	}
@@ -37,10 +38,20 @@ func (b *snapshotBackend) Collection(gr schema.GroupResource) readapi.Collection
 	return nil
 }
 
+// Versions returns the number of objects by version if they are in several, and those in the named ones.
+func (b *snapshotBackend) Versions(gr schema.GroupResource, named ...string) (counts map[string]int,
+	namedCount int) {
+	counts = b.collections[gr].savedType.Written
+	for _, version := range named {
+		namedCount += counts[version]
+	}
+	return counts, namedCount
+}
+
 // discoveredType returns a type without the details of its CRD.
-func discoveredType(t snapshot.Type) readapi.Type {
+func discoveredType(t snapshot.SavedType) readapi.Type {
 	served := readapi.Type{
-		Group: t.Group, Namespaced: t.Namespaced, Unconverted: true,
+		Group: t.Group, Namespaced: t.Namespaced, Converted: t.Written != nil, Unconverted: true,
 		Names: crd.Names{
 			Plural: t.Resource, Singular: t.Singular, Kind: t.Kind, ListKind: t.Kind + "List",
 			ShortNames: t.ShortNames, Categories: t.Categories,
@@ -70,9 +81,9 @@ func (b *snapshotBackend) typeFromDefinition(t snapshot.Type) (readapi.Type, boo
 	return served, err == nil
 }
 
-func newSnapshotHandler(file *snapshot.File) http.Handler {
-	served := readapi.NewHandler(newSnapshotBackend(file), readapi.HandlerOptions{WriteTimeout: -1})
-	server := file.Contents().Server
+func newSnapshotHandler(b *snapshotBackend) http.Handler {
+	served := readapi.NewHandler(b, readapi.HandlerOptions{WriteTimeout: -1})
+	server := b.file.Contents().Server
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")
 		switch document := server.Documents[path]; {

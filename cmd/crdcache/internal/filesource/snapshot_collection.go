@@ -20,6 +20,7 @@ import (
 
 // snapshotCollection has the objects of a type, which never change.
 type snapshotCollection struct {
+	source       *Source
 	savedObjects *snapshot.Objects
 	savedType    snapshot.SavedType
 	version      uint64
@@ -33,15 +34,17 @@ type snapshotCollection struct {
 var (
 	_ readapi.Refuser      = (*snapshotCollection)(nil)
 	_ readapi.TablePrinter = (*snapshotCollection)(nil)
+	_ readapi.Versioned    = (*snapshotCollection)(nil)
 )
 
 func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snapshotCollection {
-	c := &snapshotCollection{savedObjects: objects, savedType: objects.Type(), neverEnds: make(chan struct{})}
+	c := &snapshotCollection{source: b.source, savedObjects: objects, savedType: objects.Type(),
+		neverEnds: make(chan struct{})}
 	c.currentType = sync.OnceValue(func() readapi.Type {
 		if t, ok := b.typeFromDefinition(c.savedType.Type); ok {
 			return t
 		}
-		return discoveredType(c.savedType.Type)
+		return discoveredType(c.savedType)
 	})
 	// A snapshot has only one state. If its resource version is not a number, it is 1.
 	c.version, _ = strconv.ParseUint(c.savedType.ResourceVersion, 10, 64)
@@ -59,6 +62,42 @@ func (c *snapshotCollection) Ended() <-chan struct{} { return c.neverEnds }
 
 func (c *snapshotCollection) ResourceVersion() uint64 { return c.version }
 
+// InVersion implements readapi.Versioned. Objects of a cluster have one version.
+func (c *snapshotCollection) InVersion(version string) readapi.Collection {
+	if len(c.savedType.Written) == 0 {
+		return c
+	}
+	t := c.currentType()
+	all, convert := c.source.selectObjects(&t, version, c.savedType.Written[version] > 0)
+	if convert {
+		return c
+	}
+	t.Converted, t.Unconverted = false, true
+	return &versionCollection{c, t, version, all}
+}
+
+// versionCollection has the objects in one version, or all, each in its own.
+type versionCollection struct {
+	*snapshotCollection
+	typ     readapi.Type
+	version string
+	all     bool
+}
+
+func (c *versionCollection) Type() readapi.Type { return c.typ }
+
+// Selects implements readapi.Filter.
+func (c *versionCollection) Selects(o readapi.Object) (bool, error) {
+	return c.all || c.version == o.Version(), nil
+}
+
+func (c *versionCollection) Get(key string) readapi.Object {
+	if o := c.snapshotCollection.Get(key); c.all || o != nil && o.Version() == c.version {
+		return o
+	}
+	return nil
+}
+
 // Since implements readapi.Collection. There are no changes.
 func (c *snapshotCollection) Since(uint64) readapi.Changes {
 	return readapi.Changes{ResourceVersion: c.version, Next: c.neverEnds}
@@ -72,7 +111,7 @@ func (c *snapshotCollection) Refused(version string) error {
 	if c.savedType.Missing != nil {
 		return &apierrors.StatusError{ErrStatus: *c.savedType.Missing}
 	}
-	if t := c.currentType(); !t.Custom && version != c.savedType.Version {
+	if !c.currentType().Custom && version != c.savedType.Version && c.savedType.Written[version] == 0 {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
 			Message: fmt.Sprintf("the snapshot has %s in version %s, not in %s",

@@ -20,6 +20,12 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
+// versionedBackend is an *apiserver.Storage or a *snapshotBackend.
+type versionedBackend interface {
+	readapi.Backend
+	Versions(gr schema.GroupResource, named ...string) (counts map[string]int, namedCount int)
+}
+
 type Options struct {
 	// Paths are files, directories and Stdin. At least one is required.
 	Paths []string
@@ -34,11 +40,11 @@ type Options struct {
 
 // Source is the content of files, served like a cluster.
 type Source struct {
-	options Options
-	storage *apiserver.Storage
-	handler http.Handler
-	// snapshot is served instead of storage if it is not nil.
-	snapshot *snapshot.File
+	options  Options
+	storage  *apiserver.Storage
+	handler  http.Handler
+	snapshot *snapshot.File // nil for other files
+	backend  versionedBackend
 
 	// reading is locked while files are read.
 	reading struct {
@@ -46,6 +52,8 @@ type Source struct {
 		loader *loader
 		files  []*manifest.File
 		dirs   []string
+		// mixedTypes are the types for which objects in other versions were reported.
+		mixedTypes map[schema.GroupResource]bool
 	}
 	mu struct {
 		sync.Mutex
@@ -53,7 +61,8 @@ type Source struct {
 		// listProblem is the error of the latest search for files.
 		listProblem *manifest.Problem
 		// names are the types that are read.
-		names []discovery.Name
+		names       []discovery.Name
+		unconverted bool
 	}
 }
 
@@ -67,17 +76,18 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &Source{options: options}
+	s.reading.mixedTypes = map[schema.GroupResource]bool{}
 	if file != nil {
-		s := &Source{options: options}
 		s.serveSnapshot(file)
 		return s, nil
 	}
 	// With a constant clock, equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
-	s := &Source{options: options}
 	s.storage = apiserver.NewStorage(apiserver.StorageOptions{
-		Compress: true, OmitAPIServices: true, Now: now, ReadsAll: s.readsAll,
+		Compress: true, OmitAPIServices: true, Now: now, Select: s.selectObjects,
 	})
+	s.backend = s.storage
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -152,28 +162,23 @@ func (s *Source) Err() error {
 	return errors.Join(errs...)
 }
 
-// RecordUse records that the objects of types are read. It warns about inferred types, and about objects in
-// several versions.
-func (s *Source) RecordUse(types ...schema.GroupResource) { s.recordTypes(true, types...) }
-
-// RecordTypes records that types are shown without their objects. It warns about inferred types.
-func (s *Source) RecordTypes(types ...schema.GroupResource) { s.recordTypes(false, types...) }
-
-func (s *Source) recordTypes(readsObjects bool, types ...schema.GroupResource) {
+// RecordUse records that types are shown. It warns about inferred types, and if their objects are read, about
+// objects in several versions.
+func (s *Source) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	l := s.reading.loader
-	if l == nil {
-		return // a snapshot has all its types
-	}
 	for _, gr := range types {
-		l.usedTypes[gr] = true
 		if readsObjects {
-			l.reportMixedVersions(gr, s)
+			s.reportMixedVersions(gr)
 		}
 	}
-	l.reportInferredTypes()
-	l.summarize()
+	if l := s.reading.loader; l != nil { // a snapshot has all its types
+		for _, gr := range types {
+			l.usedTypes[gr] = true
+		}
+		l.reportInferredTypes()
+		l.summarize()
+	}
 }
 
 // Config returns a config for clients of the source. Its transport needs no network.

@@ -72,7 +72,7 @@ func TestOpen(t *testing.T) {
 			if name == "no CRD" && len(s.Problems()) > 0 {
 				t.Errorf("Problems() before the first use of the type = %v, want none", s.Problems())
 			}
-			s.RecordUse(widgets)
+			s.RecordUse(true, widgets)
 			if diff := cmp.Diff(tt.colors, colors(t, s)); diff != "" {
 				t.Errorf("widgets (-want +got):\n%s", diff)
 			}

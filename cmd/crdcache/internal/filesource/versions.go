@@ -14,8 +14,8 @@ import (
 
 // SelectVersions sets the names of the types that are read. A name with a version selects the objects that
 // are written in it. Otherwise all objects are read, each in its own version. A snapshot has one version of
-// each object.
-func (s *Source) SelectVersions(typeNames ...string) {
+// each object. convert allows to read objects of another version if none is written in the requested one.
+func (s *Source) SelectVersions(convert bool, typeNames ...string) {
 	var names []discovery.Name
 	for _, text := range typeNames {
 		if name, err := discovery.ParseName(text); err == nil { // the resolver reports the error
@@ -24,12 +24,19 @@ func (s *Source) SelectVersions(typeNames ...string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.names = names
+	s.mu.names, s.mu.unconverted = names, !convert
 }
 
-// readsAll reports whether requests for a version of a type read the objects in all versions.
-func (s *Source) readsAll(t *readapi.Type, version string) bool {
-	return t.Versions[0].Name == version && !s.isVersionNamed(t, version)
+// selectObjects selects the objects for requests for a version. If none is written in it, and the versions
+// differ only in their names, all are selected, and converted like by a kube-apiserver.
+func (s *Source) selectObjects(t *readapi.Type, version string, hasObjects bool) (all, convert bool) {
+	all = t.Versions[0].Name == version && !s.isVersionNamed(t, version)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !hasObjects && !t.Converted {
+		return true, !s.mu.unconverted
+	}
+	return all, false
 }
 
 // isVersionNamed reports whether a version of a type is named, and the type is not named without one.
@@ -50,35 +57,39 @@ func (s *Source) isVersionNamed(t *readapi.Type, version string) (isNamed bool) 
 }
 
 // reportMixedVersions warns about a type whose objects are written in several versions.
-func (l *loader) reportMixedVersions(gr schema.GroupResource, s *Source) {
-	k, ok := l.kindForResource(gr)
-	if !ok || len(k.typ.Versions) < 2 || l.mixedTypes[gr] {
+func (s *Source) reportMixedVersions(gr schema.GroupResource) {
+	c := s.backend.Collection(gr)
+	if c == nil || s.reading.mixedTypes[gr] {
 		return
 	}
+	typ := c.Type()
 	var named, written []string
-	counts := l.storage.Versions(gr)
-	for _, v := range k.typ.Versions {
-		if s.isVersionNamed(&k.typ, v.Name) {
+	for _, v := range typ.Versions {
+		if s.isVersionNamed(&typ, v.Name) {
 			named = append(named, v.Name)
-		} else if counts[v.Name] > 0 {
+		}
+	}
+	counts, namedCount := s.backend.Versions(gr, named...)
+	rest := -namedCount
+	for _, v := range typ.Versions {
+		rest += counts[v.Name]
+		if counts[v.Name] > 0 && !slices.Contains(named, v.Name) {
 			written = append(written, fmt.Sprintf("%d in %s", counts[v.Name], v.Name))
 		}
 	}
-	namedCount := l.storage.CountInVersions(gr, named...)
-	rest := l.storage.Len(gr) - namedCount
 	var err error
 	switch {
 	case len(named) == 0 && len(written) > 1:
 		err = fmt.Errorf("the objects of %s are written in several versions (%s): each is read in its own, because no "+
 			"server converts files", gr, strings.Join(written, ", "))
-	case len(named) > 0 && rest > 0 && (namedCount > 0 || k.typ.Converted):
+	case len(named) > 0 && rest > 0 && (namedCount > 0 || typ.Converted):
 		err = fmt.Errorf("not all objects of %s are read as %s (%s), because no server converts files: name no version to "+
 			"read all", gr, strings.Join(named, " or "), strings.Join(written, ", "))
 	default:
 		return
 	}
-	l.mixedTypes[gr] = true
-	l.report(&manifest.Problem{File: s.pathNames(), Warning: true, Err: err})
+	s.reading.mixedTypes[gr] = true
+	s.addProblem(&manifest.Problem{File: s.pathNames(), Warning: true, Err: err})
 }
 
 // summarize reports the counts since the last call.

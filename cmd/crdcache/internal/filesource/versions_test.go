@@ -84,11 +84,11 @@ func TestVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := writeTree(t, map[string]string{"a.yaml": tt.text})
 			s := openSource(t, Options{Paths: []string{dir}})
-			s.SelectVersions("pods", tt.typeName)
+			s.SelectVersions(true, "pods", tt.typeName)
 			if tt.typeName == "wd" && !strings.Contains(tt.text, "CustomResourceDefinition") {
-				s.SelectVersions("widgets")
+				s.SelectVersions(true, "widgets")
 			}
-			s.RecordUse(widgets, widgets)
+			s.RecordUse(true, widgets, widgets)
 			if diff := cmp.Diff(tt.want, written(t, s, tt.version)); diff != "" {
 				t.Errorf("widgets (-want +got):\n%s", diff)
 			}

@@ -94,7 +94,7 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string,
 		reader := template
 		reader.Target, readers[i] = t, &reader
 		t.commaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
-		t.SelectVersions(template.typeNames...)
+		t.SelectVersions(true, template.typeNames...)
 	}
 	return readers, f.validateCacheFlags()
 }

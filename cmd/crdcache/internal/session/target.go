@@ -155,21 +155,21 @@ func (t *Target) FilesErr() error {
 // RecordUse records that types are read. It warns about types whose definition was inferred from files.
 func (t *Target) RecordUse(types ...schema.GroupResource) {
 	if t.source != nil {
-		t.source.RecordUse(types...)
+		t.source.RecordUse(true, types...)
 	}
 }
 
 // RecordTypes is RecordUse for types whose objects are not read.
 func (t *Target) RecordTypes(types ...schema.GroupResource) {
 	if t.source != nil {
-		t.source.RecordTypes(types...)
+		t.source.RecordUse(false, types...)
 	}
 }
 
-// SelectVersions limits the objects of files to the versions in the names of types.
-func (t *Target) SelectVersions(typeNames ...string) {
+// SelectVersions limits the objects of files to the versions in names, or does not convert them.
+func (t *Target) SelectVersions(convert bool, typeNames ...string) {
 	if t.source != nil {
-		t.source.SelectVersions(typeNames...)
+		t.source.SelectVersions(convert, typeNames...)
 	}
 }
 

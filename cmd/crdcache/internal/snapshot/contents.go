@@ -101,6 +101,8 @@ type SavedType struct {
 	Objects int   `json:"objects"`
 	Bytes   int64 `json:"bytes"`
 	Stored  int64 `json:"stored"`
+	// Written has the number of objects by version, if some are not in Version.
+	Written map[string]int `json:"written,omitempty"`
 	// Missing is set if the file does not have the objects. It is the response to readers.
 	Missing *metav1.Status `json:"missing,omitempty"`
 	// NotRequested is set with Missing if the type was not requested. Otherwise it could not be read.

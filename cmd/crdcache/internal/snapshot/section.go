@@ -35,8 +35,8 @@ type TypeWriter struct {
 
 // BeginType begins a type. The file contains it after TypeWriter.Close.
 func (w *Writer) BeginType(t Type) *TypeWriter {
-	return &TypeWriter{writer: w, entry: typeEntry{SavedType: SavedType{Type: t}},
-		apiVersion: t.GroupVersion().String()}
+	return &TypeWriter{writer: w, apiVersion: t.GroupVersion().String(),
+		entry: typeEntry{SavedType: SavedType{Type: t, Written: map[string]int{}}}}
 }
 
 // Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
@@ -75,6 +75,7 @@ func (t *TypeWriter) Add(object, cells []byte) error {
 	if t.last = append(t.last[:0], key...); t.block.Count() == 1 {
 		t.first = strings.Clone(key)
 	}
+	t.entry.Written[o.GroupVersionKind().Version]++
 	t.entry.Objects++
 	t.entry.Bytes += int64(len(object))
 	return nil
@@ -119,6 +120,9 @@ func (t *TypeWriter) Close(resourceVersion string) error {
 		if err := t.flush(); err != nil {
 			return err
 		}
+	}
+	if t.entry.Written[t.entry.Version] == t.entry.Objects {
+		t.entry.Written = nil
 	}
 	t.entry.ResourceVersion = resourceVersion
 	t.err = errTypeWriterClosed

@@ -180,6 +180,11 @@ func (c *snapshotComparison) ignoredFields(gr schema.GroupResource) ignoredField
 	if path := heartbeatFields[gr]; path != "" {
 		ignored.prune.Paths = append(ignored.prune.Paths, path)
 	}
+	for i, file := range c.files {
+		if objects := file.Objects(gr); objects != nil {
+			ignored.typeVersions[i] = objects.Type().Version
+		}
+	}
 	for _, redaction := range slices.Concat(c.files[0].Contents().Redacted, c.files[1].Contents().Redacted) {
 		if slices.Contains(redaction.Resources, gr.String()) {
 			ignored.prune.Paths = append(ignored.prune.Paths, redaction.Paths...)
@@ -193,6 +198,8 @@ type ignoredFields struct {
 	prune dynamicinformer.Prune
 	// removedIdentity are the paths of the removed identityFields.
 	removedIdentity [][]string
+	// typeVersions are the versions of the type, which can differ. Files have objects in other versions, too.
+	typeVersions [2]string
 }
 
 // identityFields are fields that a Prune keeps, because caches need them.
@@ -232,6 +239,9 @@ func (fields ignoredFields) apply(object *unstructured.Unstructured) error {
 // compareObjects compares two states of an object by field.
 func compareObjects(resource schema.GroupResource, a, b snapshot.Record,
 	ignored ignoredFields) (objectDifference, error) {
+	if a.Version == ignored.typeVersions[0] && b.Version == ignored.typeVersions[1] {
+		ignored.removedIdentity = append(slices.Clip(ignored.removedIdentity), identityFields[".apiVersion"])
+	}
 	before, err := decodeWithout(a, ignored)
 	if err != nil {
 		return objectDifference{}, err
@@ -263,6 +273,5 @@ func decodeWithout(r snapshot.Record, ignored ignoredFields) (map[string]any, er
 	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
 		return nil, err
 	}
-	delete(u.Object, "apiVersion") // the versions of the snapshots can differ
 	return u.Object, ignored.apply(&u)
 }

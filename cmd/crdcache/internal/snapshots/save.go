@@ -208,7 +208,7 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 	}
 	saver = &snapshotSaver{target: o.Target, allTypes: catalog.Resources(), namespace: o.Namespace,
 		unknownGroups: catalog.FailedGroupVersions()}
-	o.SelectVersions(o.types...)
+	o.SelectVersions(false, o.types...)
 	if len(o.types) > 0 {
 		if saver.types, unresolved = o.Resolve(limitedCtx, o.types, "list"); len(saver.types) == 0 {
 			return nil, nil, unresolved

@@ -1,16 +1,13 @@
 package snapshots
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -23,7 +20,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const (
@@ -46,8 +42,8 @@ type snapshotSaver struct {
 	unknownGroups []discovery.GroupFailure
 
 	client rest.Interface
-	// conversions maps the names of CRDs to their conversion strategies; nil if they cannot be read.
-	conversions map[string]string
+	// customTypes are the names of the CRDs. It is nil if they cannot be read.
+	customTypes map[string]bool
 }
 
 // apiServices is always saved, because clients that follow types read it.
@@ -164,11 +160,7 @@ func (s *snapshotSaver) recordMissing(resource discovery.Resource, reason metav1
 func (s *snapshotSaver) saveOrRecord(ctx context.Context, resource discovery.Resource) error {
 	var err error
 	for range listAttempts {
-		err = s.saveType(ctx, resource)
-		var written *writtenVersionsError
-		if errors.As(err, &written) && len(written.versions) == 1 {
-			resource.GVR.Version = written.versions[0]
-		} else if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		if err = s.saveType(ctx, resource); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			break
 		}
 	}
@@ -189,10 +181,8 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 	gr := resource.GVR.GroupResource()
 	section := s.writer.BeginType(savedType(resource))
 	version, hasColumns := "", false
-	conversions := map[string]string{}
-	written := map[string]int{}
-	conversion, isCustom := s.conversions[gr.String()]
-	for page, err := range s.pages(ctx, resource, !isCustom && s.redactor.canSaveRows(gr)) {
+	customTypes := map[string]bool{}
+	for page, err := range s.pages(ctx, resource, !s.customTypes[gr.String()] && s.redactor.canSaveRows(gr)) {
 		if err != nil {
 			return err
 		}
@@ -201,11 +191,6 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 			hasColumns = true
 		}
 		for _, item := range page.items {
-			if s.target.ReadsFiles() {
-				var types metav1.TypeMeta
-				_ = json.Unmarshal(item.object, &types) // section.Add reports the error
-				written[types.GroupVersionKind().Version]++
-			}
 			row, err := snapshot.Cells(page.columns, item.cells, item.created)
 			if err != nil {
 				return err
@@ -218,55 +203,20 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 				return s.writeError(err)
 			}
 			if resource.GVR == crd.GVR {
-				var definition struct {
-					Metadata struct{ Name string }
-					Spec     struct{ Conversion struct{ Strategy string } }
-				}
+				var definition metav1.PartialObjectMetadata
 				_ = json.Unmarshal(item.object, &definition) // section.Add has decoded it
-				strategy := cmp.Or(definition.Spec.Conversion.Strategy, noConversion)
-				conversions[definition.Metadata.Name] = strategy
+				customTypes[definition.Name] = true
 			}
 		}
-	}
-	switch {
-	case len(written) == 0 || len(written) == 1 && written[resource.GVR.Version] > 0:
-	case len(written) > 1 && conversion == noConversion:
-		s.target.Warnf("%s: all objects are saved as %s, because their definition converts only the name of the version",
-			gr, resource.GVR.Version)
-	default:
-		return newWrittenVersionsError(gr, written)
 	}
 	if err := section.Close(version); err != nil {
 		return s.writeError(err)
 	}
 	if resource.GVR == crd.GVR {
-		s.conversions = conversions
+		s.customTypes = customTypes
 	}
 	return nil
 }
-
-// writtenVersionsError says that the objects of files are not written in the version of the snapshot, which
-// has one version of each type. No server converts them.
-type writtenVersionsError struct {
-	versions []string
-	text     string
-}
-
-// noConversion is the strategy of definitions whose versions differ only in their names.
-const noConversion = "None"
-
-func newWrittenVersionsError(gr schema.GroupResource, counts map[string]int) *writtenVersionsError {
-	e := &writtenVersionsError{versions: slices.Sorted(maps.Keys(counts))}
-	texts := make([]string, len(e.versions))
-	for i, version := range e.versions {
-		texts[i] = fmt.Sprintf("%d in %s", counts[version], version)
-	}
-	e.text = fmt.Sprintf("the objects are written in several versions (%s), and a snapshot has one of each type: "+
-		"name it, as in %s", strings.Join(texts, ", "), naming.FormatType(gr.WithVersion(e.versions[0])))
-	return e
-}
-
-func (e *writtenVersionsError) Error() string { return e.text }
 
 // writeError marks an error of the file, which prevents further writes.
 func (s *snapshotSaver) writeError(err error) error {
@@ -279,9 +229,8 @@ func (s *snapshotSaver) writeError(err error) error {
 func savedType(r discovery.Resource) snapshot.Type {
 	return snapshot.Type{
 		Group: r.GVR.Group, Version: r.GVR.Version, Resource: r.GVR.Resource, Kind: r.GVK.Kind,
-		Singular:   r.Singular,
-		ShortNames: r.ShortNames, Categories: r.Categories, Namespaced: r.Scope == discovery.Namespaced,
-		Versions: r.ServedVersions,
+		Singular: r.Singular, ShortNames: r.ShortNames, Categories: r.Categories,
+		Namespaced: r.Scope == discovery.Namespaced, Versions: r.ServedVersions,
 	}
 }
 

@@ -71,6 +71,7 @@ func (o *snapshotDiffVerb) readCluster(ctx context.Context, target *session.Targ
 		saver.namespace = cmp.Or(other.Contents().Namespace, o.namespace)
 	}
 	saver.types = o.typesToRead(saver.allTypes, other)
+	target.SelectVersions(false)
 	var buffer bytes.Buffer
 	saver.writer = snapshot.NewWriter(&buffer, snapshot.Origin{})
 	if unusable, err := saver.save(ctx); unusable {

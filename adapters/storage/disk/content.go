@@ -229,7 +229,7 @@ func (c *storedContent) write(path string, flags int, log *logState,
 		if !os.SameFile(info, log.info) || info.Size() < log.end {
 			return nil, fmt.Errorf("%s: %w", path, errFolderRemoved)
 		}
-		if err := file.Truncate(log.end); err != nil { // what a failed save has left
+		if err := file.Truncate(log.end); err != nil { // the end of a failed save
 			return nil, err
 		}
 		if _, err := file.Seek(log.end, io.SeekStart); err != nil {

@@ -9,7 +9,7 @@ import (
 // errSharing is ERROR_SHARING_VIOLATION.
 const errSharing = syscall.Errno(32)
 
-// lockFile opens a file that nobody else can open until it is closed.
+// lockFile opens a file exclusively: other calls fail until it is closed.
 func lockFile(path string) (*os.File, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

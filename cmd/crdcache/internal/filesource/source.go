@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,11 +41,12 @@ type Options struct {
 
 // Source is the content of files, served like a cluster.
 type Source struct {
-	options  Options
-	storage  *apiserver.Storage
-	handler  http.Handler
-	snapshot *snapshot.File // nil for other files
-	backend  versionedBackend
+	options     Options
+	storage     *apiserver.Storage
+	handler     http.Handler
+	snapshot    *snapshot.File // nil for other files
+	backend     versionedBackend
+	unconverted atomic.Bool // set by SelectVersions
 
 	// reading is locked while files are read.
 	reading struct {
@@ -61,8 +63,7 @@ type Source struct {
 		// listProblem is the error of the latest search for files.
 		listProblem *manifest.Problem
 		// names are the types that are read.
-		names       []discovery.Name
-		unconverted bool
+		names []discovery.Name
 	}
 }
 

@@ -24,19 +24,17 @@ func (s *Source) SelectVersions(convert bool, typeNames ...string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.names, s.mu.unconverted = names, !convert
+	s.mu.names = names
+	s.unconverted.Store(!convert)
 }
 
 // selectObjects selects the objects for requests for a version. If none is written in it, and the versions
 // differ only in their names, all are selected, and converted like by a kube-apiserver.
 func (s *Source) selectObjects(t *readapi.Type, version string, hasObjects bool) (all, convert bool) {
-	all = t.Versions[0].Name == version && !s.isVersionNamed(t, version)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if !hasObjects && !t.Converted {
-		return true, !s.mu.unconverted
+		return true, !s.unconverted.Load()
 	}
-	return all, false
+	return t.Versions[0].Name == version && !s.isVersionNamed(t, version), false
 }
 
 // isVersionNamed reports whether a version of a type is named, and the type is not named without one.
@@ -64,7 +62,10 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 	}
 	typ := c.Type()
 	var named, written []string
+	copies := 0 // objects that are written in another version, too
 	for _, v := range typ.Versions {
+		_, inVersion := s.backend.Versions(gr, v.Name)
+		copies += inVersion
 		if s.isVersionNamed(&typ, v.Name) {
 			named = append(named, v.Name)
 		}
@@ -77,8 +78,11 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 			written = append(written, fmt.Sprintf("%d in %s", counts[v.Name], v.Name))
 		}
 	}
+	copies -= rest + namedCount
 	var err error
 	switch {
+	case s.unconverted.Load() && len(named) == 0 && copies > 0:
+		err = fmt.Errorf("%d copies of %s in other versions are not saved: name a version to save them", copies, gr)
 	case len(named) == 0 && len(written) > 1:
 		err = fmt.Errorf("the objects of %s are written in several versions (%s): each is read in its own, because no "+
 			"server converts files", gr, strings.Join(written, ", "))

@@ -75,6 +75,9 @@ func TestVersions(t *testing.T) {
 			[]string{"v1 b blue"}, nil},
 		"one object in two versions": {withMeta(beta("a", "blue"), "7") + "---\n" + withMeta(widget("a", "red"), "7") +
 			"---\n" + withMeta(beta("a", "blue"), "7"), "widgets", "v1", []string{"v1 a red"}, nil},
+		"one object, saved": {widget("a", "red") + "---\n" + beta("a", "red"), "widgets", "v1", []string{"v1beta1 a red"}, []string{
+			"warning: a.yaml:6: document 2: Widget web/a is also at a.yaml:1; this one is used",
+			"warning: DIR: 1 copies of widgets.example.com in other versions are not saved: name a version to save them"}},
 		"one object in two versions, one named": {withMeta(widget("a", "red"), "7") + "---\n" + withMeta(beta("a", "blue"), "7"),
 			"widgets.v1beta1.example.com", "v1beta1", []string{"v1beta1 a blue"}, nil},
 		"a newer state in another version": {withMeta(beta("a", "blue"), "10") + "---\n" + withMeta(widget("a", "red"), "9"),
@@ -84,7 +87,7 @@ func TestVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := writeTree(t, map[string]string{"a.yaml": tt.text})
 			s := openSource(t, Options{Paths: []string{dir}})
-			s.SelectVersions(true, "pods", tt.typeName)
+			s.SelectVersions(name != "one object, saved", "pods", tt.typeName)
 			if tt.typeName == "wd" && !strings.Contains(tt.text, "CustomResourceDefinition") {
 				s.SelectVersions(true, "widgets")
 			}

@@ -21,14 +21,19 @@ import (
 // followsCRDs is false in tests that count requests.
 var followsCRDs = true
 
-// customTypes has the custom types of a factory that follows CRDs by itself. Each informer follows only the
-// CRD of its type, with an informer that the factory owns, and only while it runs.
+// customTypes has the custom types of a factory that follows CRDs by itself. The CRDs of the first types have
+// informers of their own, which run while an informer of the type runs. Later ones share an informer.
 type customTypes struct {
 	factory *Factory
+	changes sync.Map // from the name of a CRD to a chan struct{}, which its next event closes
 
 	mu         sync.Mutex
 	registries map[schema.GroupResource]*follow.TypeRegistry
+	all        *Handle // the informer of all CRDs, from its first use until Shutdown
 }
+
+// ownDefinitions is the number of types whose CRDs have informers of their own.
+const ownDefinitions = 8
 
 // registry returns the registry for a type; nil if the type has no CRD.
 func (c *customTypes) registry(gvr schema.GroupVersionResource) *follow.TypeRegistry {
@@ -52,18 +57,50 @@ var crdGVR = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version:
 // isDefinition reports whether the factory itself follows a CRD.
 func (k entryKey) isDefinition() bool { return k.ownedByFactory && k.gvr == crdGVR }
 
-// definition returns the factory's informer of the CRD of a type.
-func (c *customTypes) definition(gr schema.GroupResource) (*Handle, error) {
+// definition returns the factory's informer for the CRD of a type, and a function that ends its use.
+func (c *customTypes) definition(gr schema.GroupResource) (*Informer, func(), error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	options := ResourceOptions{
 		Namespaces: AllNamespaces(), Indexers: byNamespace,
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, gr.String()),
 		Keep: Keep{Paths: []string{".spec.scope", ".spec.names.kind", ".spec.versions[*].name",
 			".spec.versions[*].served", ".status.conditions"}},
 		Persist: new(false),
 	}
+	isShared := len(c.registries) > ownDefinitions
+	if isShared && c.all != nil {
+		return c.all.Informer(), func() {}, nil
+	}
+	if !isShared {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, gr.String())
+	}
 	key := entryKeyOf(crdGVR, options)
 	key.ownedByFactory = true
-	return c.factory.findOrMake(acquireRequest{key: key, options: options})
+	h, err := c.factory.findOrMake(acquireRequest{key: key, options: options})
+	if err != nil {
+		return nil, nil, err
+	}
+	i := h.Informer()
+	registration, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
+		AddFunc: c.notify, UpdateFunc: func(_, object any) { c.notify(object) }, DeleteFunc: c.notify}))
+	if isShared {
+		c.all = h
+		return i, func() {}, err
+	}
+	return i, func() { _ = i.RemoveEventHandler(registration); h.Release() }, err
+}
+
+// change returns a channel that the next event of a CRD closes.
+func (c *customTypes) change(name string) <-chan struct{} {
+	changed, _ := c.changes.LoadOrStore(name, make(chan struct{}))
+	return changed.(chan struct{})
+}
+
+func (c *customTypes) notify(object any) {
+	name, _ := cache.DeletionHandlingObjectToName(object)
+	if changed, ok := c.changes.LoadAndDelete(name.Name); ok {
+		close(changed.(chan struct{}))
+	}
 }
 
 // probePeriod is the time between requests for a type that has no CRD and was not served.
@@ -73,30 +110,16 @@ const probePeriod = 30 * time.Second
 // list, as for an aggregated API. If CRDs cannot be read, follow assumes that the type exists, and returns.
 func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResource) {
 	registry := c.registry(gvr)
-	h, err := c.definition(gvr.GroupResource())
+	i, release, err := c.definition(gvr.GroupResource())
 	if err != nil {
 		return // the factory is shut down
 	}
-	defer h.Release()
-	i := h.Informer()
-	ctx, cancel := context.WithCancel(ctx)
-	changed := make(chan struct{})
-	notify := func(any) {
-		select {
-		case changed <- struct{}{}:
-		case <-ctx.Done():
-		}
-	}
-	registration, err := i.AddEventHandler(MetadataOnly(cache.ResourceEventHandlerFuncs{
-		AddFunc: notify, UpdateFunc: func(_, _ any) { notify(nil) }, DeleteFunc: notify}))
-	defer func() {
-		cancel() // a call of the handler returns
-		_ = i.RemoveEventHandler(registration)
-	}()
+	defer release()
 	assumed := typesource.Type{GroupResource: gvr.GroupResource(), Namespaced: true, Established: true,
 		Versions: []string{gvr.Version}}
 	hadDefinition := false
-	for err == nil { // it fails after a shutdown
+	for {
+		changed := c.change(gvr.GroupResource().String())
 		current, statusChanged := i.StatusChange()
 		object, exists, _ := i.GetStore().GetByKey(gvr.GroupResource().String())
 		var probe <-chan time.Time

@@ -3,6 +3,7 @@ package typesource_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -25,14 +26,20 @@ import (
 var workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}
 
 // TestDefaultFollowsCRDs verifies that a factory without Types follows the CRDs of its types, without
-// reporting errors: a CRD comes late, goes, and comes again.
+// reporting errors: a CRD comes late, goes, and comes again. The CRDs of many types share one watch.
 func TestDefaultFollowsCRDs(t *testing.T) {
+	for name, others := range map[string]int{"one type": 0, "many types": 20} {
+		t.Run(name, func(t *testing.T) { testFollowsCRDs(t, others) })
+	}
+}
+
+func testFollowsCRDs(t *testing.T, others int) {
 	reported := make(chan error, 100)
 	before := utilruntime.ErrorHandlers
 	defer func() { utilruntime.ErrorHandlers = before }()
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(_ context.Context, err error, _ string, _ ...any) { reported <- err }}
-	cluster, i, deletions := start(t, nil, true)
+	cluster, i, deletions := start(t, nil, true, others)
 	expect(t, "without a CRD", i, status.ReasonNotInstalled)
 	for range 2 {
 		err := cluster.LoadFiles(t.Context(), "../../testdata/crds")
@@ -51,6 +58,10 @@ func TestDefaultFollowsCRDs(t *testing.T) {
 		expect(t, "after the deletion", i, status.ReasonNotInstalled)
 		until(t, "the object is deleted", func() bool { return deletions.Swap(0) == 1 })
 	}
+	watches := testcluster.Match{Verbs: []string{"watch"}, Resource: crd.GVR.Resource}
+	if n := cluster.Faults().Count(watches); n > 3 {
+		t.Errorf("%d watches of CRDs for %d types, want one, and a few retries", n, others+1)
+	}
 	if len(reported) > 0 {
 		t.Errorf("%d errors are reported, want none; the first is: %v", len(reported), <-reported)
 	}
@@ -58,14 +69,15 @@ func TestDefaultFollowsCRDs(t *testing.T) {
 
 // TestCRDsAreNotFollowed verifies when a factory assumes that a type exists.
 func TestCRDsAreNotFollowed(t *testing.T) {
-	_, i, _ := start(t, typesource.AssumeServed, true)
+	_, i, _ := start(t, typesource.AssumeServed, true, 0)
 	expect(t, "AssumeServed", i, status.ReasonNotFound)
-	_, i, _ = start(t, nil, false)
+	_, i, _ = start(t, nil, false, 0)
 	expect(t, "without permission", i, status.ReasonNotFound)
 }
 
-// start starts an informer of workloads in a cluster without them, in which CRDs can be read or not.
-func start(t *testing.T, types typesource.Source, readsCRDs bool) (cluster *testcluster.Cluster,
+// start starts an informer of workloads, and of other types, in a cluster without them, in which CRDs can be
+// read or not.
+func start(t *testing.T, types typesource.Source, readsCRDs bool, others int) (cluster *testcluster.Cluster,
 	i *dynamicinformer.Informer, deletions *atomic.Int64) {
 	t.Helper()
 	cluster, clusterErr := testcluster.New(t.Context(), testcluster.Options{})
@@ -75,6 +87,9 @@ func start(t *testing.T, types typesource.Source, readsCRDs bool) (cluster *test
 	}
 	f, err := dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(), Types: types})
 	i, deletions = f.MustForResource(workloads), &atomic.Int64{}
+	for n := range others {
+		f.MustForResource(workloads.GroupVersion().WithResource(fmt.Sprint("others", n)))
+	}
 	_, handlerErr := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		DeleteFunc: func(any) { deletions.Add(1) }})
 	if err := errors.Join(clusterErr, err, handlerErr, f.Start(t.Context())); err != nil {

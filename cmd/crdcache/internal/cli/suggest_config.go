@@ -35,13 +35,9 @@ type suggestedResource struct {
 		Version  string `yaml:"version"`
 		Resource string `yaml:"resource"`
 	} `yaml:"match,flow"`
-	Keep       *suggestedKeep       `yaml:"keep,omitempty"`
+	Keep       map[string][]string  `yaml:"keep,omitempty"`
 	Indexes    []suggestedIndex     `yaml:"indexes,omitempty"`
 	References []suggestedReference `yaml:"references,omitempty"`
-}
-
-type suggestedKeep struct {
-	Paths []string `yaml:"paths"`
 }
 
 type suggestedIndex struct {
@@ -53,7 +49,6 @@ type suggestedIndex struct {
 	Key        []suggestedKey `yaml:"key,omitempty,flow"`
 	Type       string         `yaml:"type,omitempty"`
 	Order      string         `yaml:"order,omitempty"`
-
 	// preferredName replaces the name derived from the path.
 	preferredName string
 }
@@ -92,7 +87,7 @@ func renderConfig(types []servedType, targets targetTypes,
 // setKeepPaths sets the keep-list of each resource to the fields that the resource reads.
 func setKeepPaths(resources []suggestedResource) error {
 	for i := range resources {
-		resources[i].Keep = &suggestedKeep{Paths: []string{}}
+		resources[i].Keep = map[string][]string{"paths": {}}
 	}
 	text, err := marshalConfig(resources...)
 	if err != nil {
@@ -103,7 +98,7 @@ func setKeepPaths(resources []suggestedResource) error {
 		return err
 	}
 	for i, r := range parsed.Resources {
-		resources[i].Keep.Paths = r.EffectiveKeep().Paths
+		resources[i].Keep["paths"] = r.EffectiveKeep().Paths
 	}
 	return nil
 }

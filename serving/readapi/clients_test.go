@@ -190,7 +190,8 @@ func TestInformers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := recordEvents(t, informer)
-			if len(informer.GetStore().ListKeys()) != storage.Len(widgetResource) {
+			list, err := d.Resource(widgetGVR).List(t.Context(), metav1.ListOptions{})
+			if err != nil || len(informer.GetStore().ListKeys()) != len(list.Items) {
 				t.Fatalf("the informer has the keys %v, want all widgets", informer.GetStore().ListKeys())
 			}
 			apply(t, storage, testkit.Widget("default", "fresh", "red"))

@@ -53,11 +53,11 @@ func startCommand(t *testing.T, program string, args ...string) *runningCommand 
 	return f
 }
 
-// awaitOutput waits until stdout contains a text.
+// awaitOutput waits until stdout contains a text, and ends with a whole line: kubectl writes each cell alone.
 func (f *runningCommand) awaitOutput(t *testing.T, text string) {
 	t.Helper()
 	harness.Eventually(t, func(context.Context) error {
-		if strings.Contains(f.stdoutText(), text) {
+		if output := f.stdoutText(); strings.Contains(output, text) && strings.HasSuffix(output, "\n") {
 			return nil
 		}
 		return fmt.Errorf("no %q in the output of %q:\n%s%s", text, f.cmd.Args, f.stdoutText(), f.stderrText())

@@ -118,7 +118,7 @@ nightly: ## Run what takes hours: race detector, histories, soak, skew, versions
 # Run two targets at a time and all of them, even if one fails. Do not mix the output of commands.
 TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
-unit: ## Run the tests of all modules that need only Go, and some with the oldest supported version of Kubernetes' modules
+unit: ## Run the tests of all modules that need only Go
 	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
 	  ./adapters/metrics/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
 

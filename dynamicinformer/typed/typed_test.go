@@ -325,3 +325,28 @@ func TestTypedHandlerOfInformer(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
+
+// TestTypedAllDecodesOneAtATime verifies that objects that were not yielded yet are not decoded.
+func TestTypedAllDecodesOneAtATime(t *testing.T) {
+	i := informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)), sized("b", int64(2)),
+		sized("c", int64(3)))
+	yielded := 0
+	for _, err := range As[struct{}](i).All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		yielded++
+		decoded := 0 // less than yielded after garbage collections
+		for _, object := range i.Snapshot().AllStored() {
+			if object.(dynamicinformer.PackedObject).Decoded() != nil {
+				decoded++
+			}
+		}
+		if decoded > yielded {
+			t.Errorf("%d objects were decoded after %d were yielded, want at most as many", decoded, yielded)
+		}
+	}
+	if yielded != 3 {
+		t.Errorf("%d objects were yielded, want 3", yielded)
+	}
+}

@@ -119,3 +119,32 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	write(t, file, configWith("b"))
 	s.expectIndexes("b")
 }
+
+// TestRepeatedFailureIsReportedOnce verifies that six reloads with three equal failures make two reports.
+func TestRepeatedFailureIsReportedOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "indexes.yaml")
+	write(t, file, configWith("a"))
+	checks, reports := 0, 0
+	w, err := reload.New(t.Context(), reload.Options{
+		Files: []string{file},
+		Check: func(_ context.Context, c *indexers.Config) error {
+			if indexesOf(c) == "b" {
+				if checks++; checks < 4 {
+					return errors.New("the server does not answer")
+				}
+			}
+			return nil
+		},
+		Report: func(reload.Outcome) { reports++ },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, configWith("b"))
+	for range 6 {
+		w.Reload(t.Context())
+	}
+	if indexesOf(w.Config()) != "b" || reports != 2 {
+		t.Errorf("indexes = %s after %d reports, want b after 2", indexesOf(w.Config()), reports)
+	}
+}

@@ -62,3 +62,25 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 	read()
 	i.mu.Unlock()
 }
+
+// TestGetByKeyAllocatesNothing verifies that GetStore().GetByKey of a decoded object does not allocate.
+func TestGetByKeyAllocatesNothing(t *testing.T) {
+	f := New(nil, Options{Format: store.NewPacked(nil, nil)})
+	o, err := f.store.Format().Packer().Pack([]byte(
+		`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns","name":"object"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.GetIndexer().Add(o); err != nil {
+		t.Fatal(err)
+	}
+	hot, _, _ := f.GetStore().GetByKey("ns/object") // is kept in memory by the comparison below
+	allocations := testing.AllocsPerRun(100, func() {
+		if found, exists, _ := f.GetStore().GetByKey("ns/object"); !exists || found != hot {
+			t.Error("GetByKey did not return the decoded object")
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("GetByKey makes %v allocations, want 0", allocations)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -169,4 +170,27 @@ func TestChangingPartitionsAfterAnotherIncarnation(t *testing.T) {
 	if f.partition.pendingLists != 1 {
 		t.Errorf("%d lists are pending, want 1", f.partition.pendingLists)
 	}
+}
+
+// TestPartitionsResync verifies that handlers receive resyncs even if a partition never lists.
+func TestPartitionsResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		close(free)
+		c := newChangingPartitions(t, Options{ResyncPeriod: time.Minute})
+		var events []string
+		_, err := c.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, obj any) {
+			events = append(events, obj.(*unstructured.Unstructured).GetNamespace())
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.setPartitions(namespacePartition("a", make(chan struct{}), new(int)),
+			namespacePartition("b", free, new(int)), namespacePartition("c", free, new(int)))
+		time.Sleep(time.Minute + time.Second)
+		synctest.Wait()
+		slices.Sort(events)
+		expect(t, "namespaces of the updated objects", events, []string{"b", "c"})
+		c.end(t)
+	})
 }

@@ -2,6 +2,8 @@ package jsonpath_test
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -68,6 +70,43 @@ var badPaths = []string{
 var badFilters = []string{
 	``, `{@.a}`, `[?(@.a)]`, `?(@.a)`, `@.a=1`, `@.a)`, `(@.a`, `@.a @.b`, `$.a`, `spec.a`, `"x"`,
 	`@.a[*]==1`, `@.a,@.b`, `@.a}`, `@.a]`,
+}
+
+// TestErrors verifies the text and the position of the error for each invalid expression.
+func TestErrors(t *testing.T) {
+	var b strings.Builder
+	add := func(expr string, err error) {
+		var e *jsonpath.Error
+		if !errors.As(err, &e) || e.Expr != expr {
+			t.Errorf("%q: error %v, want an Error with the expression", expr, err)
+			return
+		}
+		caret := e.Caret()
+		if len(expr) > 200 { // shorten long expressions
+			expr, caret = expr[:20]+"...", "..."
+		}
+		fmt.Fprintf(&b, "%q\n%v\n", expr, err)
+		for line := range strings.SplitSeq(caret, "\n") {
+			fmt.Fprintf(&b, "    %s\n", strings.ToValidUTF8(line, "?"))
+		}
+		b.WriteByte('\n')
+	}
+	for _, expr := range badPaths {
+		_, err := jsonpath.Compile(expr)
+		add(expr, err)
+	}
+	b.WriteString("--- conditions\n\n")
+	for _, expr := range badFilters {
+		_, err := jsonpath.CompileFilter(expr)
+		add(expr, err)
+	}
+	want, err := os.ReadFile("testdata/errors.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), strings.ReplaceAll(b.String(), "\x00", "?")); diff != "" {
+		t.Errorf("testdata/errors.golden (-want +got):\n%s", diff)
+	}
 }
 
 func TestWarnings(t *testing.T) {

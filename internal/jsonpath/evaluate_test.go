@@ -123,6 +123,8 @@ func TestPaths(t *testing.T) {
 		{"an empty key", `$[""]['']`, `{"":{"":1}}`, `[1]`},
 		{"names beyond ASCII", ".größe.名", `{"größe":{"名":1}}`, `[1]`},
 		{"punctuation in names", `.a-b/c:d_e+f~g#h%i^j`, `{"a-b/c:d_e+f~g#h%i^j":1}`, `[1]`},
+		{"escapes in quotes", `$["\u0061\n\"\\\/\ud83d\ude00"]`, `{"a\n\"\\/😀":1}`, `[1]`},
+		{"quoted keys with a dot or a wildcard", `$['*','c','a.b']`, `{"a":{"b":1},"a.b":2,"c":3}`, `[3,2]`},
 		{"escapes in names", `.a\ b\*\$\\\é`, `{"a b*$\\é":1}`, `[1]`},
 	}
 	for _, tt := range tests {
@@ -203,6 +205,19 @@ func TestStopAndReenter(t *testing.T) {
 				t.Errorf("%s: the first %d results of %v are %v decoded and %v raw", expr, n, all, got, raw)
 			}
 		}
+	}
+}
+
+// TestCallbackPanics verifies that the package stays usable after a panic in a callback.
+func TestCallbackPanics(t *testing.T) {
+	obj := decoded(t, `{"b":{"x":1},"a":{"x":2}}`)
+	p := jsonpath.MustCompile("$.*.x")
+	func() {
+		defer func() { _ = recover() }()
+		p.Find(obj, func(any) bool { panic("out") })
+	}()
+	if diff := cmp.Diff([]any{int64(2), int64(1)}, p.Append(nil, obj)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
 

@@ -175,6 +175,17 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+func TestSingular(t *testing.T) {
+	for expr, want := range map[string]bool{
+		"$": true, ".a.b[0]['c'][-1]": true, ".a[*]": false, ".*": false, "..a": false, "['a','b']": false,
+		"[0:1]": false, "[?(@)]": false,
+	} {
+		if got := jsonpath.MustCompile(expr).Singular(); got != want {
+			t.Errorf("%s: Singular() = %t, want %t", expr, got, want)
+		}
+	}
+}
+
 func TestMustCompilePanics(t *testing.T) {
 	for name, compile := range map[string]func(){
 		"MustCompile":       func() { jsonpath.MustCompile("{") },

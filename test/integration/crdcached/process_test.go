@@ -164,3 +164,22 @@ func printError(err error) int {
 	fmt.Fprintln(os.Stderr, "serving:", err)
 	return 1
 }
+
+// TestHelp checks that the flags of crdcached are printed before those of the generic server, and that an error
+// names --help.
+func TestHelp(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), harness.Crdcached(t), "--help").CombinedOutput()
+	rest := string(out)
+	for _, text := range []string{"crdcached caches types", "Crdcached flags:", "--config string",
+		"Secure serving flags:", "--secure-port", "Audit flags:", "--audit-log-path"} {
+		_, after, found := strings.Cut(rest, text)
+		if err != nil || !found {
+			t.Fatalf("%v: %q is not in its place:\n%s", err, text, out)
+		}
+		rest = after
+	}
+	out, err = exec.CommandContext(t.Context(), harness.Crdcached(t), "--typ", "a").CombinedOutput()
+	if err == nil || string(out) != "crdcached: unknown flag: --typ; see crdcached --help\n" {
+		t.Errorf("--typ: %v, %q, want an error that names --help", err, out)
+	}
+}

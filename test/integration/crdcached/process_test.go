@@ -165,8 +165,8 @@ func printError(err error) int {
 	return 1
 }
 
-// TestHelp checks that the flags of crdcached are printed before those of the generic server, and that an error
-// names --help.
+// TestHelp checks that the flags of crdcached are printed before those of the generic server, and that an
+// error names --help.
 func TestHelp(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), harness.Crdcached(t), "--help").CombinedOutput()
 	rest := string(out)

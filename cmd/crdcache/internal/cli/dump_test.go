@@ -3,6 +3,7 @@ package cli_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,5 +142,115 @@ func TestFailuresOfTypes(t *testing.T) {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.errOut)
 			}
 		})
+	}
+}
+
+// TestDumpNamed verifies that dump gets named objects without a list, and prints them as kubectl get does.
+func TestDumpNamed(t *testing.T) {
+	server := newCluster(t)
+	for i, name := range []string{"a", "b", "c"} {
+		server.Create(t, gizmos, newObject("Gizmo", "web", name,
+			map[string]any{"color": "red", "size": int64(9 - i)}))
+	}
+	server.Create(t, zones, newObject("Zone", "", "north", nil))
+	const a = "NAME   COLOR\na      red\n"
+	tests := map[string]struct {
+		args []string
+		code int
+		out  string
+		err  string
+	}{
+		"type and name": {[]string{"gizmos", "a"}, cli.ExitOK, a, ""},
+		"type/name":     {[]string{"gz/a"}, cli.ExitOK, a, ""},
+		"two": {[]string{"gizmos", "b", "a", "-o", "name"}, cli.ExitOK,
+			"gizmo.example.com/b\ngizmo.example.com/a\n", ""},
+		"two types": {[]string{"zone/north", "gizmo/a", "-o", "name"}, cli.ExitOK,
+			"zone.example.com/north\ngizmo.example.com/a\n", ""},
+		"template": {[]string{"gizmos", "a", "-o", "jsonpath={.spec.size}"}, cli.ExitOK, "9", ""},
+		"template of two": {[]string{"gizmos", "a", "b", "-o", "jsonpath={.items[*].spec.size}"},
+			cli.ExitOK, "9 8", ""},
+		"ordered": {[]string{"gizmos", "a", "b", "-o", "name", "--sort-by", ".spec.size"},
+			cli.ExitOK, "gizmo.example.com/b\ngizmo.example.com/a\n", ""},
+		"absent": {[]string{"gizmos", "nope"}, cli.ExitFailed, "",
+			"error: gizmos.example.com \"nope\" not found\n"},
+		"one absent": {[]string{"gizmos", "a", "nope"}, cli.ExitFailed, a,
+			"error: gizmos.example.com \"nope\" not found\n"},
+		"absent, no matter":  {[]string{"gizmos", "nope", "--ignore-not-found"}, cli.ExitOK, "", ""},
+		"nothing, no matter": {[]string{"gizmos", "--ignore-not-found", "-n", "empty"}, cli.ExitOK, "", ""},
+		"type was meant": {[]string{"gizmos", "zoness"}, cli.ExitFailed, "",
+			"did you mean zones.example.com?"},
+		"all namespaces": {[]string{"gizmos", "a", "-A"}, cli.ExitUsage, "",
+			"objects in all namespaces cannot be named"},
+		"selector": {[]string{"gizmos", "a", "-l", "x=y"}, cli.ExitUsage, "",
+			"names and selectors cannot be used together"},
+		"several types": {[]string{"things/a"}, cli.ExitUsage, "", `"things" matches 2 types`},
+		"not a name of types": {[]string{"zones", "system:x"}, cli.ExitFailed, "",
+			`error: zones.example.com "system:x" not found`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			requestsBefore := len(server.Requests())
+			args := append([]string{"dump", "-s", server.URL}, tt.args...)
+			if !slices.Contains(args, "-A") && !slices.Contains(args, "-n") {
+				args = append(args, "-n", "web")
+			}
+			r := crdcache(t, args...)
+			r.expect(t, tt.code, tt.out)
+			if !strings.Contains(r.errOut, tt.err) || tt.err == "" && r.errOut != "" {
+				t.Errorf("stderr is %q, want %q", r.errOut, tt.err)
+			}
+			for _, request := range server.Requests()[requestsBefore:] {
+				if strings.HasPrefix(request, "list ") && !strings.Contains(request, "/empty/") {
+					t.Errorf("unexpected requests: %s", request)
+				}
+			}
+		})
+	}
+}
+
+// TestDumpDefinitions verifies that arguments after the CRD type are names of CRDs.
+func TestDumpDefinitions(t *testing.T) {
+	const routes, workloads = "customresourcedefinition.apiextensions.k8s.io/routes.demo.crdcache.dev\n",
+		"customresourcedefinition.apiextensions.k8s.io/workloads.demo.crdcache.dev\n"
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		out  string
+	}{
+		"one": {[]string{"crd", "workloads.demo.crdcache.dev"}, cli.ExitOK, workloads},
+		"in full": {[]string{"CustomResourceDefinitions.v1.apiextensions.k8s.io",
+			"workloads.demo.crdcache.dev", "routes.demo.crdcache.dev"}, cli.ExitOK, workloads + routes},
+		"one is absent": {[]string{"crds", "nope.example.com", "routes.demo.crdcache.dev"},
+			cli.ExitFailed, routes},
+		"types": {[]string{"environments", "routes.demo.crdcache.dev", "-l", "no=such"},
+			cli.ExitOK, ""},
+		"no definitions": {[]string{"crds", "workloads", "-l", "no=such"}, cli.ExitOK, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crdcache(t, append([]string{"dump", "-o", "name", "--from", demoData + "/crds"},
+				tt.args...)...).expect(t, tt.code, tt.out)
+		})
+	}
+}
+
+// TestDumpSorted verifies that --sort-by sorts as kubectl get does.
+func TestDumpSorted(t *testing.T) {
+	server := newCluster(t)
+	for name, size := range map[string]any{"a": "1Gi", "b": "900Mi", "c": nil, "d": "2Gi"} {
+		server.Create(t, gizmos, newObject("Gizmo", "web", name,
+			map[string]any{"size": size, "node": "node-" + strings.Repeat("1", len(name))}))
+	}
+	args := []string{"dump", "gizmos", "-A", "-o", "jsonpath={.items[*].metadata.name}", "-s",
+		server.URL, "--sort-by"}
+	crdcache(t, append(args, "{.spec.size}")...).expect(t, cli.ExitOK, "c b a d")
+	crdcache(t, append(args, "spec.node")...).expect(t, cli.ExitOK, "a b c d")
+	r := crdcache(t, append(args, ".spec.nope")...)
+	if r.code != cli.ExitFailed ||
+		!strings.Contains(r.errOut, "--sort-by .spec.nope: no object has such a field") {
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitFailed, r.errOut)
+	}
+	if r := crdcache(t, append(args, ".spec")...); r.code != cli.ExitFailed ||
+		!strings.Contains(r.errOut, "cannot be sorted") {
+		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitFailed, r.errOut)
 	}
 }

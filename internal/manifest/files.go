@@ -113,8 +113,6 @@ func (f *File) Compare(other *File) int {
 type Listing struct {
 	// Files are in reading order, without duplicates.
 	Files []*File
-	// Dirs are the directories that contain them.
-	Dirs []string
 	// Empty are the given directories without files.
 	Empty []string
 }
@@ -172,7 +170,7 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			path = filepath.ToSlash(path)
 		}
 		isEmpty := true
-		dirs, err := options.walk(ctx, path, func(at string, info fs.FileInfo) {
+		err := options.walk(ctx, path, func(at string, info fs.FileInfo) {
 			isEmpty = false
 			if !visited[at] {
 				visited[at] = true
@@ -180,7 +178,6 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 					Stamp: Stamp{info.Size(), info.ModTime()}, files: options.FS})
 			}
 		})
-		l.Dirs = append(l.Dirs, dirs...)
 		switch {
 		case err != nil && !(options.AllowMissing && errors.Is(err, fs.ErrNotExist)):
 			problems = append(problems, err)
@@ -188,14 +185,11 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			l.Empty = append(l.Empty, path)
 		}
 	}
-	slices.Sort(l.Dirs)
-	l.Dirs = slices.Compact(l.Dirs)
 	return l, errors.Join(problems...)
 }
 
-// walk calls add for the files at or below path, and returns the directories that it visited.
-func (o ListOptions) walk(ctx context.Context, path string,
-	add func(string, fs.FileInfo)) (dirs []string, err error) {
+// walk calls add for the files at or below path.
+func (o ListOptions) walk(ctx context.Context, path string, add func(string, fs.FileInfo)) error {
 	stat, walkDir := os.Stat, filepath.WalkDir
 	root := path + string(filepath.Separator) // follows a link to a directory
 	if o.FS != nil {
@@ -205,11 +199,11 @@ func (o ListOptions) walk(ctx context.Context, path string,
 	}
 	info, err := stat(path)
 	if err != nil {
-		return []string{filepath.Dir(path)}, err // it may be created there later
+		return err
 	}
 	if !info.IsDir() {
 		add(path, info)
-		return []string{filepath.Dir(path)}, nil
+		return nil
 	}
 	err = walkDir(root, func(at string, entry fs.DirEntry, err error) error {
 		if at == root {
@@ -227,10 +221,7 @@ func (o ListOptions) walk(ctx context.Context, path string,
 				return fs.SkipDir
 			}
 			return nil
-		case entry.IsDir():
-			dirs = append(dirs, at)
-			return nil
-		case !isManifest(at):
+		case entry.IsDir(), !isManifest(at):
 			return nil
 		}
 		info, err := stat(at)
@@ -243,7 +234,7 @@ func (o ListOptions) walk(ctx context.Context, path string,
 		return nil
 	})
 	if err != nil {
-		return dirs, fmt.Errorf("list files below %s: %w", path, err)
+		return fmt.Errorf("list files below %s: %w", path, err)
 	}
-	return dirs, nil
+	return nil
 }

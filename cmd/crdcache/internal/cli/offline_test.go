@@ -105,6 +105,17 @@ func TestOfflineVersions(t *testing.T) {
 			t.Errorf("%s: stderr is %q, want one warning about versions", args, r.errOut)
 		}
 	}
+	saved := filepath.Join(t.TempDir(), "snapshot")
+	r := crdcache(t, "snapshot", "save", saved, "gears.v1.example.com", "gears.v1beta1.example.com", "--from", file)
+	if r.code != cli.ExitUsage || !strings.Contains(r.errOut, "name gears.example.com, or save the versions in two files") {
+		t.Errorf("two versions: exit code %d; stderr is %q", r.code, r.errOut)
+	}
+	crdcache(t, "snapshot", "save", saved, "gears.v1beta1.example.com", "--from", file).expect(t, cli.ExitOK, "")
+	if r = crdcache(t, "dump", "gears", "--from", saved); r.code != cli.ExitForbidden ||
+		!strings.Contains(r.errOut, "in version v1beta1, not in v1: name gears.v1beta1.example.com\n") {
+		t.Errorf("another version: exit code %d; stderr is %q", r.code, r.errOut)
+	}
+	crdcache(t, "dump", "gears.v1beta1.example.com", "-o", "name", "--from", saved).expect(t, cli.ExitOK, "gear.example.com/b\n")
 }
 
 // TestOfflineWatch verifies that changes of files are reported as changes of objects.

@@ -22,8 +22,7 @@
 //
 // Objects from a cluster keep their resource version and all other fields. Follow turns changes of files into
 // changes of objects. If a file cannot be read, or is empty because it is being written, its previous objects
-// are kept. A directory that the system cannot watch, or whose parent was deleted, is polled every two
-// seconds (TestFollowUnwatched, TestFollowLostDirectory).
+// are kept. Files are polled (TestFollow, TestFollowLostDirectory).
 //
 // # Concurrency
 //

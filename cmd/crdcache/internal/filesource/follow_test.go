@@ -6,18 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // followFixture is an informer of widgets. Its API server is a Source that applies changes of files.
@@ -29,9 +26,8 @@ type followFixture struct {
 
 	mu struct {
 		sync.Mutex
-		events   []string
-		reported []string
-		grown    chan struct{}
+		events []string
+		grown  chan struct{}
 	}
 }
 
@@ -46,12 +42,7 @@ func startFixture(t *testing.T, dir string) *followFixture {
 	s := &followFixture{dir: dir}
 	s.mu.grown = make(chan struct{})
 	var refresh func() // set before Follow is called
-	s.source = openSource(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() },
-		Report: func(p *manifest.Problem) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.mu.reported = append(s.mu.reported, p.Error())
-		}})
+	s.source = openSource(t, Options{Paths: []string{s.dir}, TypesChanged: func() { refresh() }})
 	var err error
 	if s.tracker, err = discovery.NewTracker(s.source.Config(),
 		discovery.TrackerOptions{DiscoveryLag: -1}); err != nil {
@@ -196,23 +187,6 @@ func (s *followFixture) expectInAnyOrder(t *testing.T, want ...string) {
 		}
 	}
 	s.mu.events = s.mu.events[len(want):]
-}
-
-// TestFollowUnwatched verifies that files are polled, with a warning, if the system cannot watch them.
-func TestFollowUnwatched(t *testing.T) {
-	before := newWatcher
-	newWatcher = func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
-	t.Cleanup(func() { newWatcher = before })
-	s := newFixture(t, map[string]string{"a.yaml": widgetCRD, "b.yaml": widget("a", "red")})
-	s.expect(t, "add web/a")
-	writeFile(t, filepath.Join(s.dir, "b.yaml"), widget("a", "green"))
-	s.expect(t, "update web/a")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if diff := cmp.Diff([]string{s.dir +
-		": polling for changes every 2s, because the system cannot watch the files: too many open files"}, s.mu.reported); diff != "" {
-		t.Errorf("reports (-want +got):\n%s", diff)
-	}
 }
 
 // TestFollowLostDirectory verifies that files are found again after their parent directory was deleted and

@@ -52,7 +52,7 @@ func (s *Source) refresh(ctx context.Context) error {
 		}
 		listing.Files[i] = previous
 	}
-	s.reading.files, s.reading.dirs = listing.Files, listing.Dirs
+	s.reading.files = listing.Files
 	deletedFiles, changedNames := map[*manifest.File]bool{}, map[string]bool{}
 	for _, f := range previousFiles {
 		deletedFiles[f], changedNames[f.Name()] = true, true

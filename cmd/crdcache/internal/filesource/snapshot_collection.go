@@ -114,8 +114,9 @@ func (c *snapshotCollection) Refused(version string) error {
 	if !c.currentType().Custom && version != c.savedType.Version && c.savedType.Written[version] == 0 {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
-			Message: fmt.Sprintf("the snapshot has %s in version %s, not in %s",
-				c.savedType.GVR().GroupResource(), c.savedType.Version, version),
+			Message: fmt.Sprintf("the snapshot has %s in version %s, not in %s: name %s.%[2]s.%[5]s",
+				c.savedType.GVR().GroupResource(), c.savedType.Version, version, c.savedType.Resource,
+				c.savedType.Group),
 		}}
 	}
 	return nil

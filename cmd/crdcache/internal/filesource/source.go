@@ -53,7 +53,6 @@ type Source struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
-		dirs   []string
 		// mixedTypes are the types for which objects in other versions were reported.
 		mixedTypes map[schema.GroupResource]bool
 	}
@@ -98,7 +97,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		return nil, err
 	}
 	listing.ReportEmpty(s.addProblem)
-	s.reading.files, s.reading.dirs = listing.Files, listing.Dirs
+	s.reading.files = listing.Files
 	l := s.reading.loader
 	for _, f := range listing.Files {
 		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
@@ -187,13 +186,6 @@ func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
 
 // Snapshot returns the served snapshot, or nil.
 func (s *Source) Snapshot() *snapshot.File { return s.snapshot }
-
-// dirs returns the directories of the files.
-func (s *Source) dirs() []string {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	return s.reading.dirs
-}
 
 // pathNames returns the paths for messages.
 func (s *Source) pathNames() string {

@@ -82,7 +82,7 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 	var err error
 	switch {
 	case s.unconverted.Load() && len(named) == 0 && copies > 0:
-		err = fmt.Errorf("%d copies of %s in other versions are not saved: name a version to save them", copies, gr)
+		err = fmt.Errorf("%d copies of %s in other versions are not saved: name a version to save them in another file", copies, gr)
 	case len(named) == 0 && len(written) > 1:
 		err = fmt.Errorf("the objects of %s are written in several versions (%s): each is read in its own, because no "+
 			"server converts files", gr, strings.Join(written, ", "))

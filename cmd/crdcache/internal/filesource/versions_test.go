@@ -77,7 +77,7 @@ func TestVersions(t *testing.T) {
 			"---\n" + withMeta(beta("a", "blue"), "7"), "widgets", "v1", []string{"v1 a red"}, nil},
 		"one object, saved": {widget("a", "red") + "---\n" + beta("a", "red"), "widgets", "v1", []string{"v1beta1 a red"}, []string{
 			"warning: a.yaml:6: document 2: Widget web/a is also at a.yaml:1; this one is used",
-			"warning: DIR: 1 copies of widgets.example.com in other versions are not saved: name a version to save them"}},
+			"warning: DIR: 1 copies of widgets.example.com in other versions are not saved: name a version to save them in another file"}},
 		"one object in two versions, one named": {withMeta(widget("a", "red"), "7") + "---\n" + withMeta(beta("a", "blue"), "7"),
 			"widgets.v1beta1.example.com", "v1beta1", []string{"v1beta1 a blue"}, nil},
 		"a newer state in another version": {withMeta(beta("a", "blue"), "10") + "---\n" + withMeta(widget("a", "red"), "9"),

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
@@ -31,14 +32,20 @@ type responses struct {
 	// lastFailure is the last failure of a connection. client-go repeats requests whose connection is reset.
 	lastFailure     atomic.Pointer[error]
 	announceFailure sync.Once
+	announceSilence sync.Once
 }
+
+// silence is the time without an answer after which a command says what it waits for.
+const silence = 3 * time.Second
 
 func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if response := a.answerWatch(r); response != nil {
 			return response, nil
 		}
+		silent := time.AfterFunc(silence, func() { a.silent(r) })
 		response, err := next.RoundTrip(r)
+		silent.Stop()
 		if err != nil {
 			a.failed(r, err)
 			return nil, err
@@ -98,6 +105,17 @@ func (a *responses) failed(r *http.Request, err error) {
 	if !a.target.watchesServer {
 		a.announceFailure.Do(func() { a.target.Warnf("retrying: %v", err) })
 	}
+}
+
+// silent announces the first request of a one-shot command that is not answered soon.
+func (a *responses) silent(r *http.Request) {
+	if r.Context().Err() != nil || a.target.watchesServer || a.target.ReadsFiles() {
+		return
+	}
+	a.announceSilence.Do(func() {
+		a.target.Warnf("waiting: the API server does not answer %s %s (--timeout %v)", r.Method, r.URL.Redacted(),
+			a.target.Timeout)
+	})
 }
 
 // throttled makes clients repeat the request also if a proxy sent the answer without Retry-After.

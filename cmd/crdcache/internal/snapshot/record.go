@@ -41,10 +41,7 @@ func (r Record) AppendWith(dst []byte, apiVersion string) []byte {
 	return append(dst, r.JSON...)
 }
 
-var (
-	errNoObject = errors.New("not a JSON object")
-	errNoName   = errors.New("the object has no metadata.name")
-)
+var errNoObject = errors.New("not a JSON object")
 
 // pack packs an object's JSON. It adds a missing apiVersion and kind, as in lists of built-in types.
 func pack(object []byte, apiVersion, kind string) (*packed.Object, error) {
@@ -68,9 +65,6 @@ func pack(object []byte, apiVersion, kind string) (*packed.Object, error) {
 	}
 	if _, hasJSON := o.JSON(); !hasJSON {
 		return nil, errNoObject
-	}
-	if o.Name() == "" {
-		return nil, errNoName
 	}
 	return o, nil
 }

@@ -40,7 +40,7 @@ func (w *Writer) BeginType(t Type) *TypeWriter {
 }
 
 // Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
-// arguments. The object needs a name. Add adds a missing apiVersion and kind, as in lists of built-in types.
+// arguments. Add adds a missing apiVersion and kind, as in lists of built-in types.
 // Objects keep their order. Readers are faster if it is the order of the keys.
 func (t *TypeWriter) Add(object, cells []byte) error {
 	if t.err != nil {

@@ -213,6 +213,15 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 		if saver.types, unresolved = o.Resolve(limitedCtx, o.types, "list"); len(saver.types) == 0 {
 			return nil, nil, unresolved
 		}
+		versions := map[schema.GroupResource]discovery.Resource{}
+		for _, r := range saver.types {
+			gr := r.GVR.GroupResource()
+			if other, exists := versions[gr]; exists {
+				return nil, nil, session.Usagef("%s and %s are one type, and a snapshot has each object once: name %s, or save the versions in two files",
+					other, r, gr)
+			}
+			versions[gr] = r
+		}
 	} else {
 		saver.types = slices.DeleteFunc(slices.Clone(saver.allTypes),
 			func(r discovery.Resource) bool { return !r.Preferred || !r.HasVerbs("list") })

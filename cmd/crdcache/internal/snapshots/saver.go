@@ -57,7 +57,9 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 		return true, err
 	}
 	s.writer.SetOrigin(func(origin *snapshot.Origin) {
-		origin.Server = s.serverInfo(ctx)
+		limitedCtx, cancel := s.target.WithTimeout(ctx)
+		defer cancel()
+		origin.Server = s.serverInfo(limitedCtx)
 		origin.Namespace, origin.Redacted = s.namespace, s.redactor.redactions
 		for _, failure := range s.unknownGroups {
 			origin.UnknownGroups = append(origin.UnknownGroups, snapshot.UnknownGroup{

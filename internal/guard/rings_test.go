@@ -13,7 +13,7 @@ import (
 
 // rings are the folders of each ring of the project. All other folders belong to the mission.
 var rings = map[string][]string{
-	"adapters": {"adapters"},
+	"adapters": {"adapters", "internal/block"}, // the format of adapters/storage/disk
 	"serving":  {"serving"},
 	"test":     {"test", "examples", "internal/testkit", "internal/guard", "internal/informer/conformance"},
 }

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,15 +11,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/block"
 )
-
-// checkpointRecord is the text of a checkpoint.
-type checkpointRecord struct {
-	View       persistence.View       `json:"view"`
-	Checkpoint persistence.Checkpoint `json:"checkpoint"`
-}
 
 // storedContent is a log. The file is open only during operations, so that another process can replace it.
 type storedContent struct {
@@ -48,7 +43,7 @@ var errNoContent = errors.New("the stored content is unknown: load it, or save a
 
 // Checkpoint implements persistence.StoredContent.
 func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoint, ok bool, err error) {
-	err = c.read(ctx, func(_ *logFile, checkpoint persistence.Checkpoint) error {
+	err = c.read(ctx, func(_ *block.Log, checkpoint persistence.Checkpoint) error {
 		at, ok = checkpoint, true
 		return nil
 	})
@@ -57,32 +52,16 @@ func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoi
 
 // Load implements persistence.StoredContent.
 func (c *storedContent) Load(ctx context.Context, onRecord func(persistence.Record) error) error {
-	return c.read(ctx, func(log *logFile, _ persistence.Checkpoint) error {
-		return log.Records(func(offset int64, record []byte) error {
-			parsed, err := parseRecord(record)
-			if err == nil {
-				err = onRecord(parsed)
-			}
-			if err != nil {
-				return fmt.Errorf("at byte %d: %w", offset, err)
-			}
-			return context.Cause(ctx)
+	return c.read(ctx, func(log *block.Log, _ persistence.Checkpoint) error {
+		return log.Load(func(record persistence.Record) error {
+			return cmp.Or(onRecord(record), context.Cause(ctx))
 		})
 	})
 }
 
-func parseRecord(record []byte) (persistence.Record, error) {
-	if block.Kind(record[0]) != block.Objects {
-		text, err := block.ReadText(block.Changes, record)
-		return persistence.Record{Head: text}, err
-	}
-	o, err := block.ReadObjects(record)
-	return persistence.Record{Head: o.Head, Bodies: o.Bodies, Retained: o.StoredSize()}, err
-}
-
 // read opens the log and calls f, if there is one.
 func (c *storedContent) read(ctx context.Context,
-	f func(*logFile, persistence.Checkpoint) error) (err error) {
+	f func(*block.Log, persistence.Checkpoint) error) (err error) {
 	end, err := c.store.begin(ctx)
 	if err != nil {
 		return err
@@ -101,12 +80,16 @@ func (c *storedContent) read(ctx context.Context,
 	if err != nil {
 		return err
 	}
-	log, at, err := readLog(file, info.Size(), c.store.cipher)
-	if err == nil && at.View != c.view {
-		err = block.Damaged(log.End, "it has the content of %v", at.View)
+	log, err := block.ReadLog(file, info.Size(), c.store.cipher)
+	var save block.Save
+	if err == nil {
+		save, err = log.Save()
+	}
+	if err == nil && save.View != c.view {
+		err = block.Damaged(log.End, "it has the content of %v", save.View)
 	}
 	if err == nil {
-		err = f(log, at.Checkpoint)
+		err = f(log, save.Checkpoint)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.path, err)
@@ -128,7 +111,7 @@ func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, who
 		return err
 	}
 	defer end()
-	text, err := json.Marshal(checkpointRecord{c.view, at})
+	text, err := json.Marshal(block.Save{View: c.view, Checkpoint: at})
 	if err != nil {
 		return err
 	}
@@ -137,7 +120,7 @@ func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, who
 	if !whole && log == nil {
 		return errNoContent
 	}
-	save := func(w *logWriter) error {
+	save := func(w *block.LogWriter) error {
 		if err := c.writeRecords(ctx, w, write); err != nil {
 			return err
 		}
@@ -155,7 +138,7 @@ func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, who
 }
 
 // writeRecords compresses and writes the records that write puts.
-func (c *storedContent) writeRecords(ctx context.Context, w *logWriter,
+func (c *storedContent) writeRecords(ctx context.Context, w *block.LogWriter,
 	write func(put persistence.PutRecord) error) error {
 	compressor := c.store.compressors.Get().(*block.Compressor)
 	defer c.store.compressors.Put(compressor)
@@ -175,11 +158,11 @@ func (c *storedContent) writeRecords(ctx context.Context, w *logWriter,
 }
 
 // replace writes a new log, and renames it to the path.
-func (c *storedContent) replace(save func(*logWriter) error) (*logState, error) {
+func (c *storedContent) replace(save func(*block.LogWriter) error) (*logState, error) {
 	newPath := c.path + newSuffix
-	var w *logWriter
+	var w *block.LogWriter
 	info, err := c.write(newPath, os.O_CREATE|os.O_TRUNC, nil, func(file io.Writer) (err error) {
-		if w, err = newLog(file, c.store.cipher); err == nil {
+		if w, err = block.NewLog(file, c.store.cipher); err == nil {
 			err = save(w)
 		}
 		return err
@@ -200,9 +183,9 @@ func (c *storedContent) replace(save func(*logWriter) error) (*logState, error) 
 }
 
 // append appends changes to the log.
-func (c *storedContent) append(log *logState, save func(*logWriter) error) error {
+func (c *storedContent) append(log *logState, save func(*block.LogWriter) error) error {
 	_, err := c.write(c.path, 0, log, func(file io.Writer) error {
-		w := appendLog(file, log.Header, log.end, c.store.cipher)
+		w := block.AppendLog(file, log.Header, log.end, c.store.cipher)
 		err := save(w)
 		log.end = w.End()
 		return err
@@ -263,16 +246,4 @@ func (c *storedContent) Close() error {
 	defer c.store.mu.Unlock()
 	delete(c.store.mu.open, c.view)
 	return nil
-}
-
-// readLog reads a log and its checkpoint.
-func readLog(source io.ReaderAt, size int64, cipher block.Cipher) (log *logFile, at checkpointRecord,
-	err error) {
-	if log, err = readLogFile(source, size, cipher); err != nil {
-		return nil, at, err
-	}
-	if err = json.Unmarshal(log.Checkpoint, &at); err != nil {
-		return nil, at, block.Damaged(log.End, "decode the checkpoint: %v", err)
-	}
-	return log, at, nil
 }

@@ -27,7 +27,7 @@ func TestLives(t *testing.T) {
 	states := []objectTexts{nil}
 	saved := 0 // number of the last state whose save succeeded
 	lives := 1000
-	if testing.Short() {
+	if testing.Short() || underRace { // without them, make test and make nightly run all
 		lives = 100
 	}
 	for range lives {

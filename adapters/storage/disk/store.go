@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/internal/block"
 )
 
 var (
@@ -22,6 +22,9 @@ var (
 	ErrClosed = errors.New("the store is closed")
 	// ErrContentInUse is reported if two informers with equal options use the same Store.
 	ErrContentInUse = errors.New("another informer with the same options persists the type")
+	// ErrKey is reported if persisted data is encrypted with a key that is not in Options.Keys, or is not
+	// encrypted although Options.Keys is set. The data is ignored and overwritten.
+	ErrKey = block.ErrKey
 	// ErrBusy is returned by Close if the disk does not answer.
 	ErrBusy = errors.New("the disk does not answer: the folder stays in use until it does, or until the process ends")
 )
@@ -48,7 +51,7 @@ type Store struct {
 	dir     string
 	options Options
 	// cipher is nil without keys, or if Options.Keys is invalid. keysErr is then the error.
-	cipher block.Cipher
+	cipher *block.Cipher
 	// compressors has *block.Compressor.
 	compressors sync.Pool
 	keysErr     error
@@ -76,7 +79,7 @@ func New(dir string, options Options) *Store {
 	}
 	s := &Store{dir: dir, options: options, folderToken: make(chan struct{}, 1),
 		compressors: sync.Pool{New: func() any { return &block.Compressor{} }}}
-	s.cipher, s.keysErr = newCipher(options.Keys)
+	s.cipher, s.keysErr = block.NewCipher(options.Keys)
 	s.mu.open, s.mu.idle = map[persistence.View]bool{}, make(chan struct{})
 	return s
 }

@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 	"math"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/block"
 )
 
 // Magic returns the first bytes of every snapshot.
@@ -18,7 +18,7 @@ var ErrNotSnapshot = block.ErrMagic
 type FormatError = block.FormatError
 
 // header is the header of every snapshot.
-var header = block.Header{Form: block.Closed}
+var header = block.Header{Form: block.ClosedForm}
 
 const trailerSize = 8 + 4 + 4 + len(block.Magic)
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/block"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 

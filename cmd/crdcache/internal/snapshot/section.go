@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/block"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 

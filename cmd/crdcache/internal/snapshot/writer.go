@@ -15,7 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/block"
 )
 
 // Writer writes a file. It is safe for concurrent use. The file is complete only after Commit.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/block"
 )
 
 // TestRecords verifies that records are read as they were written, whatever they compress to, with any

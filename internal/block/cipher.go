@@ -1,4 +1,4 @@
-package disk
+package block
 
 import (
 	"bytes"
@@ -6,13 +6,7 @@ import (
 	"crypto/cipher"
 	"crypto/sha256"
 	"fmt"
-
-	"github.com/crdcache/crdcache/adapters/storage/block"
 )
-
-// ErrKey is reported if persisted data is encrypted with a key that is not in Options.Keys, or is not
-// encrypted although Options.Keys is set. The data is ignored and overwritten.
-var ErrKey = block.ErrKey
 
 const (
 	// keyLength is the key length of AES-256 in bytes.
@@ -21,20 +15,20 @@ const (
 	keyIDLength = 8
 )
 
-// recordCipher encrypts and decrypts records with AES-256-GCM. It implements block.Cipher.
-type recordCipher struct{ keys []aeadKey }
+// Cipher encrypts and decrypts records with AES-256-GCM, and binds them to a place. Nil does not encrypt.
+type Cipher struct{ keys []aeadKey }
 
 type aeadKey struct {
 	id   []byte
 	aead cipher.AEAD
 }
 
-// newCipher returns a cipher that encrypts with the first key and decrypts with all; nil without keys.
-func newCipher(keys [][]byte) (block.Cipher, error) {
+// NewCipher returns a cipher that encrypts with the first key and decrypts with all; nil without keys.
+func NewCipher(keys [][]byte) (*Cipher, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	c := &recordCipher{}
+	c := &Cipher{}
 	for k, key := range keys {
 		if len(key) != keyLength {
 			return nil, fmt.Errorf("Options.Keys[%d] has %d bytes, want %d", k, len(key), keyLength)
@@ -53,21 +47,21 @@ func newCipher(keys [][]byte) (block.Cipher, error) {
 	return c, nil
 }
 
-// Seal implements block.Cipher.
-func (c *recordCipher) Seal(dst, record, place []byte) []byte {
+// seal appends the encrypted record.
+func (c *Cipher) seal(dst, record, place []byte) []byte {
 	return c.keys[0].aead.Seal(append(dst, c.keys[0].id...), nil, record, place)
 }
 
-// Open implements block.Cipher.
-func (c *recordCipher) Open(content, place []byte) (record []byte, isCurrent bool, err error) {
+// open decrypts a record. isCurrent reports whether seal would use the same key.
+func (c *Cipher) open(content, place []byte) (record []byte, isCurrent bool, err error) {
 	if len(content) < keyIDLength {
-		return nil, false, block.ErrDamaged
+		return nil, false, ErrDamaged
 	}
 	for k, key := range c.keys {
 		if bytes.Equal(key.id, content[:keyIDLength]) {
 			record, err := key.aead.Open(nil, nil, content[keyIDLength:], place)
 			if err != nil {
-				return nil, false, fmt.Errorf("%w: %w", block.ErrDamaged, err)
+				return nil, false, fmt.Errorf("%w: %w", ErrDamaged, err)
 			}
 			return record, k == 0, nil
 		}

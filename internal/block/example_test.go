@@ -3,7 +3,7 @@ package block_test
 import (
 	"fmt"
 
-	"github.com/crdcache/crdcache/adapters/storage/block"
+	"github.com/crdcache/crdcache/internal/block"
 )
 
 // A frame of a record is read at the place where it was written, and nowhere else.
@@ -12,7 +12,7 @@ func Example() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	header := block.Header{Form: block.Log}
+	header := block.Header{Form: block.LogForm}
 	frame := header.AppendFrame(nil, record, 32, nil)
 	record, _, err = header.ParseFrame(frame, 32, nil)
 	if err != nil {

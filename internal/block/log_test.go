@@ -1,4 +1,4 @@
-package disk
+package block
 
 import (
 	"bytes"
@@ -7,15 +7,13 @@ import (
 	"runtime/metrics"
 	"slices"
 	"testing"
-
-	"github.com/crdcache/crdcache/adapters/storage/block"
 )
 
 // logOf returns a log of three saves, and the lines that are valid after each.
-func logOf(tb testing.TB, c block.Cipher) (text []byte, states [][]string) {
+func logOf(tb testing.TB, c *Cipher) (text []byte, states [][]string) {
 	tb.Helper()
 	var out bytes.Buffer
-	w, err := newLog(&out, c)
+	w, err := NewLog(&out, c)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -36,8 +34,8 @@ func logOf(tb testing.TB, c block.Cipher) (text []byte, states [][]string) {
 	return out.Bytes(), states
 }
 
-func readLines(text []byte, c block.Cipher) (lines []string, err error) {
-	log, err := readLogFile(bytes.NewReader(text), int64(len(text)), c)
+func readLines(text []byte, c *Cipher) (lines []string, err error) {
+	log, err := ReadLog(bytes.NewReader(text), int64(len(text)), c)
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +49,13 @@ func readLines(text []byte, c block.Cipher) (lines []string, err error) {
 // TestNoDamageGoesUnnoticed flips bits, truncates, and moves bytes of logs a hundred thousand times. A read
 // returns an error, or exactly what was valid after a save.
 func TestNoDamageGoesUnnoticed(t *testing.T) {
-	cipher, err := newCipher([][]byte{key(1)})
+	cipher, err := NewCipher([][]byte{make([]byte, keyLength)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	cut := 0
-	for _, c := range []block.Cipher{nil, cipher} {
+	for _, c := range []*Cipher{nil, cipher} {
 		whole, states := logOf(t, c)
 		if got, err := readLines(whole, c); err != nil || !slices.Equal(got, states[2]) {
 			t.Fatalf("an intact log: %q, %v", got, err)
@@ -93,8 +91,8 @@ func TestNoDamageGoesUnnoticed(t *testing.T) {
 func FuzzLog(f *testing.F) {
 	whole, _ := logOf(f, nil)
 	f.Add(whole)
-	f.Add(whole[:block.HeaderSize])
-	f.Add(append(whole[:block.HeaderSize:block.HeaderSize], 0xff, 0xff, 0xff, 0xff))
+	f.Add(whole[:HeaderSize])
+	f.Add(append(whole[:HeaderSize:HeaderSize], 0xff, 0xff, 0xff, 0xff))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		allocated := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 		metrics.Read(allocated)

@@ -29,23 +29,15 @@ const (
 type Form uint16
 
 const (
-	// Closed is a file that ends with an index.
-	Closed Form = 'S'
-	// Log is a file to which records are appended.
-	Log Form = 'L'
+	// ClosedForm is a file that ends with an index.
+	ClosedForm Form = 'S'
+	// LogForm is a Log.
+	LogForm Form = 'L'
 )
 
 // ErrKey is the error for frames that are encrypted with an unknown key, or not encrypted although there are
 // keys.
 var ErrKey = errors.New("the persisted data was written with another key, or without one")
-
-// Cipher encrypts and decrypts records, and binds them to a place.
-type Cipher interface {
-	// Seal appends the encrypted record.
-	Seal(dst, record, place []byte) []byte
-	// Open decrypts a record. isCurrent reports whether Seal would use the same key.
-	Open(content, place []byte) (record []byte, isCurrent bool, err error)
-}
 
 // ErrMagic is the error for files that do not begin with Magic.
 var ErrMagic = errors.New("not a snapshot file")
@@ -132,11 +124,11 @@ func checksum(place, frame []byte) uint32 {
 }
 
 // AppendFrame appends the frame of a record that begins at an offset of the file.
-func (h Header) AppendFrame(dst, record []byte, offset int64, c Cipher) []byte {
+func (h Header) AppendFrame(dst, record []byte, offset int64, c *Cipher) []byte {
 	start, place := len(dst), h.place(offset)
 	dst = append(dst, make([]byte, FrameHeader)...)
 	if c != nil {
-		dst = c.Seal(dst, record, place)
+		dst = c.seal(dst, record, place)
 		dst[start+4] = 1
 	} else {
 		dst = append(dst, record...)
@@ -154,7 +146,7 @@ func FrameSize(header []byte) (size int64, ok bool) {
 }
 
 // ParseFrame returns the record of a frame at an offset. It may share the memory of the frame.
-func (h Header) ParseFrame(frame []byte, offset int64, c Cipher) (record []byte, isCurrent bool, err error) {
+func (h Header) ParseFrame(frame []byte, offset int64, c *Cipher) (record []byte, isCurrent bool, err error) {
 	place := h.place(offset)
 	if len(frame) < FrameHeader {
 		return nil, false, Damaged(offset, "a frame of %d bytes is too short", len(frame))
@@ -167,7 +159,7 @@ func (h Header) ParseFrame(frame []byte, offset int64, c Cipher) (record []byte,
 	case isSealed != (c != nil): // anyone who can write the file could have written a plain frame
 		return nil, false, ErrKey
 	case isSealed:
-		record, isCurrent, err = c.Open(frame[FrameHeader:], place)
+		record, isCurrent, err = c.open(frame[FrameHeader:], place)
 	default:
 		record, isCurrent = frame[FrameHeader:], true
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/serving/web/internal/outline"
 )
 
 // changeEvent is a change of an object, field by field, or a change of a type's status.
@@ -15,9 +16,9 @@ type changeEvent struct {
 	// types it is stateUpdate.Op.
 	Op string `json:"op"`
 	// Reason and Message explain the status of a type.
-	Reason  string        `json:"reason,omitempty"`
-	Message string        `json:"message,omitempty"`
-	Fields  []fieldChange `json:"fields,omitempty"`
+	Reason  string           `json:"reason,omitempty"`
+	Message string           `json:"message,omitempty"`
+	Fields  []outline.Change `json:"fields,omitempty"`
 	// More is the number of omitted fields.
 	More int `json:"more,omitempty"`
 	// ResourceVersion of the object after the change, or at its deletion.
@@ -39,7 +40,7 @@ func (h *Handler) newChangeEvent(id string, c objectChange) changeEvent {
 	case c.After == nil:
 		result.Op = "deleted"
 	}
-	result.Fields, result.More = fieldChanges(before, after)
+	result.Fields, result.More = outline.Changes(before, after)
 	if after == nil {
 		after = before
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/serving/web/internal/outline"
 )
 
 const (
@@ -85,7 +86,7 @@ func (h *Handler) writeYAML(w io.Writer, typ *visibleType, key string) error {
 		return nil // the head, or an object that has just been deleted
 	}
 	lines := []string{"---"}
-	for _, line := range outlineLines(object.Object) {
+	for _, line := range outline.Lines(object.Object) {
 		text := strings.Repeat("  ", line.Depth)
 		if line.Dash {
 			text += "- "

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/serving/web/internal/outline"
 )
 
 type objectAnswer struct {
@@ -19,7 +20,7 @@ type objectAnswer struct {
 	Finalizers      []string          `json:"finalizers,omitempty"`
 	ResourceVersion string            `json:"resourceVersion"`
 	Conditions      []statusCondition `json:"conditions,omitempty"`
-	Lines           []outlineLine     `json:"lines"`
+	Lines           []outline.Line    `json:"lines"`
 	// Reduced is set if the cache does not store all fields.
 	Reduced bool `json:"reduced,omitempty"`
 }
@@ -54,7 +55,7 @@ func (h *Handler) object(r *http.Request) (any, error) {
 		Deleted:         nestedString(object.Object, "metadata", "deletionTimestamp"),
 		Finalizers:      object.GetFinalizers(),
 		Conditions:      conditionsOf(typ.informer.GVR().GroupResource(), object.Object),
-		Lines:           outlineLines(object.Object), Reduced: isReduced(typ.informer),
+		Lines:           outline.Lines(object.Object), Reduced: isReduced(typ.informer),
 	}
 	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/serving/web/internal/outline"
 )
 
 const (
@@ -224,7 +225,7 @@ func findText(value any, path, text string) (foundPath, foundText string, ok boo
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			fieldPath := joinPath(path, key)
+			fieldPath := outline.JoinPath(path, key)
 			if slices.Contains([]string{".metadata.managedFields", ".metadata.name", ".metadata.namespace"},
 				fieldPath) {
 				continue
@@ -235,7 +236,8 @@ func findText(value any, path, text string) (foundPath, foundText string, ok boo
 		}
 	case []any:
 		for i, element := range value {
-			if foundPath, foundText, ok = findText(element, joinPath(path, strconv.Itoa(i)), text); ok {
+			elementPath := outline.JoinPath(path, strconv.Itoa(i))
+			if foundPath, foundText, ok = findText(element, elementPath, text); ok {
 				return foundPath, foundText, ok
 			}
 		}

@@ -3,10 +3,10 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -27,33 +27,22 @@ const (
 	ExitInterrupted = 130 // the shell's code for SIGINT
 )
 
-// errInterrupted ends a command after a signal.
-var errInterrupted = errors.New("interrupted")
-
-// reportedError is the failure of another process that printed its error.
-type reportedError struct {
-	code int // exit code of the process
-}
-
-func (e *reportedError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
 // isReported reports whether err needs no message.
 func isReported(err error) bool {
-	return errors.Is(err, session.ErrDifferencesFound) || errors.As(err, new(*reportedError))
+	return errors.Is(err, session.ErrDifferencesFound) || endedCode(err) > 0
 }
 
 // exitCode returns the exit code for err. For joined errors, the first case that matches one of them counts.
 func exitCode(err error) int {
 	var usage *session.UsageError
 	var config *indexers.ConfigError
-	var reported *reportedError
 	switch {
 	case err == nil:
 		return ExitOK
-	case errors.Is(err, errInterrupted):
+	case errors.Is(err, session.ErrInterrupted):
 		return ExitInterrupted
-	case errors.As(err, &reported):
-		return reported.code
+	case endedCode(err) > 0:
+		return endedCode(err)
 	case errors.As(err, &usage), errors.As(err, &config):
 		return ExitUsage
 	case anyError(err, isIncomplete):
@@ -67,6 +56,14 @@ func exitCode(err error) int {
 	default:
 		return ExitFailed
 	}
+}
+
+// endedCode returns the exit code of a background process that printed its error, or 0.
+func endedCode(err error) int {
+	if ended := (*localserver.EndedError)(nil); errors.As(err, &ended) {
+		return ended.Code
+	}
+	return 0
 }
 
 // isMultiline reports whether err itself, not an error it wraps, has a text of several lines.

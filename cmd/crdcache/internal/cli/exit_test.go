@@ -59,9 +59,9 @@ func TestExitCode(t *testing.T) {
 			statusError(http.StatusForbidden)), ExitForbidden},
 		{"forbidden and late", errors.Join(notInstalled, statusError(http.StatusForbidden)), ExitForbidden},
 		{"forbidden and usage", errors.Join(statusError(http.StatusForbidden), session.Usagef("no")), ExitUsage},
-		{"interrupted", errInterrupted, ExitInterrupted},
+		{"interrupted", session.ErrInterrupted, ExitInterrupted},
 		{"interrupted and everything", errors.Join(statusError(http.StatusForbidden), session.Usagef("no"), notInstalled,
-			errInterrupted), ExitInterrupted},
+			session.ErrInterrupted), ExitInterrupted},
 		{"other answer", statusError(http.StatusInternalServerError), ExitFailed},
 	}
 	for _, tt := range tests {

@@ -67,7 +67,7 @@ var commandFlagCases = map[string]flagCase{
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
 		values: withReadFlags(withQueryFlags(map[string][]string{
 			"output": objectFormats, "label-columns": {"app"}, "sort-by": {"size"}, "limit": {"1"},
-			"continue": {"TOKEN"}, "values": {"color"}, "group-by": {"color"},
+			"continue": {"TOKEN"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
 		})),
 		requiredFlags: map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"},

@@ -62,7 +62,7 @@ func newOptionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "options",
 		Short: "List the flags that all commands share",
 		Long:  "List the flags of all commands that read a cluster or print objects.",
-		Args:  noArgs,
+		Args:  session.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			var shared pflag.FlagSet
 			newDump(streams).Flags().VisitAll(func(f *pflag.Flag) { // dump has all shared flags
@@ -75,11 +75,4 @@ func newOptionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 			return err
 		},
 	}
-}
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return session.Usagef("unexpected argument %q: '%s' takes no arguments", args[0], cmd.CommandPath())
-	}
-	return nil
 }

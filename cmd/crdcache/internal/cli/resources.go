@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 )
@@ -275,10 +276,10 @@ func (o *resourcesVerb) print() error {
 	}
 	w := printers.GetNewTabWriter(streams.Out)
 	if !o.noHeaders && o.format != session.FormatName {
-		writeRow(w, "", o.headers()...)
+		print.WriteRow(w, "", o.headers()...)
 	}
 	for _, r := range o.records {
-		writeRow(w, "<none>", o.cells(r)...)
+		print.WriteRow(w, "<none>", o.cells(r)...)
 	}
 	return w.Flush()
 }

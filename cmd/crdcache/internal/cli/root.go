@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,8 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/imports"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/query"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/serve"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshots"
 	_ "github.com/crdcache/crdcache/cmd/crdcache/internal/startup"
@@ -40,23 +41,20 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	stdout, stderr := print.NewStream(out), print.NewStream(errOut)
 	root := newRoot(commandName(args[0]), genericiooptions.IOStreams{In: in, Out: stdout, ErrOut: stderr})
 	root.SetArgs(args[1:])
-	err := execute(context.WithValue(ctx, commandLineKey{}, args), root)
+	err := execute(ctx, root)
 	if err == nil { // after an error, an abandoned command may hold the lock of stdout
 		if writeErr := stdout.Err(); writeErr != nil { // cobra ignores write errors of help
 			err = fmt.Errorf("write the output: %w", writeErr)
 		}
 	}
 	if err != nil && ctx.Err() != nil {
-		err = errors.Join(errInterrupted, err)
+		err = errors.Join(session.ErrInterrupted, err)
 	}
 	if !isReported(err) {
 		printErrors(stderr, err)
 	}
 	return exitCode(err)
 }
-
-// commandLineKey is the context key for the arguments of the process.
-type commandLineKey struct{}
 
 // execute runs a command. It abandons a command that does not end within shutdownGrace after ctx.
 func execute(ctx context.Context, root *cobra.Command) error {
@@ -80,8 +78,8 @@ func execute(ctx context.Context, root *cobra.Command) error {
 // printErrors prints each joined error on its own line. After an interrupt it prints nothing else, because
 // the other errors are consequences.
 func printErrors(w io.Writer, err error) {
-	if errors.Is(err, errInterrupted) {
-		err = errInterrupted
+	if errors.Is(err, session.ErrInterrupted) {
+		err = session.ErrInterrupted
 	}
 	if comparison, ok := err.(*session.ComparisonError); ok {
 		err = comparison.Cause
@@ -134,9 +132,9 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newDump(streams),
 		newParent(imports.New(streams)),
 		newOptionsCommand(streams),
-		newQuery(streams),
+		query.New(streams),
 		newResources(streams),
-		newServe(streams),
+		serve.New(streams),
 		newParent(snapshots.New(streams, buildInfo().Version)),
 		newStats(streams),
 		newSuggest(streams),
@@ -189,7 +187,7 @@ func checkBuiltinArgs(root *cobra.Command) {
 				return session.Usagef("no completion for %q: use bash, zsh, fish or powershell", args[0])
 			}
 			for _, shell := range cmd.Commands() {
-				shell.Args = noArgs
+				shell.Args = session.NoArgs
 			}
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
@@ -216,13 +214,4 @@ func Program() int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	return Main(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
-}
-
-// writeRow writes a table row without control characters, and missing in place of empty cells. The tab writer
-// keeps the first error for Flush.
-func writeRow(w io.Writer, missing string, cells ...string) {
-	for i, cell := range cells {
-		cells[i] = cmp.Or(print.Printable(cell), missing)
-	}
-	fmt.Fprintln(w, strings.Join(cells, "\t"))
 }

@@ -20,6 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/serve"
 )
 
 // TestServeEndsWithAccount checks that a server stops when its exec plugin returns another account's
@@ -37,7 +38,7 @@ func TestServeEndsWithAccount(t *testing.T) {
 // testServeEndsWithAccount checks this with an outage, in which that number of requests for the account fail.
 func testServeEndsWithAccount(t *testing.T, token func(account string, n int) string, outageRequests int64) {
 	shortRuntimeDir(t)
-	cli.SetAccountInterval(t, time.Millisecond)
+	serve.AccountInterval = time.Millisecond
 	address, err := url.Parse(newIndexedServer(t).URL)
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func TestServeAnswersQueries(t *testing.T) {
 			"json"}, {"--index", "color=red", "-o", "name"},
 		{"--not", "color=red", "--keys-only"}, {"--sort-by", "size", "--descending", "--limit", "2",
 			"--keys-only"}, {"--index", "color", "--count"},
-		{"--values", "size"}, {"--group-by", "color,namespace"}, {"--group-by", "color", "--compute",
+		{"--group-by", "color,namespace"}, {"--group-by", "color", "--compute",
 			"sum(size)", "-o", "json"}, {"--explain", "--index", "size<50"},
 		{"-l", "none=x", "--count"}, {"--where", "@.spec.size > 9", "--keys-only"}, {"--index", "color=none"},
 		{"-o", "wide", "--show-labels"}, {"--sort-by", "size", "-o", "wide", "--no-headers", "-L",

@@ -386,14 +386,6 @@ func printProblems(out *bufio.Writer, x indexReport) {
 	}
 }
 
-// abbreviate joins the first maxTexts texts and counts the others.
-func abbreviate(texts []string, maxTexts int) string {
-	if len(texts) > maxTexts {
-		return fmt.Sprintf("%s and %d more", strings.Join(texts[:maxTexts], ", "), len(texts)-maxTexts)
-	}
-	return strings.Join(texts, ", ")
-}
-
 func truncateValue(value string) string {
 	if value == "" {
 		return `""`

@@ -289,7 +289,8 @@ func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 		return err
 	}
 	for _, cached := range w.caches.Synced {
-		source := references.InformerSource{Type: referenceType(cached.Resource), Informer: cached.Informer,
+		source := references.InformerSource{Type: session.ReferenceType(cached.Resource),
+			Informer:   cached.Informer,
 			References: w.Config.References(cached.Resource)}
 		if w.namespace != "" {
 			source.Namespaces = func(namespace string) bool { return namespace == w.namespace }
@@ -309,9 +310,6 @@ type failedType struct {
 // incompleteError is returned for a tree that can lack objects.
 type incompleteError struct{ types []failedType }
 
-// maxFailedNames bounds the types that an error names for one reason.
-const maxFailedNames = 10
-
 // Error groups the types by reason.
 func (e *incompleteError) Error() string {
 	var reasons []string
@@ -324,7 +322,7 @@ func (e *incompleteError) Error() string {
 	}
 	parts := make([]string, len(reasons))
 	for i, reason := range reasons {
-		parts[i] = abbreviate(names[reason], maxFailedNames) + ": " + reason
+		parts[i] = session.Abbreviate(names[reason]) + ": " + reason
 	}
 	return "the tree is incomplete, because types could not be read: " + strings.Join(parts, "; ") +
 		" (select types with --types)"

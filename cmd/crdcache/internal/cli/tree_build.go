@@ -76,7 +76,7 @@ func (w *treeData) trees() (nodes []*treeNode) {
 	for _, cached := range w.caches.Synced {
 		objects[cached.Resource.GVR.GroupResource()] = cached.Informer.Snapshot()
 	}
-	rootType := referenceType(w.roots.Resource)
+	rootType := session.ReferenceType(w.roots.Resource)
 	for _, object := range w.rootObjects(objects[w.roots.Resource.GVR.GroupResource()]) {
 		builder := treeBuilder{graph: w.graph, objects: objects, recordUse: w.RecordUse, depth: w.depth,
 			limit: w.limit, visited: map[visitedObject]bool{}}

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"io"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
@@ -81,7 +81,7 @@ func (w *treeData) printScope() {
 		names[u.Reason] = append(names[u.Reason], u.Type)
 	}
 	for _, reason := range reasons {
-		text += fmt.Sprintf("; did not read %s: %s", abbreviate(names[reason], maxFailedNames), reason)
+		text += fmt.Sprintf("; did not read %s: %s", session.Abbreviate(names[reason]), reason)
 	}
 	if len(w.types) > 0 {
 		text += "; did not read types that --types does not name"
@@ -97,7 +97,7 @@ func (w *treeData) printScope() {
 // warnOfOtherUIDs warns about dependents if their owner has the name of the object but another UID. This
 // happens, for example, after the owner was deleted and created again.
 func (w *treeData) warnOfOtherUIDs() {
-	typ := referenceType(w.roots.Resource)
+	typ := session.ReferenceType(w.roots.Resource)
 	for _, object := range w.roots.Objects {
 		owner := references.Object{Group: typ.Group, Resource: typ.Resource, Kind: typ.Kind,
 			Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -143,7 +143,7 @@ func (t treeTable) writeRow(cells ...string) {
 	if t.cluster != "" {
 		cells = slices.Insert(cells, 0, t.cluster)
 	}
-	writeRow(t.out, "-", cells...)
+	print.WriteRow(t.out, "-", cells...)
 }
 
 func (t treeTable) addGroups(n *treeNode) {

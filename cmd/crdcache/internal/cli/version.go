@@ -40,7 +40,7 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:               "version [flags]",
 		Short:             "Print the version of crdcache, and with --live of the server",
 		Long:              "Print the versions of crdcache, Go and client-go, and with --live of the server.",
-		Args:              noArgs,
+		Args:              session.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              session.RunE(o.complete, o.run),
 	}

@@ -1,6 +1,7 @@
 package print
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -188,3 +189,12 @@ func (p *csvPrinter) Flush() error {
 }
 
 func (p *csvPrinter) Close() error { return p.Flush() }
+
+// WriteRow writes cells to a tab writer without control characters, and missing in place of empty cells. The
+// tab writer keeps the first error for Flush.
+func WriteRow(w io.Writer, missing string, cells ...string) {
+	for i, cell := range cells {
+		cells[i] = cmp.Or(Printable(cell), missing)
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t"))
+}

@@ -49,6 +49,9 @@ func Details(text string) map[string]string {
 // ErrDifferencesFound ends a comparison with exit code 1. Nothing is printed for it.
 var ErrDifferencesFound = errors.New("there are differences")
 
+// ErrInterrupted ends a command after a signal.
+var ErrInterrupted = errors.New("interrupted")
+
 // ComparisonError is the failure of a comparison, whose exit code 1 means differences.
 type ComparisonError struct{ Cause error }
 
@@ -112,4 +115,23 @@ func WriteStructured(out io.Writer, format string, record any) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(record)
+}
+
+// maxAbbreviated bounds the names in an error.
+const maxAbbreviated = 10
+
+// Abbreviate joins the first names and counts the others.
+func Abbreviate(names []string) string {
+	if len(names) > maxAbbreviated {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxAbbreviated], ", "), len(names)-maxAbbreviated)
+	}
+	return strings.Join(names, ", ")
+}
+
+// NoArgs is the Args function of verbs without arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("unexpected argument %q: '%s' takes no arguments", args[0], cmd.CommandPath())
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-func (o *serveVerb) metricsServer(servers []*cacheServer) (*localserver.Metrics, error) {
+func (o *verb) metricsServer(servers []*cacheServer) (*localserver.Metrics, error) {
 	listener, err := net.Listen("tcp", o.metricsAddrPort.String())
 	if err != nil {
 		return nil, fmt.Errorf("listen for the metrics: %w", err)

@@ -1,4 +1,4 @@
-package cli
+package query
 
 import (
 	"bufio"
@@ -20,7 +20,7 @@ import (
 )
 
 // run answers the query for each cluster.
-func (o *queryVerb) run(ctx context.Context) error {
+func (o *verb) run(ctx context.Context) error {
 	err := session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
 		clusterVerb := *o
 		clusterVerb.Reader = r
@@ -33,7 +33,7 @@ func (o *queryVerb) run(ctx context.Context) error {
 }
 
 // runCluster answers from the local cache server, or syncs the type and answers from its cache.
-func (o *queryVerb) runCluster(ctx context.Context) error {
+func (o *verb) runCluster(ctx context.Context) error {
 	if o.output.pageEnded.Load() {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (o *queryVerb) runCluster(ctx context.Context) error {
 	})
 }
 
-func (o *queryVerb) useSchema(ctx context.Context, types *session.Types) {
+func (o *verb) useSchema(ctx context.Context, types *session.Types) {
 	o.query = o.UseSchema(ctx, types.Client, types.Resources[0], o.Config, o.query,
 		session.FlagPaths{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
 		session.FlagPaths{Flag: "group-by", Paths: query.Columns(query.Options{},
@@ -75,7 +75,7 @@ func (o *queryVerb) useSchema(ctx context.Context, types *session.Types) {
 }
 
 // validateQuery rejects several types, and validates the query on an empty cache before objects are read.
-func (o *queryVerb) validateQuery(types *session.Types) error {
+func (o *verb) validateQuery(types *session.Types) error {
 	if len(types.Resources) > 1 {
 		names := make([]string, len(types.Resources))
 		for i, r := range types.Resources {
@@ -102,19 +102,13 @@ func (o *queryVerb) validateQuery(types *session.Types) error {
 		AllowScan:  true}); err != nil {
 		return o.explainIndex(err)
 	}
-	if o.valuesIndex != "" {
-		if _, err := emptyQuerier.Values(context.Background(), o.valuesIndex, query.All(),
-			query.Options{AllowScan: true}); err != nil {
-			return o.explainIndex(err)
-		}
-	}
 	_, err = emptyQuerier.Aggregate(context.Background(), query.All(), o.aggregation,
 		query.Options{AllowScan: true})
 	return o.explainIndex(err)
 }
 
 // explainIndex adds a remedy to an error about an unknown index.
-func (o *queryVerb) explainIndex(err error) error {
+func (o *verb) explainIndex(err error) error {
 	var unknown *query.UnknownIndexError
 	switch {
 	case !errors.As(err, &unknown):
@@ -128,7 +122,7 @@ func (o *queryVerb) explainIndex(err error) error {
 }
 
 // printResult prints the answer of a cache.
-func (o *queryVerb) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
+func (o *verb) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
 	if err := o.beginPage(ctx); err != nil {
 		return err
 	}
@@ -140,7 +134,7 @@ func (o *queryVerb) printResult(ctx context.Context, querier *query.Querier, typ
 }
 
 // queryCache queries a cache. The answer has the form of the cache server's answers, and no objects.
-func (o *queryVerb) queryCache(ctx context.Context, querier *query.Querier,
+func (o *verb) queryCache(ctx context.Context, querier *query.Querier,
 	types *session.Types) (answer live.Answer, objects print.Section, err error) {
 	switch {
 	case o.count:
@@ -153,9 +147,6 @@ func (o *queryVerb) queryCache(ctx context.Context, querier *query.Querier,
 			answer.Warnings = plan.Warnings
 		}
 		return answer, objects, nil
-	case o.valuesIndex != "":
-		answer.Values, err = querier.Values(ctx, o.valuesIndex, o.query, o.options)
-		return answer, objects, err
 	case o.hasGroups():
 		aggregated, err := querier.Aggregate(ctx, o.query, o.aggregation, o.options)
 		if err == nil {
@@ -180,7 +171,7 @@ func (o *queryVerb) queryCache(ctx context.Context, querier *query.Querier,
 
 // printAnswer prints an answer in the requested form. Counts and groups are only collected: run prints them
 // after the last cluster.
-func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects print.Section,
+func (o *verb) printAnswer(ctx context.Context, answer live.Answer, objects print.Section,
 	types *session.Types) (err error) {
 	if err := o.AwaitTurn(ctx); err != nil || o.output.pageEnded.Load() {
 		return err
@@ -191,7 +182,6 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 		}
 	}
 	out := bufio.NewWriter(o.Out) // it keeps the first error for Flush
-	printLine := func(text string) { fmt.Fprintln(out, print.ClusterPrefix(o.Cluster)+text) }
 	printed, objectCount := o.output.Printed(), len(answer.Keys)
 	switch {
 	case o.pageFull:
@@ -204,17 +194,9 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 			fmt.Fprintf(out, "cluster %s:\n", print.Printable(o.Cluster))
 		}
 		fmt.Fprintln(out, strings.TrimSuffix(answer.Plan, "\n"))
-	case o.valuesIndex != "":
-		for _, v := range answer.Values {
-			text := print.Printable(v.Value)
-			if v.Value == indexers.Null {
-				text = "<none>"
-			}
-			printLine(text)
-		}
 	case o.keysOnly:
 		for _, key := range answer.Keys {
-			printLine(key)
+			fmt.Fprintln(out, print.ClusterPrefix(o.Cluster)+key)
 		}
 	default:
 		if err := o.output.Print(ctx, []print.Section{objects}, types.SectionOptions()); err != nil {
@@ -231,7 +213,7 @@ func (o *queryVerb) printAnswer(ctx context.Context, answer live.Answer, objects
 
 // answerFromServer answers from the local cache server. If it returns false, the caller reads the objects,
 // and its errors have better texts.
-func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error) {
+func (o *verb) answerFromServer(ctx context.Context) (done bool, err error) {
 	if !o.HasServer() {
 		return false, nil
 	}
@@ -252,7 +234,7 @@ func (o *queryVerb) answerFromServer(ctx context.Context) (done bool, err error)
 	return true, o.printAnswer(ctx, answer.Answer, objects, types)
 }
 
-func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
+func (o *verb) queryServer(ctx context.Context) (*session.Answer, *session.LocalServer, error) {
 	if usesReferences, _ := query.UsesReferences(o.query); usesReferences {
 		return nil, nil, fmt.Errorf("it does not support queries about references")
 	}
@@ -280,7 +262,7 @@ func (o *queryVerb) queryServer(ctx context.Context) (*session.Answer, *session.
 }
 
 // answeredObjects returns the objects of an answer. The API server prints the rows of built-in types.
-func (o *queryVerb) answeredObjects(ctx context.Context, answer *session.Answer,
+func (o *verb) answeredObjects(ctx context.Context, answer *session.Answer,
 	server *session.LocalServer) (print.Section, error) {
 	types, gvr := server.ResolvedTypes, server.Resource.GVR
 	switch {
@@ -295,11 +277,11 @@ func (o *queryVerb) answeredObjects(ctx context.Context, answer *session.Answer,
 }
 
 // serverHasRows reports whether the cache server prints the requested table.
-func (o *queryVerb) serverHasRows(server *session.LocalServer) bool {
+func (o *verb) serverHasRows(server *session.LocalServer) bool {
 	return server.Resource.CRDUID != "" && o.style.Format.Name != print.CSV
 }
 
-func (o *queryVerb) parameters() url.Values {
+func (o *verb) parameters() url.Values {
 	p := url.Values{"q": {o.query.String()}, "scan": {"true"}}
 	set := func(name, value string, isSet bool) {
 		if isSet {
@@ -314,7 +296,6 @@ func (o *queryVerb) parameters() url.Values {
 	set("keys", "true", o.keysOnly || o.explain || o.style.Format.Name == print.Name)
 	// CSV has dates where rows have ages
 	set("rows", "true", o.style.Format.IsTable() && o.style.Format.Name != print.CSV)
-	set("values", o.valuesIndex, o.valuesIndex != "")
 	p["groupBy"] = o.aggregation.GroupBy
 	for _, m := range o.aggregation.Measures {
 		p.Add("compute", m.String())

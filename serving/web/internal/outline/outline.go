@@ -1,4 +1,5 @@
-package web
+// Package outline shows an object as foldable lines of YAML, and a change as a list of changed fields.
+package outline
 
 import (
 	"encoding/json"
@@ -9,8 +10,8 @@ import (
 	"strings"
 )
 
-// outlineLine is a line of an object that is shown as a foldable YAML document.
-type outlineLine struct {
+// Line is a line of an object that is shown as a foldable YAML document.
+type Line struct {
 	// Depth is the indentation in steps of two spaces, including the dash of an element.
 	Depth int `json:"d"`
 	// Dash marks the first line of a list element.
@@ -28,15 +29,15 @@ type outlineLine struct {
 	Path string `json:"p,omitempty"`
 }
 
-// maxOutlineDepth limits the depth of the outline. Deeper values are one line of JSON.
-const maxOutlineDepth = 100
+// maxDepth limits the depth of the outline. Deeper values are one line of JSON.
+const maxDepth = 100
 
 // leadingFields are the first top-level fields, as in kubectl's output.
 var leadingFields = []string{"apiVersion", "kind", "metadata", "spec", "data", "status"}
 
-// outlineLines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
-// characters, but outlineLines accepts them.
-func outlineLines(object map[string]any) []outlineLine {
+// Lines returns the outline of an unstructured object. YAML parsers reject keys of more than 1,024
+// characters, but Lines accepts them.
+func Lines(object map[string]any) []Line {
 	w := &lineWriter{}
 	keys := slices.Sorted(maps.Keys(object))
 	slices.SortStableFunc(keys, func(a, b string) int { return keyRank(a) - keyRank(b) })
@@ -53,10 +54,10 @@ func keyRank(key string) int {
 	return len(leadingFields) - 1 // between data and status
 }
 
-type lineWriter struct{ lines []outlineLine }
+type lineWriter struct{ lines []Line }
 
 // add appends a line. It folds the lines that writeNested appends.
-func (w *lineWriter) add(line outlineLine, writeNested func()) {
+func (w *lineWriter) add(line Line, writeNested func()) {
 	index := len(w.lines)
 	w.lines = append(w.lines, line)
 	if writeNested != nil {
@@ -66,8 +67,8 @@ func (w *lineWriter) add(line outlineLine, writeNested func()) {
 }
 
 func (w *lineWriter) writeEntry(depth int, dash bool, path, key string, value any) {
-	path = joinPath(path, key)
-	line := outlineLine{Depth: depth, Dash: dash, Key: yamlScalar(key), Path: path}
+	path = JoinPath(path, key)
+	line := Line{Depth: depth, Dash: dash, Key: yamlScalar(key), Path: path}
 	contentDepth := depth
 	if dash {
 		contentDepth++ // the dash takes the place of one step
@@ -77,10 +78,10 @@ func (w *lineWriter) writeEntry(depth int, dash bool, path, key string, value an
 
 // writeValue completes a line with a value. contentDepth is the depth of the lines in maps, lists and long
 // strings.
-func (w *lineWriter) writeValue(line outlineLine, contentDepth int, path string, writeValue any) {
+func (w *lineWriter) writeValue(line Line, contentDepth int, path string, writeValue any) {
 	switch value := writeValue.(type) {
 	case map[string]any:
-		if len(value) > 0 && contentDepth < maxOutlineDepth {
+		if len(value) > 0 && contentDepth < maxDepth {
 			line.Kind = "c"
 			w.add(line, func() {
 				for _, key := range slices.Sorted(maps.Keys(value)) {
@@ -90,11 +91,11 @@ func (w *lineWriter) writeValue(line outlineLine, contentDepth int, path string,
 			return
 		}
 	case []any:
-		if len(value) > 0 && contentDepth < maxOutlineDepth {
+		if len(value) > 0 && contentDepth < maxDepth {
 			line.Kind = "c"
 			w.add(line, func() {
 				for i, element := range value {
-					w.writeElement(contentDepth, joinPath(path, strconv.Itoa(i)), element)
+					w.writeElement(contentDepth, JoinPath(path, strconv.Itoa(i)), element)
 				}
 			})
 			return
@@ -107,7 +108,7 @@ func (w *lineWriter) writeValue(line outlineLine, contentDepth int, path string,
 			}
 			w.add(line, func() {
 				for _, text := range block {
-					w.add(outlineLine{Depth: contentDepth + 1, Text: text, Kind: "s"}, nil)
+					w.add(Line{Depth: contentDepth + 1, Text: text, Kind: "s"}, nil)
 				}
 			})
 			return
@@ -119,8 +120,8 @@ func (w *lineWriter) writeValue(line outlineLine, contentDepth int, path string,
 
 func (w *lineWriter) writeElement(depth int, path string, value any) {
 	entries, ok := value.(map[string]any)
-	if !ok || len(entries) == 0 || depth >= maxOutlineDepth {
-		w.writeValue(outlineLine{Depth: depth, Dash: true, Path: path}, depth+1, path, value)
+	if !ok || len(entries) == 0 || depth >= maxDepth {
+		w.writeValue(Line{Depth: depth, Dash: true, Path: path}, depth+1, path, value)
 		return
 	}
 	start := len(w.lines)
@@ -159,8 +160,8 @@ func formatScalar(value any) (text, kind string) {
 	return string(out), "s"
 }
 
-// joinPath appends a key to a path, after a dot or quoted in brackets.
-func joinPath(path, key string) string {
+// JoinPath appends a key to a path, after a dot or quoted in brackets.
+func JoinPath(path, key string) string {
 	for _, r := range key {
 		if !(r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
 			return path + "[" + strconv.Quote(key) + "]"

@@ -1,4 +1,4 @@
-package cli
+package query
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// queryOutput is the output for all clusters. Only the cluster that has its turn uses it.
-type queryOutput struct {
+// output is the output for all clusters. Only the cluster that has its turn uses it.
+type output struct {
 	*print.Output
 	page   *query.ClusterPage // nil for one cluster
 	groups []query.Group
@@ -23,7 +23,7 @@ type queryOutput struct {
 }
 
 // startPage starts with the cluster of the continue token, where the page begins.
-func (o *queryVerb) startPage() error {
+func (o *verb) startPage() error {
 	if o.readers[0].Cluster == "" {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (o *queryVerb) startPage() error {
 }
 
 // beginPage limits the query of one of several clusters to the objects that the page can still take.
-func (o *queryVerb) beginPage(ctx context.Context) error {
+func (o *verb) beginPage(ctx context.Context) error {
 	if o.output.page == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (o *queryVerb) beginPage(ctx context.Context) error {
 }
 
 // endPage prints the token of the next page, if there is one.
-func (o *queryVerb) endPage(objects int, token string) {
+func (o *verb) endPage(objects int, token string) {
 	if o.output.page != nil {
 		token = o.output.page.Add(o.Cluster, objects, token)
 	}

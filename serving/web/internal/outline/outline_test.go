@@ -1,4 +1,4 @@
-package web
+package outline
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 )
 
 // yamlOf returns the lines of an outline as the text that the page shows.
-func yamlOf(lines []outlineLine) string {
+func yamlOf(lines []Line) string {
 	var b strings.Builder
 	for _, line := range lines {
 		b.WriteString(strings.Repeat("  ", line.Depth))
@@ -44,7 +44,7 @@ func checkOutline(t *testing.T, text []byte) {
 	if longKey.Match(text) {
 		return
 	}
-	lines := outlineLines(object)
+	lines := Lines(object)
 	written := yamlOf(lines)
 	got, err := yaml.YAMLToJSON([]byte(written))
 	if err != nil {
@@ -97,7 +97,7 @@ func withoutMinusZero(value any) any {
 	return value
 }
 
-var outlineSamples = []string{
+var samples = []string{
 	`{"apiVersion":"v1","kind":"X","metadata":{"name":"a","labels":{"a.b/c":"1","y":"n","":"e"}},"spec":{"n":9007199254740993,"f":1.5,"l":[],"m":{},"z":null,"b":true}}`,
 	`{"a":[{"b":1,"c":[1,[2,[]],{"d":{"e":"f"}}]},"x",[["y"]],{"z":[{"q":null}]},{}]}`,
 	`{"a":"one\ntwo\n","b":"one\ntwo","c":"one\n\n","d":" lead\nx","e":"tab\t\nx","f":"a: b","g":"- a","h":"#x","i":"a #b","j":"0x1f","k":"1e3","l":"\u0085","m":"a:","n":"~"}`,
@@ -107,7 +107,7 @@ var outlineSamples = []string{
 }
 
 func TestLinesAreYAML(t *testing.T) {
-	for _, text := range outlineSamples {
+	for _, text := range samples {
 		checkOutline(t, []byte(text))
 	}
 	deep := strings.Repeat(`{"a":[`, 80) + "1" + strings.Repeat("]}", 80)
@@ -115,7 +115,7 @@ func TestLinesAreYAML(t *testing.T) {
 }
 
 func FuzzLines(f *testing.F) {
-	for _, text := range outlineSamples {
+	for _, text := range samples {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(checkOutline)

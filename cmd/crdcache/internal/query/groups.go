@@ -1,4 +1,4 @@
-package cli
+package query
 
 import (
 	"cmp"
@@ -19,7 +19,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-func (o *queryVerb) parseGroups() error {
+func (o *verb) parseGroups() error {
 	for _, text := range o.groupBy {
 		for _, name := range splitOperands(text) {
 			if name == "" {
@@ -80,12 +80,12 @@ func validateOperand(flag, name string) error {
 	return nil
 }
 
-func (o *queryVerb) hasGroups() bool {
+func (o *verb) hasGroups() bool {
 	return len(o.aggregation.GroupBy)+len(o.aggregation.Measures) > 0
 }
 
 // addGroups adds the groups of a cluster, the largest first.
-func (o *queryVerb) addGroups(groups []query.Group) {
+func (o *verb) addGroups(groups []query.Group) {
 	slices.SortStableFunc(groups, func(a, b query.Group) int { return cmp.Compare(b.Count, a.Count) })
 	o.warnOfSkipped(groups)
 	o.output.hasGroups = true
@@ -95,10 +95,10 @@ func (o *queryVerb) addGroups(groups []query.Group) {
 	o.output.groups = append(o.output.groups, groups...)
 }
 
-func (o *queryVerb) isMultiCluster() bool { return o.readers[0].Cluster != "" }
+func (o *verb) isMultiCluster() bool { return o.readers[0].Cluster != "" }
 
 // printGroups prints the groups or counts. Objects without a value form the group <none>.
-func (o *queryVerb) printGroups() error {
+func (o *verb) printGroups() error {
 	groups, isNumber := o.output.groups, o.count && !o.isMultiCluster()
 	switch {
 	case o.style.Format.Name == print.CSV:
@@ -114,13 +114,13 @@ func (o *queryVerb) printGroups() error {
 	return o.printRows(o.groupHeaders(), groupRows(groups, "<none>"))
 }
 
-func (o *queryVerb) printRows(header []string, rows [][]string) error {
+func (o *verb) printRows(header []string, rows [][]string) error {
 	if !o.style.NoHeaders {
 		rows = slices.Insert(rows, 0, header)
 	}
 	w := printers.GetNewTabWriter(o.output.Out)
 	for _, row := range rows {
-		writeRow(w, "", row...)
+		print.WriteRow(w, "", row...)
 	}
 	return w.Flush()
 }
@@ -144,7 +144,7 @@ func groupRows(groups []query.Group, missing string) (rows [][]string) {
 }
 
 // warnOfSkipped warns about values that are not numbers.
-func (o *queryVerb) warnOfSkipped(groups []query.Group) {
+func (o *verb) warnOfSkipped(groups []query.Group) {
 	for i, m := range o.aggregation.Measures {
 		skippedCount := 0
 		for _, g := range groups {
@@ -156,7 +156,7 @@ func (o *queryVerb) warnOfSkipped(groups []query.Group) {
 	}
 }
 
-func (o *queryVerb) groupHeaders() (headers []string) {
+func (o *verb) groupHeaders() (headers []string) {
 	if o.isMultiCluster() {
 		headers = append(headers, "CLUSTER")
 	}
@@ -178,7 +178,7 @@ type groupRecord struct {
 	Computed map[string]json.RawMessage `json:"computed,omitempty"`
 }
 
-func (o *queryVerb) groupRecords(groups []query.Group) []groupRecord {
+func (o *verb) groupRecords(groups []query.Group) []groupRecord {
 	records := make([]groupRecord, 0, len(groups))
 	for _, g := range groups {
 		record := groupRecord{Count: g.Count, Computed: map[string]json.RawMessage{}}
@@ -215,7 +215,7 @@ func jsonValue(text string) json.RawMessage {
 }
 
 // printCSV prints rows. The first row is the header.
-func (o *queryVerb) printCSV(rows [][]string) error {
+func (o *verb) printCSV(rows [][]string) error {
 	if o.style.NoHeaders {
 		rows = rows[1:]
 	}
@@ -223,7 +223,7 @@ func (o *queryVerb) printCSV(rows [][]string) error {
 	return w.WriteAll(rows)
 }
 
-func (o *queryVerb) printJSON(value any) error {
+func (o *verb) printJSON(value any) error {
 	text, err := json.MarshalIndent(value, "", "    ")
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 // run serves the types of all clusters until it is stopped. With --detach it starts a background process
 // instead.
-func (o *serveVerb) run(ctx context.Context) error {
+func (o *verb) run(ctx context.Context) error {
 	if o.detached {
 		return o.detach(ctx)
 	}
@@ -56,19 +56,19 @@ func (o *serveVerb) run(ctx context.Context) error {
 	case errors.Is(context.Cause(serveCtx), errOtherAccount):
 		return errOtherAccount
 	case err == nil && ctx.Err() != nil:
-		return errInterrupted
+		return session.ErrInterrupted
 	}
 	return errors.Join(err, prepareErr)
 }
 
 // prepareServers creates the caches of the clusters, in the order of the contexts. The error joins the errors
 // of clusters without a cache.
-func (o *serveVerb) prepareServers(ctx context.Context) (servers []*cacheServer, err error) {
+func (o *verb) prepareServers(ctx context.Context) (servers []*cacheServer, err error) {
 	err = session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
 		cluster := *o
 		cluster.Reader = r
 		r.AllowWatchLists()
-		s := &cacheServer{serveVerb: &cluster, started: time.Now()}
+		s := &cacheServer{verb: &cluster, started: time.Now()}
 		if err := s.openCaches(ctx); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ type sharedServers struct {
 	sockets map[string]*cacheServer
 }
 
-func (o *serveVerb) newSharedServers(servers []*cacheServer) (shared *sharedServers, err error) {
+func (o *verb) newSharedServers(servers []*cacheServer) (shared *sharedServers, err error) {
 	shared = &sharedServers{activity: localserver.NewActivity(o.idleTimeout), close: func() {},
 		first:   servers[0],
 		sockets: map[string]*cacheServer{}}
@@ -187,8 +187,8 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 
 var errOtherAccount = errors.New("the credentials belong to another account now: restart the server")
 
-// accountInterval is how often the account of the exec plugin is checked. Tests change it.
-var accountInterval = time.Minute
+// AccountInterval is how often the account of the exec plugin is checked. Tests change it.
+var AccountInterval = time.Minute
 
 // watchAccount stops the server when renewed credentials belong to another account. Otherwise the cache would
 // mix the objects of both accounts.
@@ -197,7 +197,7 @@ func (s *cacheServer) watchAccount(ctx context.Context, stopServing context.Canc
 	if s.accountKnown {
 		account = s.identity
 	}
-	ticker := time.NewTicker(accountInterval)
+	ticker := time.NewTicker(AccountInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -219,7 +219,7 @@ func (s *cacheServer) watchAccount(ctx context.Context, stopServing context.Canc
 }
 
 // serve listens and prints the addresses.
-func (o *serveVerb) serve(ctx context.Context, options localserver.Options) error {
+func (o *verb) serve(ctx context.Context, options localserver.Options) error {
 	errOut := o.flags.Streams(o.streams).ErrOut // without the prefix of a cluster
 	printLink := func() {
 		if options.Page != nil && options.Page.Listener != nil {
@@ -304,7 +304,7 @@ func (s *cacheServer) resolveNames(ctx context.Context) (resources []discovery.R
 			polled = append(polled, r.GVR.GroupResource().String())
 		}
 	}
-	text := "types that cannot be watched are only cached if they are named: " + abbreviate(polled, maxFailedNames)
+	text := "types that cannot be watched are only cached if they are named: " + session.Abbreviate(polled)
 	switch {
 	case len(polled) == 0:
 	case len(resources) == 0:
@@ -316,7 +316,7 @@ func (s *cacheServer) resolveNames(ctx context.Context) (resources []discovery.R
 }
 
 // detach starts a background process and waits until its server answers.
-func (o *serveVerb) detach(ctx context.Context) error {
+func (o *verb) detach(ctx context.Context) error {
 	if err := o.ContextErr(); err != nil {
 		return err
 	}
@@ -326,11 +326,8 @@ func (o *serveVerb) detach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := localserver.Detach(ctx, o.Rest, program, o.detachedArgs, o.ErrOut)
-	var endedErr *localserver.EndedError
+	info, err := localserver.Detach(ctx, o.Rest, program, withoutDetach(os.Args), o.ErrOut)
 	switch {
-	case errors.As(err, &endedErr) && endedErr.Code > 0:
-		return &reportedError{code: endedErr.Code}
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: the server did not answer within %v (--timeout) and was stopped",
 			session.ErrNotSynced, o.Timeout)

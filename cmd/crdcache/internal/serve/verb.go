@@ -1,4 +1,5 @@
-package cli
+// Package serve implements the command that caches types for other commands and for the page.
+package serve
 
 import (
 	"cmp"
@@ -19,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-type serveVerb struct {
+type verb struct {
 	streams        genericiooptions.IOStreams
 	flags          session.ReadFlags
 	idleTimeout    time.Duration
@@ -40,11 +41,11 @@ type serveVerb struct {
 	hasConfigTypes  bool
 	webAddrPort     netip.AddrPort
 	metricsAddrPort netip.AddrPort // invalid without --metrics-address
-	detachedArgs    []string       // arguments of the background process
 }
 
-func newServe(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &serveVerb{streams: streams}
+// New returns the command serve.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &verb{streams: streams}
 	cmd := &cobra.Command{
 		Use:        "serve [TYPE... | --all] [flags]",
 		SuggestFor: []string{"server", "daemon", "start"},
@@ -103,7 +104,7 @@ func newServe(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
+func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.idleTimeout < 0 {
 		return session.Usagef("--idle is %v: it must not be negative; 0 means no limit", o.idleTimeout)
 	}
@@ -146,8 +147,6 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	processArgs, _ := cmd.Context().Value(commandLineKey{}).([]string)
-	o.detachedArgs = withoutDetach(processArgs)
 	if cmd.Flags().Lookup("namespace").Value.String() != "" {
 		o.onlyNamespace = o.Namespace
 	}
@@ -155,7 +154,7 @@ func (o *serveVerb) complete(cmd *cobra.Command, args []string) (err error) {
 }
 
 // checkWeb validates the flags of the web page, and rejects flags that are incompatible with --from.
-func (o *serveVerb) checkWeb(set *pflag.FlagSet) (err error) {
+func (o *verb) checkWeb(set *pflag.FlagSet) (err error) {
 	fromFiles := set.Changed("from")
 	for _, name := range []string{"web-address", "show-secrets"} {
 		if !o.web && set.Changed(name) {
@@ -246,8 +245,8 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	})
 }
 
-// serverVerb sends a request to the local cache server.
-type serverVerb struct {
+// requestVerb sends a request to the local cache server.
+type requestVerb struct {
 	streams genericiooptions.IOStreams
 	flags   session.ServerFlags
 	call    func(context.Context, *localserver.Client) error
@@ -258,14 +257,14 @@ type serverVerb struct {
 // newServerCommand completes a command that sends a request to the local cache server.
 func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
 	call func(context.Context, *localserver.Client) error) *cobra.Command {
-	o := &serverVerb{streams: streams, call: call}
-	cmd.Args = noArgs
+	o := &requestVerb{streams: streams, call: call}
+	cmd.Args = session.NoArgs
 	cmd.RunE = session.RunE(o.complete, o.run)
 	o.flags.Add(cmd)
 	return cmd
 }
 
-func (o *serverVerb) complete(cmd *cobra.Command, _ []string) (err error) {
+func (o *requestVerb) complete(cmd *cobra.Command, _ []string) (err error) {
 	o.Target, err = o.flags.Target(cmd.Context(), o.streams)
 	if err == nil && o.ReadsFiles() {
 		err = session.Usagef("--from has no effect with %s", cmd.CommandPath())
@@ -273,7 +272,7 @@ func (o *serverVerb) complete(cmd *cobra.Command, _ []string) (err error) {
 	return err
 }
 
-func (o *serverVerb) run(ctx context.Context) error {
+func (o *requestVerb) run(ctx context.Context) error {
 	client, err := localserver.NewClient(ctx, o.Rest)
 	if err != nil {
 		return err

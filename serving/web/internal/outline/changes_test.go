@@ -1,4 +1,4 @@
-package web
+package outline
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func decodeObject(t *testing.T, text string) map[string]any {
 }
 
 func formatChanges(before, after map[string]any) string {
-	fields, more := fieldChanges(before, after)
+	fields, more := Changes(before, after)
 	var lines []string
 	for _, f := range fields {
 		var by []string

@@ -1,4 +1,4 @@
-package web
+package outline
 
 import (
 	"encoding/json"
@@ -10,7 +10,8 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-type fieldManager struct {
+// Manager is a field manager.
+type Manager struct {
 	Name string `json:"name"`
 	// Operation is Apply or Update.
 	Operation string `json:"operation,omitempty"`
@@ -20,22 +21,22 @@ type fieldManager struct {
 	Time string `json:"time,omitempty"`
 }
 
-type fieldManagerEntry struct {
-	fieldManager
+type managerEntry struct {
+	Manager
 	fields         map[string]any // fieldsV1
 	previousFields map[string]any // fieldsV1 before the change
 	isChanged      bool           // the entry has changed
 }
 
-type fieldManagers []fieldManagerEntry
+type managers []managerEntry
 
 // readManagers returns the managers after a change. It compares their entries with the entries before the
 // change.
-func readManagers(before, after map[string]any) fieldManagers {
+func readManagers(before, after map[string]any) managers {
 	beforeEntries := parseManagers(before)
 	afterEntries := parseManagers(after)
 	for i, m := range afterEntries {
-		j := slices.IndexFunc(beforeEntries, func(o fieldManagerEntry) bool {
+		j := slices.IndexFunc(beforeEntries, func(o managerEntry) bool {
 			return o.Name == m.Name && o.Operation == m.Operation && o.Subresource == m.Subresource
 		})
 		if j < 0 {
@@ -49,17 +50,17 @@ func readManagers(before, after map[string]any) fieldManagers {
 	return afterEntries
 }
 
-func parseManagers(object map[string]any) fieldManagers {
+func parseManagers(object map[string]any) managers {
 	metadata, _ := object["metadata"].(map[string]any)
 	list, _ := metadata["managedFields"].([]any)
-	var parsed fieldManagers
+	var parsed managers
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
 		text := func(key string) string { s, _ := entry[key].(string); return s }
 		fields, _ := entry["fieldsV1"].(map[string]any)
 		if name := text("manager"); name != "" {
-			parsed = append(parsed, fieldManagerEntry{
-				fieldManager: fieldManager{Name: name, Operation: text("operation"), Subresource: text("subresource"),
+			parsed = append(parsed, managerEntry{
+				Manager: Manager{Name: name, Operation: text("operation"), Subresource: text("subresource"),
 					Time: text("time")},
 				fields: fields,
 			})
@@ -71,15 +72,15 @@ func parseManagers(object map[string]any) fieldManagers {
 // changedBy returns the managers that changed a field: they wrote, and they own the field or owned it before.
 // Entries have times in seconds, so the second of two quick writes can be missing. Then it returns the owner
 // that wrote last.
-func (m fieldManagers) changedBy(c display.Change) []fieldManager {
-	var owningWriters, owners []fieldManager
+func (m managers) changedBy(c display.Change) []Manager {
+	var owningWriters, owners []Manager
 	for _, entry := range m {
 		ownsField := ownsPath(entry.fields, c.Path) || !c.HasNew && ownsPath(entry.previousFields, c.Path)
 		switch {
 		case ownsField && entry.isChanged:
-			owningWriters = append(owningWriters, entry.fieldManager)
+			owningWriters = append(owningWriters, entry.Manager)
 		case ownsField && (len(owners) == 0 || entry.Time > owners[0].Time):
-			owners = []fieldManager{entry.fieldManager}
+			owners = []Manager{entry.Manager}
 		}
 	}
 	if len(owningWriters) > 0 {
@@ -88,10 +89,10 @@ func (m fieldManagers) changedBy(c display.Change) []fieldManager {
 	if len(owners) > 0 {
 		return owners
 	}
-	var writers []fieldManager
+	var writers []Manager
 	for _, entry := range m {
 		if entry.isChanged {
-			writers = append(writers, entry.fieldManager)
+			writers = append(writers, entry.Manager)
 		}
 	}
 	// The server changes fields without an owner, such as the generation, on a write.

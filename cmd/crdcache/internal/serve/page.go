@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 // newPage listens for the web page. It returns the page of all clusters and a function that closes it. The
 // shutdown of a cluster releases the informers of the page.
-func (o *serveVerb) newPage(servers []*cacheServer) (*localserver.Page, func(), error) {
+func (o *verb) newPage(servers []*cacheServer) (*localserver.Page, func(), error) {
 	options := web.Options{ShowSecrets: o.showSecrets}
 	for _, s := range servers[1:] {
 		options.Clusters = append(options.Clusters, s.pageSource())

@@ -1,4 +1,5 @@
-package cli
+// Package query implements the command that finds objects by indexes and conditions.
+package query
 
 import (
 	"slices"
@@ -14,23 +15,22 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-type queryVerb struct {
+type verb struct {
 	streams    genericiooptions.IOStreams
 	flags      session.ReadFlags
 	queryFlags session.QueryFlags
 	styleFlags session.StyleFlags
 	options    query.Options
 
-	count       bool
-	keysOnly    bool
-	valuesIndex string
-	groupBy     []string
-	compute     []string
-	dangling    string
-	explain     bool
+	count    bool
+	keysOnly bool
+	groupBy  []string
+	compute  []string
+	dangling string
+	explain  bool
 
 	readers         []*session.Reader
-	output          *queryOutput
+	output          *output
 	*session.Reader // of the current cluster
 	// pageFull is set if the page ends before the current cluster.
 	pageFull    bool
@@ -40,9 +40,10 @@ type queryVerb struct {
 	aggregation query.Aggregation
 }
 
-func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
+// New returns the command query.
+func New(streams genericiooptions.IOStreams) *cobra.Command {
 	// All objects are in memory, so evaluating each of them costs little.
-	o := &queryVerb{streams: streams, options: query.Options{AllowScan: true}}
+	o := &verb{streams: streams, options: query.Options{AllowScan: true}}
 	cmd := &cobra.Command{
 		Use:        "query TYPE [flags]",
 		SuggestFor: []string{"find", "search", "select", "where"},
@@ -68,7 +69,7 @@ func newQuery(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (o *queryVerb) addFlags(cmd *cobra.Command) {
+func (o *verb) addFlags(cmd *cobra.Command) {
 	o.flags.Add(cmd, false)
 	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
@@ -84,8 +85,6 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 	set.StringVar(&o.options.Continue, "continue", "", "Continue token of the same query with --limit.")
 	set.BoolVar(&o.count, "count", false, "Print only the number of objects.")
 	set.BoolVar(&o.keysOnly, "keys-only", false, "Print only namespace/name.")
-	set.StringVar(&o.valuesIndex, "values", "",
-		"Print the values of this index. Null is <none>. For counts, use --group-by.")
 	set.StringArrayVar(&o.groupBy, "group-by", nil,
 		"Group by an index or path, and count each group. The largest groups come first. Separate several indexes or paths by commas. The output is a table, json or csv, as for --compute and --count. May be repeated.")
 	set.StringArrayVar(&o.compute, "compute", nil,
@@ -94,14 +93,14 @@ func (o *queryVerb) addFlags(cmd *cobra.Command) {
 		"Match objects with a missing reference. The reference has this name, or with --dangling alone any name.")
 	set.Lookup("dangling").NoOptDefVal = anyReference
 	set.BoolVar(&o.explain, "explain", false, "Print the query plan instead of the objects.")
-	o.flags.CompleteIndexes(cmd, "", session.AnyIndex, "values", "group-by")
+	o.flags.CompleteIndexes(cmd, "", session.AnyIndex, "group-by")
 	o.flags.CompleteIndexes(cmd, "", func(i *indexers.Index) bool { return i.Sorted }, "sort-by")
 }
 
 // anyReference is the value of --dangling without a name.
 const anyReference = "*"
 
-func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
+func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 	o.typeName = args[0]
 	if err := o.validate(cmd.Flags()); err != nil {
 		return err
@@ -129,7 +128,7 @@ func (o *queryVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	for _, reader := range o.readers {
 		reader.PrintsTables = o.style.Format.IsTable() && len(o.resultFlags(cmd.Flags())) == 0
 	}
-	o.output = &queryOutput{Output: print.NewOutput(o.flags.Streams(o.streams), o.style)}
+	o.output = &output{Output: print.NewOutput(o.flags.Streams(o.streams), o.style)}
 	return o.startPage()
 }
 
@@ -140,12 +139,12 @@ var (
 )
 
 // resultFlags returns the given flags that replace the objects by another result.
-func (o *queryVerb) resultFlags(set *pflag.FlagSet) []string {
-	return slices.DeleteFunc([]string{"count", "keys-only", "values", "group-by", "compute", "explain"},
+func (o *verb) resultFlags(set *pflag.FlagSet) []string {
+	return slices.DeleteFunc([]string{"count", "keys-only", "group-by", "compute", "explain"},
 		func(name string) bool { return !set.Changed(name) })
 }
 
-func (o *queryVerb) validate(set *pflag.FlagSet) error {
+func (o *verb) validate(set *pflag.FlagSet) error {
 	resultFlags := o.resultFlags(set)
 	if len(resultFlags) == 2 && resultFlags[0] == "group-by" && resultFlags[1] == "compute" {
 		resultFlags = resultFlags[:1]
@@ -176,8 +175,6 @@ func (o *queryVerb) validate(set *pflag.FlagSet) error {
 			tableFlag(set, resultFlags[0]))
 	case set.Changed("dangling") && o.dangling == "":
 		return session.Usagef("--dangling= has no reference name; use --dangling alone for all references")
-	case set.Changed("values") && o.valuesIndex == "":
-		return session.Usagef("--%s needs the name of an index", resultFlags[0])
 	}
 	return nil
 }

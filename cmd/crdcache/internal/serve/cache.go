@@ -1,4 +1,4 @@
-package cli
+package serve
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ import (
 
 // cacheServer caches types and serves them.
 type cacheServer struct {
-	*serveVerb
+	*verb
 	tracker *discovery.Tracker
 	factory *dynamicinformer.Factory
 	server  *live.Server

@@ -1,4 +1,4 @@
-package web
+package outline
 
 import (
 	"encoding/json"
@@ -9,7 +9,8 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-type fieldChange struct {
+// Change is a changed field.
+type Change struct {
 	// Path is the path of the field, with indexes of list elements, in the outline of the object after
 	// the change. For a removed field it is the path in the outline before the change.
 	Path string `json:"path"`
@@ -21,7 +22,7 @@ type fieldChange struct {
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 	// By has the field managers of the change that managedFields show.
-	By []fieldManager `json:"by,omitempty"`
+	By []Manager `json:"by,omitempty"`
 }
 
 const (
@@ -39,10 +40,10 @@ var fieldComparison = display.Comparison{
 	},
 }
 
-// fieldChanges compares two states of an object. more is the number of omitted changes. It ignores
+// Changes compares two states of an object. more is the number of omitted changes. It ignores
 // managedFields and the resource version, which every write changes. If before or after is nil, there are no
 // changes.
-func fieldChanges(before, after map[string]any) (fields []fieldChange, more int) {
+func Changes(before, after map[string]any) (fields []Change, more int) {
 	if before == nil || after == nil {
 		return nil, 0
 	}
@@ -52,7 +53,7 @@ func fieldChanges(before, after map[string]any) (fields []fieldChange, more int)
 			more++
 			continue
 		}
-		f := fieldChange{Op: "changed", By: managers.changedBy(c)}
+		f := Change{Op: "changed", By: managers.changedBy(c)}
 		f.Path, f.Label = pathAndLabel(c.Path)
 		if c.HasOld {
 			f.Before = formatValue(c.Old)
@@ -74,8 +75,8 @@ func pathAndLabel(steps []display.Step) (path, label string) {
 	for _, s := range steps {
 		switch {
 		case s.Index < 0:
-			path = joinPath(path, s.Key)
-			b.WriteString(joinPath("", s.Key))
+			path = JoinPath(path, s.Key)
+			b.WriteString(JoinPath("", s.Key))
 			continue
 		case s.IdentityField != "":
 			id := s.Element.(map[string]any)[s.IdentityField]
@@ -83,7 +84,7 @@ func pathAndLabel(steps []display.Step) (path, label string) {
 		default:
 			b.WriteString("[" + strconv.Itoa(s.Index) + "]")
 		}
-		path = joinPath(path, strconv.Itoa(s.Index))
+		path = JoinPath(path, strconv.Itoa(s.Index))
 	}
 	return path, b.String()
 }

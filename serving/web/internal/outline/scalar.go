@@ -1,4 +1,4 @@
-package web
+package outline
 
 import (
 	"encoding/json"

@@ -91,20 +91,22 @@ type consistentReader struct {
 
 func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
-	written := r.writeLog
-	if len(opts) > 0 && ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
-		written = nil
+	if len(opts) == 0 || !ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
+		if err := r.writeLog.awaitGet(ctx, key, out); err != nil {
+			return err
+		}
 	}
-	return r.get(ctx, written, key, out, opts)
+	return r.Cache.Get(ctx, key, out, opts...)
 }
 
 func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
-	written := r.writeLog
-	if len(opts) > 0 && ignoresWrites((&client.ListOptions{}).ApplyOptions(opts)) {
-		written = nil
+	if options := (&client.ListOptions{}).ApplyOptions(opts); !ignoresWrites(options) {
+		if err := r.writeLog.awaitList(ctx, list, options); err != nil {
+			return err
+		}
 	}
-	return r.list(ctx, written, list, opts)
+	return r.Cache.List(ctx, list, opts...)
 }
 
 // cacheClient rejects writes of reduced objects before the server does. It records the other writes if its

@@ -8,9 +8,8 @@
 //	manager, err := ctrl.NewManager(config, ctrl.Options{NewCache: controllerruntime.NewCache})
 //
 // All fields of cache.Options work as with the stock cache. [NewCacheFunc] adds the [Options] of this
-// package: indexes from a config, storage modes, pruning, a shared factory. [New] returns a *[Cache]. Its
-// Factory has status, statistics and subscriptions. In a manager, use
-// manager.GetCache().(*controllerruntime.Cache). Metrics are registered in controller-runtime's registry.
+// package. [New] returns a *[Cache]; in a manager, use manager.GetCache().(*controllerruntime.Cache). Its
+// Factory has status, statistics and subscriptions. controller-runtime's registry has its metrics.
 // [NewInformer] is for programs that keep the stock cache. [Cache.SetTypeSettings] changes selectors and
 // other settings of a type while the cache runs.
 //
@@ -21,16 +20,10 @@
 //
 // # Differences from the stock cache
 //
-// The typed, unstructured and metadata forms of a type share one informer and one watch, unless a transform
-// other than cache.TransformStripManagedFields changes them differently. If only metadata of a type is read,
-// only metadata is requested and stored. Nothing is decoded for handlers and predicates that read only
-// metadata, such as those of Builder.For and Owns with predicate.GenerationChangedPredicate, and those of
-// [MetadataReader] and [OnlyMetadata].
-//
-// When a CRD is deleted, handlers receive a delete event for each of its objects, and reads find nothing. The
-// informer starts again when the CRD is recreated. The cache therefore watches CustomResourceDefinitions and
-// APIServices, or polls discovery every 30 seconds if it is not allowed to, once a type is used that is not
-// built in (TestTrackerRunsWhenNeeded). Reads of types that the RESTMapper already knows do not wait.
+// docs/controller-runtime.md lists them. The forms of a type share one informer, unless their transforms
+// differ. When a CRD is deleted, handlers receive a delete event for each of its objects, and reads find
+// nothing. The cache watches CustomResourceDefinitions and APIServices, or polls discovery every 30 seconds
+// if it is not allowed to, once an answer suggests that a type has changed (TestTrackerRunsWhenNeeded).
 //
 // Reading an object that does not fit its Go type returns an error that names it; other objects stay
 // readable. A List that selects such an object fails. The stock cache would never sync. Objects are always
@@ -50,9 +43,6 @@
 //
 // # Memory
 //
-// Objects are stored as JSON, compressed until they are read repeatedly: see dynamicinformer.StorageAdaptive,
-// and [Options].Storage for other modes.
-//
-// A decoded shared object is cached with a weak pointer for the next reader. Objects that a reader owns are
-// decoded straight into its struct, not copied, and not cached.
+// [Options].Storage has other storage modes. A decoded shared object is cached with a weak pointer for the
+// next reader. Objects that a reader owns are decoded straight into its struct, not copied, and not cached.
 package controllerruntime

@@ -79,8 +79,7 @@ func (c *Cache) getInformer(ctx context.Context, gvk schema.GroupVersionKind, ob
 	}
 	if started && ptr.Deref(options.BlockUntilSynced, true) {
 		err := r.read(func(s *informerSet) error {
-			return r.awaitInformers(ctx, object,
-				s.informersByNamespace...)
+			return r.awaitInformers(ctx, s.informersByNamespace...)
 		})
 		if err != nil {
 			return nil, err

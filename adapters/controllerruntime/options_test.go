@@ -1,12 +1,8 @@
 package controllerruntime
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,65 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+	"github.com/crdcache/crdcache/adapters/storage/disk"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
-
-// memoryBackend stores contents in memory.
-type memoryBackend struct {
-	contents sync.Map // by persistence.View
-	loads    atomic.Int64
-}
-
-type memoryContent struct {
-	backend    *memoryBackend
-	checkpoint persistence.Checkpoint
-	records    []persistence.Record
-}
-
-func (b *memoryBackend) Open(_ context.Context, view persistence.View) (persistence.StoredContent, error) {
-	content, _ := b.contents.LoadOrStore(view, &memoryContent{backend: b})
-	return content.(*memoryContent), nil
-}
-
-func (c *memoryContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	return c.checkpoint, len(c.records) > 0, nil
-}
-
-func (c *memoryContent) Load(_ context.Context, onRecord func(persistence.Record) error) (err error) {
-	c.backend.loads.Add(1)
-	for _, record := range c.records {
-		err = errors.Join(err, onRecord(record))
-	}
-	return err
-}
-
-func (c *memoryContent) Save(_ context.Context, checkpoint persistence.Checkpoint, whole bool,
-	write func(persistence.PutRecord) error) error {
-	if c.checkpoint = checkpoint; whole {
-		c.records = nil
-	}
-	return write(func(head, bodies []byte) error {
-		record := persistence.Record{Head: bytes.Clone(head)}
-		if bodies != nil {
-			text := bytes.Clone(bodies)
-			record.Bodies = func() ([]byte, error) { return text, nil }
-		}
-		c.records = append(c.records, record)
-		return nil
-	})
-}
-
-func (c *memoryContent) NeedsRewrite() bool { return false }
-func (c *memoryContent) Close() error       { return nil }
 
 // TestMemoryBudgetAndPersistence verifies that a cache passes both options to its factory. A second cache
 // restores the objects of the first.
 func TestMemoryBudgetAndPersistence(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
-	backend := &memoryBackend{}
+	backend := disk.New(t.TempDir(), disk.Options{})
 	for n := range 2 {
 		c := newCache(t, server, cache.Options{}, Options{MemoryBudget: 1 << 20, Persistence: backend})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -85,13 +33,17 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &found); err != nil {
 			t.Fatal(err)
 		}
-		if budget := c.Factory().MemoryStats().Budget; budget != 1<<20 || backend.loads.Load() != int64(n) {
-			t.Errorf("the budget is %d; content was loaded %d times, want %d", budget, backend.loads.Load(), n)
+		resumed := c.Factory().Informers()[0].Persistence().Resumed
+		if budget := c.Factory().MemoryStats().Budget; budget != 1<<20 || resumed != (n == 1) {
+			t.Errorf("the budget is %d; start %d resumed: %t", budget, n, resumed)
 		}
 		cancel()
 		if err := <-ended; err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := backend.Close(t.Context()); err != nil {
+		t.Error(err)
 	}
 	for _, options := range []Options{{MemoryBudget: 1}, {Persistence: backend}} {
 		options.Factory = newFactory(t, server)

@@ -35,13 +35,7 @@ import (
 // version, the objects may exist, and the error is a *meta.NoKindMatchError.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
-	return c.get(ctx, nil, key, out, opts)
-}
-
-// get waits until the cache contains the writes, and then implements Get.
-func (c *Cache) get(ctx context.Context, writeLog *writeLog, key client.ObjectKey, out client.Object,
-	opts []client.GetOption) error {
-	r, scoped, stored, err := c.findStored(ctx, writeLog, key, out)
+	r, scoped, stored, err := c.findStored(ctx, key, out)
 	if err != nil {
 		return err
 	}
@@ -60,38 +54,35 @@ func (c *Cache) get(ctx context.Context, writeLog *writeLog, key client.ObjectKe
 	}
 }
 
-// findStored returns the stored object with a key, of the type and form of example, with its resource and
-// informer. It waits until the cache contains the writes.
-func (c *Cache) findStored(ctx context.Context, writeLog *writeLog, key client.ObjectKey,
+// findStored returns the stored object with a key, of the type and form of example.
+func (c *Cache) findStored(ctx context.Context, key client.ObjectKey,
 	example client.Object) (r *resource, scoped *scopedInformer, stored any, err error) {
+	if r, scoped, err = c.informerToGet(ctx, key, example); err == nil {
+		stored, err = r.stored(scoped, key)
+	}
+	return r, scoped, stored, err
+}
+
+// informerToGet returns the synced informer for the object with a key, of the type and form of example.
+func (c *Cache) informerToGet(ctx context.Context, key client.ObjectKey,
+	example client.Object) (r *resource, scoped *scopedInformer, err error) {
 	gvk, err := apiutil.GVKForObject(example, c.scheme)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	r, started, err := c.resourceToRead(ctx, gvk, example)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	target := key
-	if !r.namespaced {
-		target.Namespace = ""
-	}
-	err = r.read(func(s *informerSet) error {
+	return r, scoped, r.read(func(s *informerSet) error {
 		if scoped = s.forNamespace(key.Namespace); scoped == nil {
 			return errUnknownNamespace("get", key)
 		}
 		if !started {
 			return &cache.ErrCacheNotStarted{}
 		}
-		if err := r.awaitInformers(ctx, example, scoped); err != nil {
-			return err
-		}
-		return writeLog.await(ctx, r, &target, "", scoped)
+		return r.awaitInformers(ctx, scoped)
 	})
-	if err == nil {
-		stored, err = r.stored(scoped, key)
-	}
-	return r, scoped, stored, err
 }
 
 // resourceToRead returns the resource for reads of objects like object.
@@ -131,51 +122,17 @@ var errContinue = errors.New("continue list option is not supported by the cache
 // The result is a consistent snapshot of each namespace with a watch of its own, or of all namespaces with
 // a common one. List waits like Get. It fails if a selected object does not fit the Go type.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return c.list(ctx, nil, list, opts)
-}
-
-// list waits until the cache contains the writes, and then implements List.
-func (c *Cache) list(ctx context.Context, writeLog *writeLog, list client.ObjectList,
-	opts []client.ListOption) error {
-	gvk, err := apiutil.GVKForObject(list, c.scheme)
-	if err != nil {
-		return err
-	}
-	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	item, err := c.itemOf(gvk, list)
-	if err != nil {
-		return err
-	}
-	r, started, err := c.resourceToRead(ctx, gvk, item)
-	if err != nil {
-		return err
-	}
 	options := client.ListOptions{}
-	options.ApplyOptions(opts)
-	if options.Continue != "" {
-		return errContinue
+	r, err := c.resourceToList(ctx, list, options.ApplyOptions(opts))
+	if err != nil {
+		return err
 	}
 	var results []convert.Result
 	err = r.read(func(s *informerSet) (err error) {
-		namespace, informers := "", s.informersByNamespace
-		if options.Namespace != "" && r.namespaced {
-			namespace = options.Namespace
-			v := s.forNamespace(options.Namespace)
-			if v == nil {
-				return errUnknownNamespace("list", options.Namespace)
-			}
-			informers = []*scopedInformer{v}
+		_, informers, err := r.informersToList(ctx, s, options.Namespace)
+		if err == nil {
+			results, err = r.find(informers, options)
 		}
-		if !started {
-			return &cache.ErrCacheNotStarted{}
-		}
-		if err := r.awaitInformers(ctx, item, informers...); err != nil {
-			return err
-		}
-		if err := writeLog.await(ctx, r, nil, namespace, informers...); err != nil {
-			return err
-		}
-		results, err = r.find(informers, options)
 		return err
 	})
 	if err != nil {
@@ -187,6 +144,42 @@ func (c *Cache) list(ctx context.Context, writeLog *writeLog, list client.Object
 	}
 	list.SetContinue("continue-not-supported")
 	return nil
+}
+
+// resourceToList returns the resource of the items of a list.
+func (c *Cache) resourceToList(ctx context.Context, list client.ObjectList,
+	options *client.ListOptions) (*resource, error) {
+	gvk, err := apiutil.GVKForObject(list, c.scheme)
+	if err != nil {
+		return nil, err
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	item, err := c.itemOf(gvk, list)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := c.resourceToRead(ctx, gvk, item)
+	if err == nil && options.Continue != "" {
+		err = errContinue
+	}
+	return r, err
+}
+
+// informersToList returns the synced informers of a set for a list, and their namespace, or "" for all.
+func (r *resource) informersToList(ctx context.Context, s *informerSet,
+	requested string) (namespace string, informers []*scopedInformer, err error) {
+	informers = s.informersByNamespace
+	if requested != "" && r.namespaced {
+		v := s.forNamespace(requested)
+		if v == nil {
+			return "", nil, errUnknownNamespace("list", requested)
+		}
+		namespace, informers = requested, []*scopedInformer{v}
+	}
+	if !r.cache.hasStarted() {
+		return "", nil, &cache.ErrCacheNotStarted{}
+	}
+	return namespace, informers, r.awaitInformers(ctx, informers...)
 }
 
 // itemOf returns an empty item of a list.

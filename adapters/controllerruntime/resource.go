@@ -394,7 +394,7 @@ func (r *resource) allInformers() []*scopedInformer {
 // awaitInformers waits until informers can be read. As in controller-runtime, the error is a timeout. It has
 // the status of the informer. The first caller gets an error if its context has ended, even if the informer
 // has synced: controller-runtime would not have synced yet.
-func (r *resource) awaitInformers(ctx context.Context, object any, informers ...*scopedInformer) error {
+func (r *resource) awaitInformers(ctx context.Context, informers ...*scopedInformer) error {
 	timedOut := !r.syncAwaited.Load() && ctx.Err() != nil
 	for _, scoped := range informers {
 		if r.stoppedUnexpectedly(scoped) {
@@ -415,7 +415,7 @@ func (r *resource) awaitInformers(ctx context.Context, object any, informers ...
 		case errors.Is(err, dynamicinformer.ErrStopped):
 			return fmt.Errorf("the informer of %s was stopped: %w", r.key.gvk, err)
 		default:
-			return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %T Informer to sync: %s", object,
+			return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for %s Informer to sync: %s", r.converter.Pointer,
 				scoped.informer().Status()), 0)
 		}
 	}

@@ -3,11 +3,14 @@ package controllerruntime
 import (
 	"context"
 	"errors"
+	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +21,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
 )
 
 // TestSharedFactory verifies that two caches and a handle share one informer with separate indexes. It runs
@@ -169,20 +174,74 @@ func TestRefusedCacheOptions(t *testing.T) {
 			"cannot return complete objects"},
 		"none": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}},
 			"clients of a cache read objects"},
-		"not stored": {Options{Indexes: configOf(t, "storage: {mode: None}")},
-			`resource "configs" has storage mode None`},
-		"namespaces": {Options{Indexes: configWith(t, "namespaces: {include: [web]}")},
-			`resource "configs" has namespaces or selectors`},
-		"selectors": {Options{Indexes: configWith(t, "selectors: {labels: a=b}")},
-			`resource "configs" has namespaces or selectors`},
-		"kept as metadata": {Options{Indexes: configWith(t, "storage: {mode: Metadata}")},
-			`resource "configs" has storage mode Metadata`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := tt.cacheOptions.validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("validate() = %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestOneMeaning verifies that a cache has the same objects and indexes as the library with the same config,
+// or that New refuses the config with the field that it cannot apply.
+func TestOneMeaning(t *testing.T) {
+	server := newServer(t)
+	for _, name := range []string{"web/a", "web/b", "db/a"} {
+		namespace, name, _ := strings.Cut(name, "/")
+		server.Create(t, configMaps, configMap(namespace, name, "key", "value"))
+	}
+	for settings, refusal := range map[string]string{
+		"": "", "keep: {paths: []}": "", "prune: {remove: [.data.key]}": "",
+		"storage: {mode: Compressed}": "", "storage: {mode: Object}": "",
+		"selectors: {labels: none=such}":       `resource "configs" has namespaces or selectors`,
+		"selectors: {fields: metadata.name=a}": `resource "configs" has namespaces or selectors`,
+		"namespaces: {include: [web]}":         `resource "configs" has namespaces or selectors`,
+		"namespaces: {exclude: ['w*']}":        `resource "configs" has namespaces or selectors`,
+		"storage: {mode: Metadata}":            `resource "configs" has storage mode Metadata`,
+		"storage: {mode: None}":                `resource "configs" has storage mode None`,
+	} {
+		config := configOf(t, settings)
+		if refusal == "" {
+			config = configWith(t, settings)
+		}
+		c, err := New(server.Config(), cache.Options{Mapper: newMapper()}, Options{Indexes: config})
+		if refusal != "" {
+			if err == nil || !strings.Contains(err.Error(), refusal) {
+				t.Errorf("with %q: %v, want %q", settings, err, refusal)
+			}
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		start(t, c)
+		b, err := bind.Run(t.Context(), server.Config(), config,
+			bind.Options{Compression: defaultCompression})
+		if err != nil {
+			t.Fatal(err)
+		}
+		querier, err := b.Querier("configs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys, err := querier.Keys(t.Context(), query.Eq("title", "a"), query.Options{})
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(configMapKind)
+		err = errors.Join(err, c.List(t.Context(), list, client.MatchingFields{"title": "a"}))
+		found := slices.Sorted(maps.Keys(objectNames(t, list)))
+		if err != nil || !slices.Equal(found, keys) || len(keys) != 2 {
+			t.Errorf("with %q: the cache finds %v, the library %v, %v", settings, found, keys, err)
+		}
+		target, err := b.Target("configs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range list.Items {
+			stored, _, err := target.Informer.GetStore().GetByKey(item.GetNamespace() + "/" + item.GetName())
+			if err != nil || !cmp.Equal(stored.(*unstructured.Unstructured).Object["data"], item.Object["data"]) {
+				t.Errorf("with %q: the cache has %v, the library %v", settings, item, stored)
+			}
+		}
 	}
 }
 

@@ -10,23 +10,10 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/indexers"
 )
 
 func TestStorage(t *testing.T) {
-	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
-apiVersion: crdcache.dev/v1beta1
-kind: IndexConfig
-metadata: {name: test}
-spec:
-  resources:
-  - name: settings
-    match: {group: "", version: v1, resource: configmaps}
-    storage: {mode: Compressed}
-`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := configOf(t, "storage: {mode: Compressed}")
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "key", "value"))
 	for name, test := range map[string]struct {
@@ -64,20 +51,7 @@ spec:
 // TestMetadataByConfiguredIndex verifies that a list of metadata by an index over spec fields returns the
 // matching objects, also before complete objects were read.
 func TestMetadataByConfiguredIndex(t *testing.T) {
-	config, err := indexers.Parse(indexers.Source{Name: "test", Data: []byte(`
-apiVersion: crdcache.dev/v1beta1
-kind: IndexConfig
-metadata: {name: test}
-spec:
-  resources:
-  - name: settings
-    match: {group: "", version: v1, resource: configmaps}
-    indexes:
-    - {name: color, path: .data.color}
-`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := configOf(t, "indexes: [{name: color, path: .data.color}]")
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a", "color", "red"),
 		configMap("web", "b", "color", "blue"))

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -129,13 +130,43 @@ func newestVersion(a, b string) string {
 	return b
 }
 
+// awaitGet waits until the cache shows the writes that concern a Get.
+func (l *writeLog) awaitGet(ctx context.Context, key client.ObjectKey, example client.Object) error {
+	r, _, err := l.cache.informerToGet(ctx, key, example)
+	if err != nil {
+		return err
+	}
+	target := key
+	if !r.namespaced {
+		target.Namespace = ""
+	}
+	return r.read(func(s *informerSet) error {
+		if scoped := s.forNamespace(key.Namespace); scoped != nil { // nil: the settings have changed
+			return l.await(ctx, r, &target, "", scoped)
+		}
+		return nil
+	})
+}
+
+// awaitList waits until the cache shows the writes that concern a List.
+func (l *writeLog) awaitList(ctx context.Context, list client.ObjectList, options *client.ListOptions) error {
+	r, err := l.cache.resourceToList(ctx, list, options)
+	if err != nil {
+		return err
+	}
+	return r.read(func(s *informerSet) error {
+		namespace, informers, err := r.informersToList(ctx, s, options.Namespace)
+		if err != nil {
+			return err
+		}
+		return l.await(ctx, r, nil, namespace, informers...)
+	})
+}
+
 // await waits until the informers of a resource show the writes that concern a read of an object, or of a
-// list if key is nil. An empty namespace means all. A nil l waits for nothing.
+// list if key is nil. An empty namespace means all.
 func (l *writeLog) await(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
 	informers ...*scopedInformer) error {
-	if l == nil {
-		return nil
-	}
 	gk := r.key.gvk.GroupKind()
 	version, isKnown := l.onlyVersion(gk, key, namespace)
 	var err error

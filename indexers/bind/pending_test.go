@@ -3,8 +3,10 @@ package bind_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -108,4 +110,59 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 	if keys, err := redKeys(); err != nil || len(keys) > 0 {
 		t.Errorf("keys of red after color became an index of names = %v, %v; want none", keys, err)
 	}
+}
+
+// TestReplacementIsRecent verifies that the previous informer answers until its replacement, which an API
+// server that lags has listed, shows the same changes.
+func TestReplacementIsRecent(t *testing.T) {
+	var injector *testcluster.Injector
+	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
+		injector = testcluster.NewInjector(server)
+		return injector
+	})
+	binding := s.follow(parse(t, widgetsByColor))
+	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	old, compared, caughtUp := httptest.NewRecorder(), make(chan struct{}), make(chan struct{})
+	s.cluster.ServeHTTP(old, httptest.NewRequest(http.MethodGet, "/apis/example.com/v1/widgets", nil))
+	compare := sync.OnceFunc(func() { close(compared) })
+	injector.Add(testcluster.Fault{Match: testcluster.Match{Resource: "widgets", Verbs: testcluster.Reads},
+		Effect: func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+			switch q := r.URL.Query(); {
+			case q.Get("limit") == "1": // it asks for the server's version
+				compare()
+				next.ServeHTTP(w, r)
+			case q.Get("sendInitialEvents") != "":
+				w.WriteHeader(http.StatusUnprocessableEntity)
+			case q.Get("watch") == "":
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(old.Body.Bytes())
+			default:
+				select {
+				case <-caughtUp:
+					next.ServeHTTP(w, r)
+				case <-r.Context().Done():
+				}
+			}
+		}})
+	apply(s.cluster, widget("sofa", "red", 1))
+	isCurrent := func() bool {
+		return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp", "home/sofa")
+	}
+	s.eventually("the sofa is cached", isCurrent)
+	if err := binding.Apply(parse(t, widgetsDecoded)); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("the versions are compared", func() bool {
+		select {
+		case <-compared:
+			return true
+		default:
+			return len(binding.Pending()) == 0
+		}
+	})
+	if !isCurrent() || len(binding.Pending()) == 0 {
+		t.Error("an informer without the sofa has replaced one that had it")
+	}
+	close(caughtUp)
+	s.eventually("the replacement answers", func() bool { return len(binding.Pending()) == 0 && isCurrent() })
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -140,9 +141,9 @@ func (b *Binding) prepare(ctx context.Context, p *plan, key slotKey) error {
 	return nil
 }
 
-// settle returns a slot in which a synced replacement serves, without indexes that exceeded a limit.
+// settle returns a slot in which a recent replacement serves, without indexes that exceeded a limit.
 func (p *plan) settle(s slot) slot {
-	if s.replacement != nil && s.replacement.Informer.HasSynced() {
+	if s.replacement != nil && s.replacement.view.isRecent.Load() {
 		s = slot{serving: s.replacement}
 	}
 	if refusals := s.serving.view.Refusals(); len(refusals) > 0 {
@@ -201,21 +202,46 @@ func (b *Binding) replaceViews(old, targets []*Target) {
 	}
 	for i, t := range targets {
 		if !slices.ContainsFunc(old, func(x *Target) bool { return x.view == t.view }) {
-			go b.endFirstList(t.view, i > 0) // ends with the sync, or with the end or release of the informer
+			go b.endFirstList(t.view, targets[:i]) // ends with the sync, or the end of the informer or view
 		}
 	}
 }
 
 // endFirstList ends the limits of a view when it has synced, and reconciles if that changes the slot.
-func (b *Binding) endFirstList(view *View, isReplacement bool) {
+// replaced has the target that the view will replace, if any.
+func (b *Binding) endFirstList(view *View, replaced []*Target) {
 	select {
 	case <-view.Informer().Synced():
 		view.EndBuild()
-		if isReplacement || len(view.Refusals()) > 0 {
+		for _, t := range replaced {
+			view.awaitRecent(t.Informer)
+		}
+		if len(replaced) > 0 || len(view.Refusals()) > 0 {
 			_ = b.reconcile(nil) // OnProblem reports the errors
 		}
 	case <-view.Informer().Stopped():
-	case <-view.released:
+	case <-view.ctx.Done():
+	}
+}
+
+// awaitRecent waits until the informer is as recent as the one that it replaces, so that reads do not go back
+// in time. Versions that are lost or cannot be compared do not delay it.
+func (v *View) awaitRecent(replaced *dynamicinformer.Informer) {
+	for err := error(new(dynamicinformer.NotSyncedError)); err != nil && v.ctx.Err() == nil; {
+		_, changed := v.informer.StatusChange()
+		err = dynamicinformer.MoveHandlers(v.ctx, func() { v.isRecent.Store(true) },
+			&dynamicinformer.HandlerMove{From: []*dynamicinformer.Informer{replaced},
+				To: []*dynamicinformer.Informer{v.informer}})
+		if errors.Is(err, dynamicinformer.ErrVersionLost) || errors.Is(err, dynamicinformer.ErrNotStored) {
+			v.isRecent.Store(true)
+			return
+		}
+		if _, failed := errors.AsType[*dynamicinformer.NotSyncedError](err); failed {
+			select {
+			case <-changed:
+			case <-v.ctx.Done():
+			}
+		}
 	}
 }
 

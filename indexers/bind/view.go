@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -21,7 +22,10 @@ type View struct {
 	handle       *dynamicinformer.Handle // nil if the view owns no indexes
 	prefix       string
 	queryIndexes []*indexers.Index
-	released     chan struct{} // closed when the handle is released
+	ctx          context.Context // ends when end releases the handle
+	end          context.CancelFunc
+	// isRecent is set when the informer is as recent as the one that it replaces.
+	isRecent *atomic.Bool
 	// indexes are the indexes in the informer, by their names in the config.
 	indexes map[string]informerIndex
 }
@@ -42,7 +46,8 @@ type informerIndex struct {
 func NewView(ctx context.Context, limits indexers.BuildLimits, handle *dynamicinformer.Handle, prefix string,
 	indexes, queryIndexes []*indexers.Index) (*View, error) {
 	v := &View{informer: handle.Informer(), handle: handle, prefix: prefix, queryIndexes: queryIndexes,
-		released: make(chan struct{})}
+		isRecent: new(atomic.Bool)}
+	v.ctx, v.end = context.WithCancel(context.Background())
 	var err error
 	v.indexes, err = v.addIndexes(ctx, limits, indexes)
 	return v, err
@@ -103,7 +108,7 @@ func (v *View) WithoutRefused() (next *View, drop func()) {
 
 // Release removes the indexes and releases the handle.
 func (v *View) Release() {
-	close(v.released)
+	v.end()
 	v.handle.Release()
 }
 

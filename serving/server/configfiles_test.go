@@ -1,17 +1,24 @@
 package server
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
@@ -55,10 +62,6 @@ spec:
 			"[-]index configs loaded at ", "0"},
 		{"a name that authorizers use", fmt.Sprintf(text, "environments", "a.b"), "environments", "second",
 			"[-]index configs loaded at ", "0"},
-		{"selectors", fmt.Sprintf(text, "environments}\n    selectors: {labels: a=b", "x"), "environments", "second",
-			"selectors: all objects of a type are served", "0"},
-		{"two namespaces", fmt.Sprintf(text, "workloads}\n    namespaces: {include: [a, b]", "x"), "environments",
-			"second", "name one namespace", "0"},
 		{"a namespace of a cluster-scoped type",
 			fmt.Sprintf(text, "environments}\n    namespaces: {include: [payments]", "x"), "environments", "second",
 			"the objects of environments.v1.demo.crdcache.dev have no namespaces", "0"},
@@ -142,6 +145,59 @@ spec:
 		".spec.environment": false, ".status.conditions": true} {
 		if cached.Informer.Drops(field) != dropped {
 			t.Errorf("the cache drops %s: %v, want %v", field, !dropped, dropped)
+		}
+	}
+}
+
+// TestOneMeaning verifies that crdcached answers from the same objects and indexes as the library with the
+// same config, or refuses the config with the field that it cannot apply.
+func TestOneMeaning(t *testing.T) {
+	api := newAPIServer(t)
+	for settings, refusal := range map[string]string{
+		"": "", "namespaces: {include: [payments]},": "", "keep: {paths: [.spec, .status]},": "",
+		"prune: {remove: [.spec.image]}, storage: {mode: Compressed},": "",
+		"namespaces: {include: [payments, media]},":                    "name one namespace",
+		"namespaces: {exclude: ['p*']},":                               "name one namespace",
+		"selectors: {labels: none=such},":                              "selectors: all objects of a type are served",
+		"selectors: {fields: metadata.name=ledger},":                   "selectors: all objects of a type are served",
+		"storage: {mode: Object},":                                     "cannot serve objects with mode",
+	} {
+		c, text := newConfig(), "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: a}\nspec:\n"+
+			"  resources: [{name: r, match: {group: demo.crdcache.dev, resource: workloads}, "+settings+
+			" indexes: [{name: tier, path: .spec.tier}]}]\n"
+		c.IndexConfigs = []string{writeConfigFile(t, text)}
+		if refusal != "" {
+			err := new(typeCache).loadSelection(&c)
+			if err == nil || !strings.Contains(err.Error(), refusal) {
+				t.Errorf("with %q: %v, want %q", settings, err, refusal)
+			}
+			continue
+		}
+		d := startDaemon(t, api, c)
+		d.awaitReady()
+		config, err := indexers.Parse(indexers.Source{Data: []byte(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := bind.Run(t.Context(), &rest.Config{Host: api.URL}, config,
+			bind.Options{Compression: compression})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := b.Querier("r")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := q.Keys(t.Context(), query.Exists("tier"), query.Options{})
+		path := "/query/apis/demo.crdcache.dev/v1/workloads?keys=true&q=tier"
+		if strings.Contains(settings, "include") {
+			path = strings.Replace(path, "v1", "v1/namespaces/payments", 1)
+		}
+		answer := d.request("ann", http.MethodGet, path, "")
+		var got struct{ Keys []string }
+		err = errors.Join(err, json.Unmarshal(answer.body, &got))
+		if err != nil || !slices.Equal(got.Keys, want) || len(want) == 0 {
+			t.Errorf("with %q: crdcached has %s, want %s (%v)", settings, answer.body, want, err)
 		}
 	}
 }

@@ -248,11 +248,7 @@ func (i *Informer) Relist(ctx context.Context) error {
 }
 
 // recordVerification reports the result of a comparison with the server, before a relist repairs the cache.
-func (i *Informer) recordVerification(result informer.Verification, err error) {
-	logger := klog.Background()
-	if i.deps.logger != nil {
-		logger = *i.deps.logger
-	}
+func (i *Informer) recordVerification(logger klog.Logger, result informer.Verification, err error) {
 	i.health.Verified(result != informer.VerifiedEqual, result == informer.VerifiedDiverged, err)
 	switch result {
 	case informer.VerifiedDiverged:

@@ -74,7 +74,7 @@ func TestCollector(t *testing.T) {
 		{"informers", labelValues{"resource": "gadgets", "state": "Degraded", "reason": "Forbidden"}, 1},
 		{"informers", labelValues{}, 2},
 		{"stale_informers", labelValues{"resource": "widgets"}, 0},
-		{"generation", labelValues{"resource": "widgets"}, 1},
+		{"incarnation", labelValues{"resource": "widgets"}, 1},
 		{"objects", labelValues{"resource": "widgets"}, 20},
 		{"compressed_objects", labelValues{"resource": "widgets"}, 0},
 		{"compressed_bytes", labelValues{"resource": "widgets"}, 0},

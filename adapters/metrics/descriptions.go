@@ -43,7 +43,7 @@ var metricDefinitions = []metricDefinition{
 	gauge("stale_informers", "Number of informers whose cache can be behind the API server."),
 	gauge("last_contact_timestamp_seconds",
 		"Unix time of the API server's last answer or event for the type. Missing before the first."),
-	gauge("generation",
+	gauge("incarnation",
 		"Number of times that the informer has started to follow the type, which can be removed and return."),
 	gauge("objects", "Number of cached objects."),
 	gauge("compressed_objects", "Number of compressed objects in the cache."),

@@ -72,7 +72,7 @@ func (w metricWriter) writeStatus(statuses []status.Status) {
 		w.add("informers", float64(n), string(k.state), string(k.reason))
 	}
 	w.add("stale_informers", float64(staleCount))
-	w.add("generation", float64(incarnation))
+	w.add("incarnation", float64(incarnation))
 	if !oldestContact.IsZero() {
 		w.add("last_contact_timestamp_seconds", float64(oldestContact.UnixNano())/1e9)
 	}

@@ -37,10 +37,11 @@ type Options struct {
 	// MinWatchTimeout is the minimum timeout of a watch; the maximum is twice as long. Default and minimum:
 	// 5 minutes.
 	MinWatchTimeout time.Duration
-	// VerifyPeriod is the period of comparisons with the server. OnVerified receives the result of each,
-	// before a relist repairs the cache. It is required with VerifyPeriod. Default: never.
+	// VerifyPeriod is the period of comparisons with the server. OnVerified receives the result of each and
+	// the logger of the run, before a relist repairs the cache. It is required with VerifyPeriod. Default:
+	// never.
 	VerifyPeriod time.Duration
-	OnVerified   func(result Verification, err error)
+	OnVerified   func(logger klog.Logger, result Verification, err error)
 	// WatchListPageSize is the page size of LIST requests. Default: that of client-go's reflector.
 	WatchListPageSize int64
 	// Backoff is the pause between attempts to list and watch. Default: client-go's, which doubles from 0.8 s

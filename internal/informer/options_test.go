@@ -220,7 +220,7 @@ var optionEffects = map[string]func(t *testing.T){
 func expectVerification(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	i := New(&recordingListerWatcher{seen: make(chan metav1.ListOptions, 100)},
-		Options{VerifyPeriod: 1, OnVerified: func(Verification, error) { cancel() }})
+		Options{VerifyPeriod: 1, OnVerified: func(klog.Logger, Verification, error) { cancel() }})
 	i.RunWithContext(ctx) // until the first comparison
 }
 

@@ -46,7 +46,7 @@ func (g *incarnation) startVerification(ctx context.Context) {
 				result = VerifiedDiverged
 			}
 			before = difference
-			i.options.OnVerified(result, err)
+			i.options.OnVerified(g.logger, result, err)
 			if result == VerifiedDiverged {
 				_ = i.Relist(ctx) // fails only at the end of ctx or the informer
 			}

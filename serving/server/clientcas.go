@@ -33,7 +33,7 @@ const (
 // newClientCAs sets the client CAs of the cluster in options, as ApplyTo would. It disables further lookups
 // of ApplyTo if the cluster has no CA of the API server's proxy. It returns nil if the options name other CAs
 // or exclude the cluster's CAs, or if the cluster has no client CAs.
-func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*clientCAs, error) {
+func newClientCAs(ctx context.Context, options *genericoptions.DelegatingAuthenticationOptions) (*clientCAs, error) {
 	if options.SkipInClusterLookup ||
 		options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		return nil, nil
@@ -46,7 +46,7 @@ func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*cli
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), clientCATimeout)
+	ctx, cancel := context.WithTimeout(ctx, clientCATimeout)
 	defer cancel()
 	configMap, err := client.CoreV1().ConfigMaps(clientCANamespace).Get(ctx, clientCAConfigMap,
 		metav1.GetOptions{})
@@ -54,7 +54,7 @@ func newClientCAs(options *genericoptions.DelegatingAuthenticationOptions) (*cli
 		options.RequestHeader.ClientCAFile == "" {
 		// Otherwise the generic server logs every minute that the key is missing.
 		options.SkipInClusterLookup = true
-		klog.InfoS("Requests through the API server cannot be authenticated: the cluster has no CA of its proxy. Restart crdcached after it is added",
+		klog.FromContext(ctx).Info("Requests through the API server cannot be authenticated: the cluster has no CA of its proxy. Restart crdcached after it is added",
 			"configMap", clientCANamespace+"/"+clientCAConfigMap, "key", requestHeaderCAKey)
 	}
 	// In these cases the API server has no client CA.

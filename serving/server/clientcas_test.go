@@ -187,7 +187,7 @@ func TestClusterWithoutClientCAs(t *testing.T) {
 		defer api.Close()
 		options := NewOptions().Authentication
 		options.RemoteKubeConfigFile = writeKubeconfig(t, api)
-		if found, err := newClientCAs(options); err != nil || !found.areLoaded() ||
+		if found, err := newClientCAs(t.Context(), options); err != nil || !found.areLoaded() ||
 			options.ClientCert.CAContentProvider != nil {
 			t.Errorf("%s: newClientCAs() loaded = %v, error %v, want true", name, found.areLoaded(), err)
 		}
@@ -212,7 +212,7 @@ func startServer(t *testing.T, cluster http.Handler) (address string) {
 	options.Kubeconfig = writeKubeconfig(t, api)
 	options.Config.Types = []string{"namespaces"}
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
-	s, err := New(options)
+	s, err := New(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

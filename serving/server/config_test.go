@@ -159,7 +159,7 @@ func TestInvalidCertificates(t *testing.T) {
 		"--tls-private-key-file", file}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := options.genericConfig(newLimits(Limits{}, 0))
+	_, err := options.genericConfig(t.Context(), newLimits(Limits{}, 0))
 	if err == nil || !strings.Contains(err.Error(), "--tls-cert-file "+file) {
 		t.Errorf("the error is %v, want one that names the flag and the file", err)
 	}

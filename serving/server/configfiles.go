@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/reload"
 )
@@ -38,12 +36,12 @@ func (c *typeCache) loadSelection(config *Config) (err error) {
 		Apply: func(ctx context.Context, u reload.Update) error {
 			return c.applyIndexes(ctx, u.New)
 		},
-		Report: reportReload,
+		Report: c.reportReload,
 	})
 	if err != nil {
 		return err
 	}
-	logWarnings(c.indexConfigWatcher.Config())
+	c.logWarnings(c.indexConfigWatcher.Config())
 	c.selection.Store(initial.withIndexes(c.indexConfigWatcher.Config()))
 	return nil
 }
@@ -63,18 +61,18 @@ func (c *typeCache) applyIndexes(ctx context.Context, indexes *indexers.Config) 
 	return nil
 }
 
-func reportReload(outcome reload.Outcome) {
+func (c *typeCache) reportReload(outcome reload.Outcome) {
 	if outcome.Err != nil {
-		klog.ErrorS(outcome.Err, "Index configs were rejected, and the previous ones stay in effect")
+		c.logger.Error(outcome.Err, "Index configs were rejected, and the previous ones stay in effect")
 		return
 	}
-	klog.InfoS("Reloaded the index configs", "result", outcome.String())
-	logWarnings(outcome.Config)
+	c.logger.Info("Reloaded the index configs", "result", outcome.String())
+	c.logWarnings(outcome.Config)
 }
 
-func logWarnings(config *indexers.Config) {
+func (c *typeCache) logWarnings(config *indexers.Config) {
 	for _, w := range config.Warnings {
-		klog.InfoS("An index config has a warning", "warning", w.String())
+		c.logger.Info("An index config has a warning", "warning", w.String())
 	}
 }
 
@@ -83,7 +81,7 @@ func (c *typeCache) runConfigWatcher(ctx context.Context) {
 		return
 	}
 	if err := c.indexConfigWatcher.Run(ctx); err != nil {
-		klog.ErrorS(err, "Changes of the index configs are not noticed")
+		c.logger.Error(err, "Changes of the index configs are not noticed")
 	}
 }
 

@@ -6,7 +6,7 @@
 //	options := server.NewOptions()
 //	options.AddFlags(flags)
 //	err := options.Complete(flags) // after the flags were parsed
-//	s, err := server.New(options)
+//	s, err := server.New(ctx, options)
 //	err = s.Run(ctx)
 //
 // # Design

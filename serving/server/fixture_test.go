@@ -105,7 +105,7 @@ func startDaemon(t *testing.T, a *apiServer, config Config) *daemon {
 	options := NewOptions()
 	options.Kubeconfig, options.Config = kubeconfig, config
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
-	s, err := New(options)
+	s, err := New(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,10 @@ type Server struct {
 	endWatches context.CancelFunc
 }
 
-// New returns a server that listens. The server answers requests after Run is called. New returns an error if
-// the options are invalid, or if the kubeconfig, the certificates or the client CAs cannot be read.
-func New(options *Options) (*Server, error) {
+// New returns a server that listens and logs to the logger of ctx. It answers requests after Run is called. New
+// returns an error if the options are invalid, or if the kubeconfig, the certificates or the client CAs cannot be
+// read.
+func New(ctx context.Context, options *Options) (*Server, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
@@ -40,13 +41,13 @@ func New(options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	servingCtx, end := context.WithCancel(context.Background()) // ended by the shutdown of the generic server
+	servingCtx, end := context.WithCancel(context.WithoutCancel(ctx)) // ended by the shutdown of the generic server
 	s := &Server{endWatches: end}
 	if s.cache, err = newTypeCache(servingCtx, client, &options.Config); err != nil {
 		return nil, err
 	}
 	limits := newLimits(options.Config.Limits, options.Config.Watches.WriteTimeout.Duration)
-	if s.config, err = options.genericConfig(limits); err != nil {
+	if s.config, err = options.genericConfig(ctx, limits); err != nil {
 		return nil, err
 	}
 	watches := options.Config.Watches
@@ -104,7 +105,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return errors.Join(err, <-cacheEnded)
 }
 
-func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
+func (o *Options) genericConfig(ctx context.Context, limits *limits) (*genericserver.Config, error) {
 	config := genericserver.NewConfig(serializer.NewCodecFactory(newScheme()))
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
 	config.RequestTimeout, config.ShutdownDelayDuration = o.RequestTimeout, o.ShutdownDelay
@@ -127,7 +128,7 @@ func (o *Options) genericConfig(limits *limits) (*genericserver.Config, error) {
 	}
 	config.SecureServing.Listener = limitConnections(config.SecureServing.Listener, o.Config.Limits,
 		limits.rejected.WithLabelValues("connectionsPerAddress"))
-	if err := o.applyAuthentication(config); err != nil {
+	if err := o.applyAuthentication(ctx, config); err != nil {
 		return nil, fmt.Errorf("authentication: %w", err)
 	}
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
@@ -150,9 +151,9 @@ func (o *Options) reviewAuthorizer() (authorizer.Authorizer, error) {
 	return info.Authorizer, nil
 }
 
-func (o *Options) applyAuthentication(config *genericserver.Config) error {
+func (o *Options) applyAuthentication(ctx context.Context, config *genericserver.Config) error {
 	options := *o.Authentication
-	clientCAs, err := newClientCAs(&options)
+	clientCAs, err := newClientCAs(ctx, &options)
 	if err == nil {
 		err = options.ApplyTo(&config.Authentication, config.SecureServing, nil)
 	}

@@ -31,6 +31,7 @@ var compression = s2.New(s2.Options{})
 
 // typeCache caches the objects of the selected types while the cluster serves the types.
 type typeCache struct {
+	logger             klog.Logger
 	selection          atomic.Pointer[selection]
 	indexConfigWatcher *reload.Watcher // of the index configs; nil without files
 	tracker            *discovery.Tracker
@@ -47,9 +48,10 @@ type typeCache struct {
 	initialSyncDone atomic.Bool
 }
 
-// newTypeCache returns the cache of a config. The watches of clients end with servingCtx.
+// newTypeCache returns the cache of a config. It logs to the logger of servingCtx, with which the watches of
+// clients end.
 func newTypeCache(servingCtx context.Context, client *rest.Config, config *Config) (c *typeCache, err error) {
-	c = &typeCache{scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
+	c = &typeCache{logger: klog.FromContext(servingCtx), scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
 	if err := c.loadSelection(config); err != nil {
 		return nil, err
 	}
@@ -93,13 +95,13 @@ func (c *typeCache) initBinding(settings bind.Settings) (err error) {
 		OnChange: func(old, changed *bind.Target) {
 			switch {
 			case changed == nil:
-				klog.InfoS("Stopped caching a type", "type", old.Type.String())
+				c.logger.Info("Stopped caching a type", "type", old.Type.String())
 			case old == nil || old.GVR != changed.GVR:
-				klog.InfoS("Caching a type", "type", changed.Type.String())
+				c.logger.Info("Caching a type", "type", changed.Type.String())
 			}
 		},
 		OnProblem: func(name string, reason error) {
-			klog.InfoS("Cannot cache a type, or an index of it", "name", name, "reason", reason.Error())
+			c.logger.Info("Cannot cache a type, or an index of it", "name", name, "reason", reason.Error())
 		},
 	})
 	c.cachedVersion = func(gr schema.GroupResource) (discovery.Resource, bool) {

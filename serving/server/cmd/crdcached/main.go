@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string) error {
 	if err := options.Complete(set); err != nil {
 		return err
 	}
-	s, err := server.New(options)
+	s, err := server.New(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -11,30 +11,26 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Log with slog. Each message has a logger from a context, an option or klog; all three are slog's then.
+// Log everything with slog, also what client-go logs.
 func Example_slog() {
-	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
-		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		},
-	})
-	klog.SetSlogLogger(slog.New(handler)) // before the first informer
+	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	handler := slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime})
+	klog.SetSlogLogger(slog.New(handler)) // before the first informer runs
 	defer klog.ClearLogger()
 
-	server := cluster()
-	defer server.Close()
-	ctx := klog.NewContext(context.Background(), klog.Background().WithValues("shop", "berlin"))
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: "https://cluster.example"}})
 	must(err)
-	informer, err := factory.ForResource(widgets)
-	must(err)
-	must(factory.Start(ctx))
-	defer factory.Shutdown(context.Background())
-	must(factory.WaitForSync(ctx))
-	informer.RunWithContext(ctx) // the factory runs it already
+	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.Background().WithValues("shop", "berlin")))
+	cancel()
+	informer := factory.MustForResource(widgets)
+	informer.RunWithContext(ctx)
+	informer.RunWithContext(ctx)
 
-	// Output: level=INFO msg="An informer runs only once, ignoring another call" shop=berlin type=widgets.v1.example.com
+	// Output:
+	// level=INFO msg="An informer runs only once, ignoring another call" shop=berlin type=widgets.v1.example.com
 }

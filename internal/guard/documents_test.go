@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -106,21 +107,34 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// size finds a row with a storage mode and the size of an object.
-var size = regexp.MustCompile(`(?m)^\| (\w+)(?: \(the default\))? \|.* \| ([\d,.]+ B)(?:, with managedFields)? \|$`)
+// figure finds a number with a unit.
+var figure = regexp.MustCompile(`\b\d[\d,.]*(?:×| (?:B|KiB|MiB|GiB|ns|µs|ms|s)\b)`)
 
-// TestFigures compares the sizes in docs/library.md with the generated ones in docs/benchmarks.md.
+// TestFigures checks that the generated docs/benchmarks.md has each figure of a paragraph that links to it,
+// and of the table below that paragraph.
 func TestFigures(t *testing.T) {
-	_, measured, _ := strings.Cut(string(readFile(t, "docs/benchmarks.md")), "## Filling a cache")
-	measured, _, _ = strings.Cut(measured, "## Many objects")
-	rows := size.FindAllStringSubmatch(string(readFile(t, "docs/library.md")), -1)
-	if len(rows) != 6 {
-		t.Fatalf("docs/library.md has the sizes of %d modes, want 6", len(rows))
-	}
-	for _, row := range rows {
-		same := `(?m)^\|crdcache, ` + row[1] + `(, pruned)?\|.*\|` + regexp.QuoteMeta(row[2]) + `[ |]`
-		if !regexp.MustCompile(same).MatchString(measured) {
-			t.Errorf("docs/library.md: %s takes %s, not as in docs/benchmarks.md", row[1], row[2])
+	measured := figure.FindAllString(string(readFile(t, "docs/benchmarks.md")), -1)
+	found := 0
+	for _, name := range files(t) {
+		isPage, _ := path.Match("docs/*.md", name)
+		if name != "README.md" && !isPage || name == "docs/benchmarks.md" {
+			continue
 		}
+		linked := false
+		for block := range strings.SplitSeq(string(readFile(t, name)), "\n\n") {
+			linked = strings.Contains(block, "benchmarks.md") || linked && strings.HasPrefix(block, "|")
+			if !linked {
+				continue
+			}
+			for _, f := range figure.FindAllString(block, -1) {
+				found++
+				if !slices.Contains(measured, f) {
+					t.Errorf("%s: docs/benchmarks.md has no figure %s", name, f)
+				}
+			}
+		}
+	}
+	if found < 35 {
+		t.Errorf("found %d figures, want at least 35", found)
 	}
 }

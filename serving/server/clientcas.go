@@ -33,7 +33,8 @@ const (
 // newClientCAs sets the client CAs of the cluster in options, as ApplyTo would. It disables further lookups
 // of ApplyTo if the cluster has no CA of the API server's proxy. It returns nil if the options name other CAs
 // or exclude the cluster's CAs, or if the cluster has no client CAs.
-func newClientCAs(ctx context.Context, options *genericoptions.DelegatingAuthenticationOptions) (*clientCAs, error) {
+func newClientCAs(ctx context.Context,
+	options *genericoptions.DelegatingAuthenticationOptions) (*clientCAs, error) {
 	if options.SkipInClusterLookup ||
 		options.ClientCert != (genericoptions.ClientCertAuthenticationOptions{}) {
 		return nil, nil

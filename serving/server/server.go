@@ -30,9 +30,9 @@ type Server struct {
 	endWatches context.CancelFunc
 }
 
-// New returns a server that listens and logs to the logger of ctx. It answers requests after Run is called. New
-// returns an error if the options are invalid, or if the kubeconfig, the certificates or the client CAs cannot be
-// read.
+// New returns a server that listens and logs to the logger of ctx. It answers requests after Run is called.
+// New returns an error if the options are invalid, or if the kubeconfig, the certificates or the client CAs
+// cannot be read.
 func New(ctx context.Context, options *Options) (*Server, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -41,7 +41,8 @@ func New(ctx context.Context, options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	servingCtx, end := context.WithCancel(context.WithoutCancel(ctx)) // ended by the shutdown of the generic server
+	// The shutdown of the generic server ends it.
+	servingCtx, end := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Server{endWatches: end}
 	if s.cache, err = newTypeCache(servingCtx, client, &options.Config); err != nil {
 		return nil, err

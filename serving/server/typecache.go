@@ -51,7 +51,8 @@ type typeCache struct {
 // newTypeCache returns the cache of a config. It logs to the logger of servingCtx, with which the watches of
 // clients end.
 func newTypeCache(servingCtx context.Context, client *rest.Config, config *Config) (c *typeCache, err error) {
-	c = &typeCache{logger: klog.FromContext(servingCtx), scheduler: newFairScheduler(), stopTimeout: 10 * time.Second}
+	c = &typeCache{logger: klog.FromContext(servingCtx), scheduler: newFairScheduler(),
+		stopTimeout: 10 * time.Second}
 	if err := c.loadSelection(config); err != nil {
 		return nil, err
 	}

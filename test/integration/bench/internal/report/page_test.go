@@ -5,14 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/test/integration/bench/internal/experiment"
 )
@@ -75,30 +71,13 @@ func svgText(t *testing.T, svg []byte) []string {
 	}
 }
 
-// TestPublishedPage checks that docs/benchmarks.md is short, and shows the charts of docs/benchmarks.
+// TestPublishedPage checks that docs/benchmarks.md shows all charts and names all versions.
 func TestPublishedPage(t *testing.T) {
-	const docs = "../../../../../docs"
-	text, err := os.ReadFile(filepath.Join(docs, "benchmarks.md"))
+	text, err := os.ReadFile("../../../../../docs/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if words := len(strings.Fields(string(text))); words > 1_500 {
-		t.Errorf("the page has %d words, want at most 1,500", words)
-	}
-	var shown []string
-	for _, match := range regexp.MustCompile(`\((benchmarks/[^)]+)\)`).FindAllStringSubmatch(
-		string(text), -1) {
-		shown = append(shown, match[1])
-	}
-	files, err := filepath.Glob(filepath.Join(docs, "benchmarks", "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, file := range files {
-		files[i] = "benchmarks/" + filepath.Base(file)
-	}
-	slices.Sort(shown)
-	if diff := cmp.Diff(files, shown); diff != "" || len(shown) != 3 {
-		t.Errorf("charts (-files +shown):\n%s", diff)
+	if n := strings.Count(string(text), "](benchmarks/"); n != 3 || strings.Contains(string(text), "unknown") {
+		t.Errorf("the page has %d charts, want 3, or an unknown version", n)
 	}
 }

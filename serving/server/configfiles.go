@@ -51,14 +51,13 @@ func (c *typeCache) loadSelection(config *Config) (err error) {
 func (c *typeCache) applyIndexes(ctx context.Context, indexes *indexers.Config) error {
 	next := c.selection.Load().withIndexes(indexes)
 	settings, err := next.settings()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.binding.Update(ctx, settings)
 	}
-	if err := c.binding.Update(ctx, settings); err != nil {
-		return err
+	if err == nil {
+		c.selection.Store(next)
 	}
-	c.selection.Store(next)
-	return nil
+	return err
 }
 
 func (c *typeCache) reportReload(outcome reload.Outcome) {
@@ -79,8 +78,7 @@ func (c *typeCache) logWarnings(config *indexers.Config) {
 func (c *typeCache) runConfigWatcher(ctx context.Context) {
 	if c.indexConfigWatcher == nil {
 		return
-	}
-	if err := c.indexConfigWatcher.Run(ctx); err != nil {
+	} else if err := c.indexConfigWatcher.Run(ctx); err != nil {
 		c.logger.Error(err, "Changes of the index configs are not noticed")
 	}
 }

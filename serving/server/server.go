@@ -30,9 +30,8 @@ type Server struct {
 	endWatches context.CancelFunc
 }
 
-// New returns a server that listens and logs to the logger of ctx. It answers requests after Run is called.
-// New returns an error if the options are invalid, or if the kubeconfig, the certificates or the client CAs
-// cannot be read.
+// New returns a server that listens, and answers after Run is called. It logs to the logger of ctx. New fails
+// if the options are invalid, or if the kubeconfig, the certificates or the client CAs cannot be read.
 func New(ctx context.Context, options *Options) (*Server, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
@@ -41,8 +40,7 @@ func New(ctx context.Context, options *Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The shutdown of the generic server ends it.
-	servingCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+	servingCtx, end := context.WithCancel(context.WithoutCancel(ctx)) // ended by the generic server
 	s := &Server{endWatches: end}
 	if s.cache, err = newTypeCache(servingCtx, client, &options.Config); err != nil {
 		return nil, err

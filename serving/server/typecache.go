@@ -48,8 +48,7 @@ type typeCache struct {
 	initialSyncDone atomic.Bool
 }
 
-// newTypeCache returns the cache of a config. It logs to the logger of servingCtx, with which the watches of
-// clients end.
+// newTypeCache returns the cache of a config. servingCtx has the logger, and ends the watches of clients.
 func newTypeCache(servingCtx context.Context, client *rest.Config, config *Config) (c *typeCache, err error) {
 	c = &typeCache{logger: klog.FromContext(servingCtx), scheduler: newFairScheduler(),
 		stopTimeout: 10 * time.Second}

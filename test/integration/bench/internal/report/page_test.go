@@ -2,10 +2,7 @@ package report
 
 import (
 	"encoding/xml"
-	"errors"
-	"io"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,29 +41,10 @@ func TestPage(t *testing.T) {
 	if len(charts) != 1 {
 		t.Fatalf("%d charts, want 1", len(charts))
 	}
-	words := svgText(t, charts[0].svg)
+	svg := charts[0].svg
 	for _, want := range []string{"Client CPU until synced", "client-go", "2.00 s (15.0×)"} {
-		if !slices.Contains(words, want) {
-			t.Errorf("the chart lacks %q: %q", want, words)
-		}
-	}
-}
-
-// svgText returns the texts of a well-formed SVG.
-func svgText(t *testing.T, svg []byte) []string {
-	t.Helper()
-	decoder := xml.NewDecoder(strings.NewReader(string(svg)))
-	var texts []string
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
-			return texts
-		}
-		if err != nil {
-			t.Fatalf("parsing the SVG: %v in\n%s", err, svg)
-		}
-		if data, ok := token.(xml.CharData); ok {
-			texts = append(texts, string(data))
+		if !strings.Contains(string(svg), ">"+want+"<") || xml.Unmarshal(svg, new(struct{})) != nil {
+			t.Errorf("the chart lacks %q, or is malformed:\n%s", want, svg)
 		}
 	}
 }

@@ -36,6 +36,12 @@ type File struct {
 type Stamp struct {
 	Size    int64
 	Changed time.Time
+	info    fs.FileInfo
+}
+
+// Same returns false for a file that another has replaced, also if a coarse clock gave both the same time.
+func (s Stamp) Same(t Stamp) bool {
+	return s.Size == t.Size && s.Changed.Equal(t.Changed) && (s.info == nil || os.SameFile(s.info, t.info))
 }
 
 // Name returns the name of the file in problems.
@@ -175,7 +181,7 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			if !visited[at] {
 				visited[at] = true
 				l.Files = append(l.Files, &File{Path: at, Argument: i, NamedAsArgument: at == path,
-					Stamp: Stamp{info.Size(), info.ModTime()}, files: options.FS})
+					Stamp: Stamp{info.Size(), info.ModTime(), info}, files: options.FS})
 			}
 		})
 		switch {

@@ -2,6 +2,7 @@ package filesource
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -123,6 +124,17 @@ func TestFollow(t *testing.T) {
 	at := func(name string) string { return filepath.Join(s.dir, name) }
 	s.expect(t, "add web/a")
 	writeFile(t, at("b.yaml"), widget("a", "green"))
+	s.expect(t, "update web/a")
+	// A coarse clock gives the replacement, of equal size, the time of the file.
+	info, err := os.Stat(at("b.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, at("b.off"), widget("a", "olive"))
+	if err := errors.Join(os.Chtimes(at("b.off"), time.Time{}, info.ModTime()),
+		os.Rename(at("b.off"), at("b.yaml"))); err != nil {
+		t.Fatal(err)
+	}
 	s.expect(t, "update web/a")
 	writeFile(t, at("new/deep/c.yaml"), widget("c", "red"))
 	s.expect(t, "add web/c")

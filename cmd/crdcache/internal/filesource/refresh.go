@@ -46,7 +46,7 @@ func (s *Source) refresh(ctx context.Context) error {
 			changed = append(changed, f)
 			continue
 		}
-		if previous.Stamp != f.Stamp {
+		if !previous.Stamp.Same(f.Stamp) {
 			previous.Stamp = f.Stamp
 			changed = append(changed, previous)
 		}
@@ -138,17 +138,12 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 		}
 	}
 	// Objects are deleted before their definitions, so that each deletion is sent once.
-	slices.SortFunc(removedKeys, func(a, b objectKey) int {
-		switch {
-		case (a.GroupKind == crdGroupKind) == (b.GroupKind == crdGroupKind):
-			return 0
-		case a.GroupKind == crdGroupKind:
-			return 1
+	for _, definitions := range []bool{false, true} {
+		for _, key := range removedKeys {
+			if (key.GroupKind == crdGroupKind) == definitions {
+				l.removeObject(key)
+			}
 		}
-		return -1
-	})
-	for _, key := range removedKeys {
-		l.removeObject(key)
 	}
 	return nil
 }

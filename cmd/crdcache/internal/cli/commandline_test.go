@@ -93,8 +93,18 @@ func (r result) expect(t *testing.T, code int, out string) {
 // crdcache runs a command line without the machine's kubeconfig.
 func crdcache(t *testing.T, args ...string) result {
 	t.Helper()
+	hideSettings(t)
+	return runMain(t, args...)
+}
+
+// hideSettings hides the settings of the user who runs the test.
+func hideSettings(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
+}
+
+// runMain runs a command line. It can be called concurrently, after hideSettings.
+func runMain(t *testing.T, args ...string) result {
 	var out, errOut bytes.Buffer
 	code := cli.Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""), &out, &errOut)
 	return result{code, out.String(), errOut.String()}

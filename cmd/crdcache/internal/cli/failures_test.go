@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,11 @@ const widgetCRDPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/w
 func runCommand(t *testing.T, args ...string) (code int, out, errOut string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", "/dev/null")
+	return runMain(t, args...)
+}
+
+// runMain runs a command line. It can be called concurrently.
+func runMain(t *testing.T, args ...string) (code int, out, errOut string) {
 	var stdout, stderr bytes.Buffer
 	code = Main(t.Context(), append([]string{"crdcache"}, args...), strings.NewReader(""), &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
@@ -63,23 +69,26 @@ func TestThrottledDiscovery(t *testing.T) {
 		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
 	}))
 	defer server.Close()
+	t.Setenv("KUBECONFIG", "/dev/null")
+	var running sync.WaitGroup
 	for _, command := range []string{
 		"dump widgets", "dump widgets gizmos", "dump widgets/a", "query widgets", "watch widgets",
 		"tree widgets/a",
 		"stats widgets", "resources", "suggest widgets.example.com", "version --live", "serve widgets",
 		"snapshot save " + filepath.Join(t.TempDir(), "file") + " widgets",
 	} {
-		t.Run(command, func(t *testing.T) {
+		running.Go(func() {
 			args := append(strings.Fields(command), "-s", server.URL, "--timeout", "700ms")
-			code, out, errOut := runCommand(t, args...)
+			code, out, errOut := runMain(t, args...)
 			if code != ExitNotSynced || out != "" {
-				t.Errorf("exit code %d and output %q, want %d and no output", code, out, ExitNotSynced)
+				t.Errorf("%s: exit code %d and output %q, want %d and no output", command, code, out, ExitNotSynced)
 			}
 			if strings.Count(errOut, "TooManyRequests") != 1 || strings.Count(errOut, "--timeout") != 1 {
-				t.Errorf("stderr does not name TooManyRequests and --timeout once:\n%s", errOut)
+				t.Errorf("stderr of %s does not name TooManyRequests and --timeout once:\n%s", command, errOut)
 			}
 		})
 	}
+	running.Wait()
 	_, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "700ms")
 	if !strings.Contains(errOut, "TooManyRequests") {
 		t.Errorf("the error of a slow request does not name TooManyRequests:\n%s", errOut)

@@ -149,8 +149,7 @@ func TestFlagPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("HOME", t.TempDir())
+	hideSettings(t)
 	t.Setenv("NO_COLOR", "")
 	dir := t.TempDir()
 	for name, text := range map[string]string{

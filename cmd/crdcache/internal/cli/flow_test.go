@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -118,8 +117,7 @@ type pipedCommand struct {
 
 func startPiped(t *testing.T, args ...string) *pipedCommand {
 	t.Helper()
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("HOME", t.TempDir())
+	hideSettings(t)
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

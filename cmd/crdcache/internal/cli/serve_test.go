@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
@@ -53,6 +54,7 @@ func awaitServer(t *testing.T, url string, types int) {
 			!strings.Contains(r.out, "not served") {
 			return
 		}
+		time.Sleep(10 * time.Millisecond) // pause between polls
 	}
 }
 

@@ -300,7 +300,7 @@ func TestEnvironment(t *testing.T) {
 		"no kubeconfig": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s"}, cli.ExitFailed,
 			"", "no kubeconfig was found: set --kubeconfig or KUBECONFIG"},
 		"default server": {[]string{"KUBECONFIG=/none"}, []string{"--request-timeout", "1s",
-			"-s", "http://localhost:8080"}, cli.ExitFailed, "", "connect: connection refused\n"},
+			"-s", "http://127.0.0.1:1"}, cli.ExitFailed, "", "connect: connection refused\n"},
 		"broken kubeconfig": {[]string{"KUBECONFIG=" + writeTempFile(t, "broken", "a: [")}, nil, cli.ExitFailed, "",
 			"read the kubeconfig: error loading config file "},
 		"folder": {[]string{"KUBECONFIG=" + t.TempDir()}, nil, cli.ExitFailed, "", "is a directory"},

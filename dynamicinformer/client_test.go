@@ -18,10 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 const gadget = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"managedFields":[{"manager":"m"}],"name":"g","namespace":"default","resourceVersion":"7"},"spec":{"text":"é\u003c","size":1,"ratio":0.5}}`
@@ -167,71 +165,3 @@ func TestNewClientLeavesTheConfig(t *testing.T) {
 type roundTripFunc func(*http.Request) (*http.Response, error)
 
 func (f roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestFactoryUsesTheClient fills a cache from a live server, by list and watch, and compares it with a list
-// of the stock client.
-func TestFactoryUsesTheClient(t *testing.T) {
-	server := apitest.New(t, apitest.ConfigMaps)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	config := server.Config()
-	stock, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	create := func(name string) {
-		object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
-			"metadata": map[string]any{"name": name}, "data": map[string]any{"key": "é<" + name}}
-		if _, err := stock.Resource(gvr).Namespace("default").Create(ctx,
-			&unstructured.Unstructured{Object: object}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create("listed")
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := factory.Shutdown(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
-	reader, err := factory.ForResource(gvr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	added := make(chan string, 2)
-	if _, err := reader.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
-		added <- object.(*unstructured.Unstructured).GetName()
-	}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := factory.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"listed", "watched"} {
-		if name == "watched" {
-			create(name)
-		}
-		select {
-		case got := <-added:
-			if got != name {
-				t.Errorf("%s was added, want %s", got, name)
-			}
-		case <-ctx.Done():
-			t.Fatal(ctx.Err())
-		}
-	}
-	list, err := stock.Resource(gvr).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range list.Items {
-		got, _, err := reader.GetIndexer().GetByKey("default/" + list.Items[i].GetName())
-		if diff := cmp.Diff(any(&list.Items[i]), got); err != nil || diff != "" {
-			t.Errorf("%v (-stock +cached)\n%s", err, diff)
-		}
-	}
-}

@@ -3,13 +3,10 @@ package dynamicinformer
 import (
 	"context"
 	"errors"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -42,41 +39,6 @@ func TestForResource(t *testing.T) {
 	}
 	if err := f.Start(t.Context()); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after Shutdown, Start = %v; want ErrShutdown", err)
-	}
-}
-
-// TestRequests checks that lists and watches have the namespace and the tweaked options.
-func TestRequests(t *testing.T) {
-	server := newServer(t)
-	odd, even, elsewhere := widget("web", "odd"), widget("web", "even"), widget("other", "odd")
-	odd.SetLabels(map[string]string{"pick": "me"})
-	elsewhere.SetLabels(odd.GetLabels())
-	server.Create(t, widgets, odd, even, elsewhere)
-	f := newFactory(t, server, Options{Defaults: ResourceOptions{
-		Namespaces: InNamespaces("web"),
-		TweakListOptions: func(gvr schema.GroupVersionResource, o *metav1.ListOptions) {
-			if gvr == widgets {
-				o.LabelSelector = "pick=me"
-			}
-		},
-	}})
-	i := startSynced(t, f)
-	if diff := cmp.Diff([]string{"web/odd"}, i.GetStore().ListKeys()); diff != "" {
-		t.Errorf("the cached keys (-want +got):\n%s", diff)
-	}
-	for _, r := range server.Requests() {
-		if !strings.HasPrefix(r, "watch-list ") {
-			continue
-		}
-		_, uri, _ := strings.Cut(r, " ")
-		u, err := url.Parse(uri)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if u.Path != "/apis/example.com/v1/namespaces/web/widgets" ||
-			u.Query().Get("labelSelector") != "pick=me" {
-			t.Errorf("the informer requested %s, want the namespace and the selector", uri)
-		}
 	}
 }
 

@@ -5,72 +5,12 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
-
-// TestReadsEqualStockCache compares Get and List in each form with the stock cache.
-func TestReadsEqualStockCache(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, configMaps, labelled(configMap("web", "a", "key", "value"),
-		map[string]string{"color": "red"}), configMap("web", "b"), configMap("db", "a"))
-	ours := newCache(t, server, cache.Options{}, Options{})
-	stock, err := cache.New(server.Config(), cache.Options{Mapper: newMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, ours)
-	start(t, stock)
-	for name, got := range emptyForms() {
-		t.Run(name, func(t *testing.T) {
-			want := got.DeepCopyObject().(client.Object)
-			key := client.ObjectKey{Namespace: "web", Name: "a"}
-			for range 2 { // cold, and then with the decoded objects of the first read
-				if err := errors.Join(ours.Get(t.Context(), key, got),
-					stock.Get(t.Context(), key, want)); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("Get (-stock +ours):\n%s", diff)
-				}
-			}
-			absent := client.ObjectKey{Namespace: "web", Name: "c"}
-			ourErr, stockErr := ours.Get(t.Context(), absent, got), stock.Get(t.Context(), absent, want)
-			if !apierrors.IsNotFound(ourErr) || ourErr.Error() != stockErr.Error() {
-				t.Errorf("Get() of a missing object = %v, want the stock cache's error %v", ourErr, stockErr)
-			}
-		})
-	}
-	options := map[string][]client.ListOption{
-		"all":           nil,
-		"namespace":     {client.InNamespace("web")},
-		"no namespace":  {client.InNamespace("nowhere")},
-		"labels":        {client.MatchingLabels{"color": "red"}},
-		"other labels":  {client.InNamespace("db"), client.MatchingLabels{"color": "red"}},
-		"without label": {client.UnsafeDisableDeepCopy, client.InNamespace("db")},
-	}
-	for name, list := range lists() {
-		for selection, opts := range options {
-			t.Run(name+" "+selection, func(t *testing.T) {
-				got, want := list.DeepCopyObject().(client.ObjectList),
-					list.DeepCopyObject().(client.ObjectList)
-				if err := errors.Join(ours.List(t.Context(), got, opts...),
-					stock.List(t.Context(), want, opts...)); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(objectNames(t, want), objectNames(t, got)); diff != "" ||
-					got.GetContinue() != want.GetContinue() {
-					t.Errorf("List (-stock +ours):\n%s", diff)
-				}
-			})
-		}
-	}
-}
 
 // TestCallersOwnCopies verifies that a caller's changes are visible to others only with
 // UnsafeDisableDeepCopy.

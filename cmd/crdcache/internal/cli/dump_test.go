@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -33,47 +32,6 @@ func TestTypes(t *testing.T) {
 		t.Run(args, func(t *testing.T) {
 			line := append([]string{"dump", "-A", "-o", "name", "-s", server.URL}, strings.Fields(args)...)
 			crdcache(t, line...).expect(t, cli.ExitOK, want)
-		})
-	}
-}
-
-func TestTables(t *testing.T) {
-	server := newCluster(t)
-	server.Create(t, gizmos,
-		newObject("Gizmo", "web", "b", map[string]any{"color": "red", "size": int64(3)}),
-		newObject("Gizmo", "web-2", "c", map[string]any{"color": "blue"}),
-		newObject("Gizmo", "web", "a", map[string]any{"size": "three"}))
-	server.Create(t, zones, newObject("Zone", "", "z", nil))
-	tests := map[string]struct {
-		args []string
-		want []string
-	}{
-		"one namespace": {[]string{"gizmos", "-n", "web"}, []string{"NAME COLOR", "a", "b red"}},
-		"all": {[]string{"gizmos", "-A"}, []string{"NAMESPACE NAME COLOR", "web-2 c blue",
-			"web a", "web b red"}},
-		"wide": {[]string{"gizmos", "-n", "web", "-o", "wide"},
-			[]string{"NAME COLOR SIZE", "a", "b red 3"}},
-		"no headers": {[]string{"gizmos", "-n", "web", "--no-headers"}, []string{"a", "b red"}},
-		"two types": {[]string{"gizmos,zones", "-n", "web"}, []string{
-			"NAME COLOR", "gizmo.example.com/a", "gizmo.example.com/b red", "", "NAME AGE",
-			"zone.example.com/z"}},
-		"two types without headers": {[]string{"gizmos,zones", "-n", "web", "--no-headers"}, []string{
-			"gizmo.example.com/a", "gizmo.example.com/b red", "zone.example.com/z"}},
-		"one of two is empty": {[]string{"gizmos,zones", "-n", "none"},
-			[]string{"NAME AGE", "zone.example.com/z"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
-			var got []string
-			for line := range strings.Lines(r.out) {
-				got = append(got,
-					strings.TrimSuffix(newObjectAge.ReplaceAllString(strings.Join(strings.Fields(line),
-						" "), "-"), " -"))
-			}
-			if r.code != cli.ExitOK || fmt.Sprintf("%q", got) != fmt.Sprintf("%q", tt.want) {
-				t.Errorf("exit code %d, lines\n%q, want\n%q\nstderr %q", r.code, got, tt.want, r.errOut)
-			}
 		})
 	}
 }

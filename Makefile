@@ -41,7 +41,7 @@ CLUSTERS_DURATION ?= 10m
 SOAK_DURATION ?= 60m
 SOAK_SEED ?= 0
 SOAK_SCALE ?= -types 200 -coming 20 -objects 50000 -updates 500 -handlers 50 -stock 20 -round 90s -longest 60
-# The number of packages of integration that are tested at a time. They wait for servers most of the time.
+# The number of packages that are tested at a time in check and against servers. They wait most of the time.
 AT_ONCE ?= 3
 # Flags for tests that change the wall clock: see test/integration/internal/wallclock.
 CLOCK_JUMPS := -tags clockjumps -ldflags=-checklinkname=0
@@ -101,7 +101,7 @@ PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCAC
 check: ## Before each commit: formatting and the tests of the library and the command, without a server
 	@$(LANE) --start
 	@$(MAKE) --no-print-directory formatted
-	@$(LANE) check $(TEST) -short -timeout 10m ./... ./cmd/crdcache/... ./testdata
+	@$(LANE) check $(TEST) -short -p $(AT_ONCE) -timeout 10m ./... ./cmd/crdcache/... ./testdata
 	@$(LANE) --slowest
 
 # Tests against servers mostly wait, so they run at the same time as the tests that compute. What both need is compiled first.
@@ -147,7 +147,7 @@ promtool: ## Test the alerts with promtool, which is built first (5 minutes once
 	go run -tags=remove_all_sd $(PROMTOOL) test rules test/integration/packaging/alerts_test.yaml
 
 # Installs Debian packages.
-INSTALL := apt-get -o Acquire::Retries=3 update && apt-get -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends
+INSTALL := apt-get -qq -o Acquire::Retries=3 update && apt-get -qq -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 install -y --no-install-recommends
 
 .PHONY: programs
 programs:

@@ -105,6 +105,9 @@ func suggestedTargets(t *testing.T, config string) map[string]map[string]string 
 // TestSuggestedReferences measures the suggested references of public CRDs against references that people
 // have labelled: most are found, and nearly all suggestions are right.
 func TestSuggestedReferences(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	data, err := os.ReadFile("testdata/references.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/indexers"
@@ -155,4 +156,90 @@ func FuzzDocument(f *testing.F) {
 		}
 		compareKeys(t, decoded, raw, document)
 	})
+}
+
+// TestHostileFiles verifies that hostile files are rejected with short messages.
+func TestHostileFiles(t *testing.T) {
+	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
+	for i := range byte(20) {
+		last, next := string('a'+i), string('b'+i)
+		bomb += next + "0: &" + next + "0 [" + strings.TrimSuffix(strings.Repeat("*"+last+"0,", 9),
+			",") + "]\n"
+	}
+	config := strings.Replace(configWith("  - name: w\n    match: {group: e, kind: W}\n    indexes: "),
+		"NAME", "n", 1)
+	for reason, text := range map[string]string{
+		"an alias bomb":         config + "*a0\n" + bomb,
+		"nested lists":          config + strings.Repeat("[", 200000) + strings.Repeat("]", 200000),
+		"nested maps":           config + strings.Repeat("{a: ", 9000) + "x" + strings.Repeat("}", 9000),
+		"nested blocks":         strings.Repeat("- ", 9000) + "x",
+		"an open list of lists": config + strings.Repeat("[", 9000),
+		"one line with an error": config + "[" + strings.Repeat("{name: a, path: .a},", 20000) +
+			"{name: a, path: [}]",
+		"many lines, and an open quote": config + "\n" + strings.Repeat("    - {name: a, path: .a}\n",
+			20000) +
+			"    - {name: 'a",
+		"only tabs":        strings.Repeat("\t", 1<<20),
+		"only line breaks": strings.Repeat("\n", 1<<20) + "\t",
+		"only zeros":       strings.Repeat("\x00", 1<<20),
+	} {
+		s := indexers.Source{Name: "f.yaml", Data: []byte(text)}
+		c, err := indexers.Parse(s)
+		if err == nil || c != nil {
+			t.Errorf("Parse of %s = %v, %v; want only an error", reason, c, err)
+			continue
+		}
+		if size := len(err.Error()); size > 10000 && reason != "one line with an error" {
+			t.Errorf("Parse of %s: the error has %d bytes, want at most 10000", reason, size)
+		}
+	}
+}
+
+// TestCheckMetricSeries verifies the warnings about the cardinality of metrics.
+func TestCheckMetricSeries(t *testing.T) {
+	const name, class, since = "{name: name, path: .metadata.name}", "{name: class, path: .spec.class}",
+		"{name: since, path: .spec.since}"
+	tests := map[string]struct {
+		metric         string
+		objects, total int
+		want           string
+	}{
+		"few values":         {"labels: [" + class + "]", 200, 90_000, ""},
+		"no labels":          {"value: {path: .spec.n}", 200, 90_000, ""},
+		"no objects":         {"labels: [" + name + "]", 0, 0, ""},
+		"one object":         {"limit: 1, labels: [" + name + "]", 1, 0, ""},
+		"a series an object": {"labels: [" + name + "]", 200, 9000, ""},
+		"above the limit": {"labels: [" + name + "]", 200, 90_000,
+			`metric "m" has about 90000 series for 90000 objects, more than its limit of 10000; label "name" has 200 values in 200 objects; use fewer labels, or raise limit`},
+		"above the limit in the sample": {"limit: 2, index: class", 200, 0,
+			`metric "m" has about 3 series for 200 objects, more than its limit of 2; label "class" has 3 values in 200 objects; use fewer labels, or raise limit`},
+		"states": {"limit: 300, labels: [" + name + "], states: {name: s, path: .spec.class, values: [c0, c1]}", 200, 0,
+			`metric "m" has about 400 series for 200 objects, more than its limit of 300; label "name" has 200 values in 200 objects; use fewer labels, or raise limit`},
+		"an unbounded label": {"labels: [" + class + ", " + since + "]", 200, 0,
+			`label "since" of metric "m" has 200 values in 200 objects; use a label with fewer values; for a series of each object, add its name as a label`},
+		"too few objects to tell": {"labels: [" + since + "]", 99, 0, ""},
+	}
+	for reason, tt := range tests {
+		t.Run(reason, func(t *testing.T) {
+			var sample []*unstructured.Unstructured
+			for n := range tt.objects {
+				sample = append(sample, &unstructured.Unstructured{Object: map[string]any{
+					"metadata": map[string]any{"name": fmt.Sprint("o", n)},
+					"spec": map[string]any{"class": fmt.Sprint("c", n%3), "since": fmt.Sprint("t", n),
+						"n": int64(n)},
+				}})
+			}
+			got := ""
+			for _, w := range metricResource(t, "    - {name: m, help: Help., "+tt.metric+"}").
+				CheckMetricSeries(sample, tt.total) {
+				got += w.Message + "; " + w.Hint
+				if w.Code != "W312" || w.Column != 14 {
+					t.Errorf("warning %v, want W312 at the name of the metric", w)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
 }

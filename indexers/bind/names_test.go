@@ -1,12 +1,18 @@
 package bind_test
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -67,4 +73,101 @@ func TestNumberedNames(t *testing.T) {
 	if !queryReturns(third, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("after the other bindings are closed, the third binding's query returns wrong widgets")
 	}
+}
+
+const widgetsOfTeams = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    namespaces: {include: ["team-*"], exclude: [team-sandbox]}
+    indexes: [{name: color, path: .spec.color}]
+`
+
+// TestNamespacePatternWithoutClusterAccess verifies that each namespace that matches a pattern is watched
+// separately if the type cannot be read cluster-wide. Existing queriers return objects of new namespaces.
+func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
+	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
+		injector := testcluster.NewInjector(server)
+		injector.Add(testcluster.Fault{Match: testcluster.Match{Path: "/apis/example.com/v1/widgets"},
+			Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
+				"not in all namespaces")})
+		return injector
+	})
+	createNamespaceWithWidget := func(namespace string) {
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
+	}
+	for _, namespace := range []string{"team-a", "team-sandbox", "home"} {
+		createNamespaceWithWidget(namespace)
+	}
+	b := s.follow(parse(t, widgetsOfTeams))
+	s.eventually("the widgets of team-a are cached", func() bool {
+		return queryReturns(b, "widgets",
+			"color=red", "team-a/x")
+	})
+	target, err := b.Target("widgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	querier := target.Querier()
+	createNamespaceWithWidget("team-b")
+	s.eventually("the widgets of team-b are cached", func() bool {
+		result, err := querier.ByIndex("color", "red")
+		return err == nil && result.Len() == 2 && result.Freshness.Synced
+	})
+	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
+		t.Errorf("Status = %+v, want Synced in the first incarnation", current)
+	}
+}
+
+const widgetsAndGadgetsOfTeams = `  - name: widgets
+    match: {group: example.com, resource: widgets}
+    references: [{name: gadget, to: {group: example.com, kind: Gadget, namePath: .spec.color}}]
+  - name: gadgets
+    match: {group: example.com, resource: gadgets}
+    namespaces: {include: [prod, "team-*"]}
+`
+
+// TestReferencesToForbiddenNamespace verifies that references to a type that can only be read in some
+// namespaces do not dangle before all matching namespaces are readable.
+func TestReferencesToForbiddenNamespace(t *testing.T) {
+	var injector *testcluster.Injector
+	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
+		injector = testcluster.NewInjector(server)
+		for _, path := range []string{"/apis/example.com/v1/gadgets", "/api/v1/namespaces"} {
+			injector.Add(testcluster.Fault{Match: testcluster.Match{Path: path},
+				Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
+					"not in all namespaces")})
+		}
+		return injector
+	})
+	apply(s.cluster, definition("example.com", "gadgets", "Gadget"))
+	for _, namespace := range []string{"prod", "team-a"} {
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
+		for _, color := range []string{"red", "green"} {
+			apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: %s}, spec: {color: %[2]s}}`, namespace, color))
+		}
+		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Gadget, metadata: {namespace: %s, name: red}}`, namespace))
+	}
+	binding := s.follow(parse(t, widgetsAndGadgetsOfTeams))
+	graph, err := binding.References()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("both informers are synced", func() bool { return graph.Stats().Synced == 2 })
+	if got := graph.Dangling(); len(got) > 0 {
+		t.Errorf("Dangling = %v, want none while targets are forbidden", got)
+	}
+	to := references.Object{Group: "example.com", Kind: "Gadget", Namespace: "prod", Name: "red"}
+	if got := graph.To(to); len(got) != 1 || got[0].State != references.Resolved {
+		t.Errorf("To(%v) = %v, want one resolved reference", to, got)
+	}
+	injector.Clear()
+	target, err := binding.Target("gadgets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Informer.Retry()
+	s.eventually("the references to green dangle", func() bool {
+		got := graph.Dangling()
+		return len(got) == 2 && got[0].From.Key() == "prod/green" && got[1].From.Key() == "team-a/green"
+	})
 }

@@ -1,7 +1,10 @@
 package health
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -283,4 +286,93 @@ func TestConditions(t *testing.T) {
 	two.Stopped("")
 	check("a stopped type is ignored", "Authenticated=True", "Reachable=True",
 		"Ready=True", "TypesKnown=True")
+}
+
+// TestTotals changes informers at random, and compares the conditions with those computed from all members.
+func TestTotals(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	e := newAggregatorTest(t, true)
+	e.Expect(numbered(0), numbered(7))
+	some := func() problem {
+		if random.IntN(2) == 0 {
+			return problem{}
+		}
+		return problem{reason: status.ReasonUnauthorized, err: errors.New("refused")}
+	}
+	var members []*member
+	for range 4000 {
+		if len(members) < 8 && random.IntN(10) == 0 {
+			members = append(members,
+				e.health(numbered(random.IntN(8)), random.IntN(2) == 0).member)
+		}
+		if len(members) == 0 {
+			continue
+		}
+		at := random.IntN(len(members))
+		m := members[at]
+		switch random.IntN(4) {
+		case 0:
+			m.impactChanged(factoryImpact{rejected: some(), unreachable: some()})
+		case 1:
+			m.requiredChanged(random.IntN(2) == 0)
+		default:
+			after := *m.status
+			states := []State{status.Pending, status.Synced, status.Syncing, status.Stopped}
+			after.State = states[random.IntN(len(states))]
+			m.statusChanged(m.status, &after)
+			if after.State == status.Stopped {
+				members = slices.Delete(members, at, at+1)
+				m.impactChanged(factoryImpact{rejected: some()}) // no further effect
+			}
+		}
+		for condition, holds := range map[ConditionType]bool{
+			status.ConditionAuthenticated: !slices.ContainsFunc(members,
+				func(m *member) bool { return m.impact.rejected.err != nil }),
+			status.ConditionReachable: !slices.ContainsFunc(members,
+				func(m *member) bool { return m.impact.unreachable.err != nil }),
+			status.ConditionReady: !slices.ContainsFunc(members, (*member).blocksReady) &&
+				!slices.ContainsFunc(e.Aggregator.mu.expected, func(gvr schema.GroupVersionResource) bool {
+					return !slices.ContainsFunc(members, func(m *member) bool { return m.status.GVR == gvr })
+				}),
+		} {
+			if got := e.Condition(condition); (got.Status != metav1.ConditionFalse) != holds {
+				t.Fatalf("Condition(%s) = %+v, want it not False: %v", condition, got, holds)
+			}
+		}
+	}
+}
+
+func numbered(n int) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "example.com", Version: "v1",
+		Resource: fmt.Sprintf("things%06d", n)}
+}
+
+// withPartitions returns a Health with many partitions without problems, and the Reporter of one.
+func withPartitions(n int) (*Health, Reporter) {
+	h := New(schema.GroupVersionResource{}, "", time.Now)
+	h.Started()
+	g := h.Begin("v1", "")
+	var r Reporter
+	for k := range n {
+		r = h.Reporter(g, fmt.Sprint("ns-", k))
+		r.RequestStarted(requests.VerbList)
+		r.RequestEnded(requests.VerbList, nil)
+	}
+	return h, r
+}
+
+// TestCostOfHealthyPartitions verifies that recording a request takes memory independent of the number of
+// other partitions.
+func TestCostOfHealthyPartitions(t *testing.T) {
+	costs := func(n int) float64 {
+		h, r := withPartitions(n)
+		defer h.Stopped("")
+		return testing.AllocsPerRun(100, func() {
+			r.RequestStarted(requests.VerbList)
+			r.RequestEnded(requests.VerbWatch, nil)
+		})
+	}
+	if few, lots := costs(10), costs(2000); lots != few {
+		t.Errorf("recording a request makes %v allocations with many partitions, %v with few, want equal numbers", lots, few)
+	}
 }

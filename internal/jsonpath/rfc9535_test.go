@@ -1,9 +1,15 @@
 package jsonpath_test
 
 import (
+	"bytes"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
@@ -174,5 +180,148 @@ func TestNumbersCompareExactly(t *testing.T) {
 		if diff := cmp.Diff(list(t, tt.want), got, valueOptions); diff != "" {
 			t.Errorf("results of %s (-want +got):\n%s", tt.path, diff)
 		}
+	}
+}
+
+var deviation = regexp.MustCompile("(?m)^\\| `(.+?)` \\| `(.+?)` \\|")
+
+// TestInvalidInRFC9535 verifies that expressions that are accepted although RFC 9535 forbids them are
+// documented and evaluated as documented.
+func TestInvalidInRFC9535(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/jsonpath.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(docs), "These forms are invalid in RFC 9535")
+	section, _, _ = strings.Cut(section, "\n## ")
+	accepted := map[string]bool{}
+	for _, row := range deviation.FindAllStringSubmatch(section, -1) {
+		accepted[row[1]] = true
+		p, err := jsonpath.Compile(row[1])
+		if err != nil || p.String() != row[2] {
+			t.Errorf("Compile(%s) = %v, %v; want %s", row[1], p, err, row[2])
+		}
+	}
+	if len(accepted) < 20 {
+		t.Fatalf("the documentation has %d rows, want at least 20", len(accepted))
+	}
+	// expressions that the grammar of RFC 9535 does not allow
+	for _, invalid := range []string{
+		"", "$.", "$..", "$...a", "$.&", "$.'a'", `$."a"`, "$.[a]", "$a", "$$", "$.$", "$.a.", "$.*a",
+		"$..*a", "$.a,b",
+		"$[]", "$[,]", "$[0,]", "$[,0]", "$[0 1]", "$[a]", "$['a']['b'", "$['a'", `$["a']`, `$['a'"b"]`,
+		"$[$]", "$[@]", "$[*,]",
+		"$[01]", "$[-01]", "$[1.0]", "$[1e3]", "$[+1]", "$[- 1]", "$[--1]",
+		"$[231584178474632390847141970017375815706539969331281128078915168015826259279872]",
+		"$[01:2]", "$[1:02]", "$[1:2:03]", "$[+1:2]", "$[1:+2]", "$[1:2:+1]", "$[1:2:3:4]", "$[:::]",
+		"$[- 1:]", "$[1.0:]", "$[a:b]", "$[0:1:-0]",
+		`$["\u"]`, `$["\u00"]`, `$["\uD800"]`, `$["\uDC00"]`, `$["\uD800\u0041"]`, `$["\x41"]`, `$["\a"]`,
+		"$[\"\t\"]", "$['\n']", "$[\"\x00\"]",
+		"$[?]", "$[?()]", "$[?(@.a]", "$[?@.a)]", "$[?true]", "$[?null]", "$[?1]", "$[?'a']",
+		"$[?@.a && true]", "$[?!1]", "$[?!@.a==1]",
+		"$[?@.a==01]", "$[?@.a==-01]", "$[?@.a==.1]", "$[?@.a==1.]", "$[?@.a==1.e1]", "$[?@.a==1e]",
+		"$[?@.a==--1]", "$[?@.a==0x1]", "$[?@.a==True]", "$[?@.a==NULL]",
+		"$[?@.a==[1]]", "$[?@.a=={}]", `$[?@.a=={"b":1}]`, "$[?@.a=1]", "$[?@.a===1]", "$[?@.a!==1]",
+		"$[?@.a<>1]", "$[?@.a=<1]", "$[?@.a==1==2]", "$[?@.a==@.b==@.c]", "$[?(@.a)==1]",
+		"$[?@.a and @.b]", "$[?@.a AND @.b]", "$[?@.a & @.b]", "$[?@.a | @.b]", "$[?@.a &&]", "$[?|| @.a]",
+		"$[?not @.a]", "$[?@.a==1 @.b]", "$[?@.a,@.b==1,]",
+		"$[?@[*]==0]", "$[?@..a==0]", "$[?@['a','b']==0]", "$[?@[0:1]==0]", "$[?@[?@.a]==0]", "$[?@.*==0]",
+		"$[(@.length-1)]", "$.a.length()", "$[?length(@.a)]", "$[?count(@.*)]", "$[?match(@.a)]",
+	} {
+		if p, err := jsonpath.Compile(invalid); err == nil && !accepted[invalid] {
+			t.Errorf("Compile(%s) = %s, want an error or a row in the documentation", invalid, p)
+		}
+	}
+	for _, valid := range []string{"$[::0]", "$[?@.a==1e400]", "$[?length(@.a)>1]", "$[?@.a==$.b]"} {
+		if p, err := jsonpath.Compile(valid); err == nil {
+			t.Errorf("Compile(%s) = %s, want an error", valid, p)
+		}
+	}
+}
+
+// nested returns a document of n levels.
+func nested(open, middle, end string, n int) []byte {
+	return []byte(strings.Repeat(open, n) + middle + strings.Repeat(end, n))
+}
+
+func TestDocumentDepth(t *testing.T) {
+	tests := []struct {
+		reason string
+		doc    []byte
+		ok     bool
+	}{
+		{"lists at the limit", nested("[", "", "]", 10000), true},
+		{"lists beyond it", nested("[", "", "]", 10001), false},
+		{"maps at the limit", nested(`{"a":`, "1", "}", 10000), true},
+		{"maps beyond it", nested(`{"a":`, "1", "}", 10001), false},
+		{"an attack", bytes.Repeat([]byte("["), 5_000_000), false},
+		{"an attack on maps", bytes.Repeat([]byte(`{"a":`), 1_000_000), false},
+	}
+	exprs := []string{"$", ".a", "..a", "$..*", "$[?(@..a)]", "[0][0]"}
+	for _, tt := range tests {
+		for _, expr := range exprs {
+			if expr == "$..*" && len(tt.doc) > 1_000_000 {
+				continue
+			}
+			err := jsonpath.MustCompile(expr).FindJSON(tt.doc, func(jsonpath.Value) bool { return true })
+			if (err == nil) != tt.ok {
+				t.Errorf("%s, %s: error %v, want success: %v", tt.reason, expr, err, tt.ok)
+			}
+			var s *jsonpath.SyntaxError
+			if err != nil && (!errors.As(err, &s) || s.Message != "exceeded max depth") {
+				t.Errorf("%s, %s: error %v, want \"exceeded max depth\"", tt.reason, expr, err)
+			}
+		}
+	}
+}
+
+// count returns the number of results, and fails the test if the evaluators have different numbers.
+func count(t *testing.T, p *jsonpath.Path, doc []byte) int {
+	t.Helper()
+	var obj any
+	if err := json.Unmarshal(doc, &obj); err != nil {
+		t.Fatal(err)
+	}
+	values, err := p.AppendJSON(nil, doc)
+	if decoded := p.Append(nil, obj); err != nil || len(decoded) != len(values) {
+		t.Fatalf("AppendJSON returned %d values, %v; Append returned %d", len(values), err, len(decoded))
+	}
+	return len(values)
+}
+
+// TestOverwrittenDocument verifies that reading values of an overwritten document does not panic.
+func TestOverwrittenDocument(t *testing.T) {
+	for _, text := range []string{`"a\u0041\ud83d\ude00é"`, `[1,"x",{"y":[2]}]`, `-12.5e3`,
+		`1234567890123456789012`, `true`, `null`, `"\ud83d"`} {
+		for _, c := range []byte("\\u\xff\"[]{}0-.e\x00") {
+			doc := []byte(text)
+			v, ok, err := jsonpath.MustCompile("$").FirstJSON(doc)
+			if !ok || err != nil {
+				t.Fatalf("FirstJSON(%q) = %v, %v", text, ok, err)
+			}
+			for i := range doc {
+				doc[i] = c
+				v.Any()
+				_ = v.String()
+				v.Text()
+			}
+		}
+	}
+}
+
+// TestRepeatedUnions verifies that a chain of n unions of two keys, which has 2^n paths, is compiled and
+// evaluated without following each path.
+func TestRepeatedUnions(t *testing.T) {
+	p := jsonpath.MustCompile(strings.Repeat("['a','b']", 1000))
+	doc := []byte(`{"a":{"b":{"a":1}},"b":{"c":2}}`)
+	if got := evaluate(t, p, doc); len(got) != 0 {
+		t.Errorf("found %v, want no results", got)
+	}
+	if n := count(t, p, nested(`{"a":`, "1", "}", 1000)); n != 1 {
+		t.Errorf("found %d values, want 1", n)
+	}
+	q := jsonpath.MustCompile(strings.Repeat("['a','b']", 14))
+	if n := count(t, q, nested(`{"b":2,"a":`, "1", "}", 14)); n != 2 {
+		t.Errorf("found %d values, want 2", n)
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
 )
 
 // TestMatcherIsTheSelector compares matchers of random selectors with the selectors.
@@ -53,4 +55,62 @@ func TestMatcherIsTheSelector(t *testing.T) {
 	if CompileLabels(labels.Nothing()).Matches(labels.Set{}) {
 		t.Error("labels.Nothing() matches, want no match")
 	}
+}
+
+// FuzzKey verifies that keys are unique, because a key can be parsed into its name.
+func FuzzKey(f *testing.F) {
+	for _, name := range []string{"", "a", "a/b", "/", "..", " ", "a/", "/a"} {
+		f.Add("", name)
+		f.Add("web", name)
+		f.Add(name, "a")
+	}
+	f.Fuzz(func(t *testing.T, namespace, name string) {
+		want := cache.NewObjectName(namespace, name)
+		key, ok := Key(want)
+		got, err := cache.ParseObjectName(key)
+		if ok != (err == nil && name != "" && got == want) {
+			t.Errorf("Key(%q, %q) = %q, %v, which is parsed into %q, %v", namespace, name, key, ok, got, err)
+		}
+	})
+}
+
+// TestGuessPlural compares the guess with the built-in types and with kinds of public
+// CustomResourceDefinitions.
+func TestGuessPlural(t *testing.T) {
+	plurals := map[string]string{
+		"Gateway": "gateways", "VirtualGateway": "virtualgateways", "Relay": "relays", "APIKey": "apikeys",
+		"Deploy": "deploys", "Proxy": "proxies", "BackendTLSPolicy": "backendtlspolicies", "ImageRepository": "imagerepositories",
+		"Mesh": "meshes", "Elasticsearch": "elasticsearches", "Prometheus": "prometheuses", "DNS": "dnses",
+		"Box": "boxes", "Kafka": "kafkas", "Istio": "istios", "HTTPRoute": "httproutes", "ReferenceGrant": "referencegrants",
+		"ClusterClass": "clusterclasses", "IngressRouteTCP": "ingressroutetcps", "TLSStore": "tlsstores",
+		"Patch": "patches", "Metadata": "metadata", "CiliumEndpoint": "ciliumendpoints",
+	}
+	for _, builtin := range BuiltinTypes {
+		plurals[builtin.Kind] = builtin.Plural
+	}
+	for kind, want := range plurals {
+		if got := GuessPlural(kind); got != want {
+			t.Errorf("GuessPlural(%s) = %s, want %s", kind, got, want)
+		}
+	}
+}
+
+// FuzzCompareVersions compares CompareVersions with apimachinery's CompareResourceVersion.
+func FuzzCompareVersions(f *testing.F) {
+	for _, pair := range [][2]string{
+		{"1", "1"}, {"9", "10"}, {"10", "9"}, {"0", "1"}, {"1", ""}, {"01", "1"}, {"-1", "1"}, {"newest",
+			"1"}, {"184467440737095516160", "2"}, {"12", "21"},
+	} {
+		f.Add(pair[0], pair[1])
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		want, wantErr := resourceversion.CompareResourceVersion(a, b)
+		got, err := CompareVersions(a, b)
+		if got != want || (err == nil) != (wantErr == nil) {
+			t.Errorf("CompareVersions(%q, %q) = %d, %v; want %d, %v", a, b, got, err, want, wantErr)
+		}
+		if older := err == nil && got < 0; IsOlder(a, b) != older {
+			t.Errorf("IsOlder(%q, %q) = %v, want %v", a, b, !older, older)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package dynamicinformer
 
 import (
+	"fmt"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -89,5 +91,109 @@ func TestCoalesceAndEveryEvent(t *testing.T) {
 			t.Errorf("events that were merged (-want +got):\n%s", diff)
 		}
 		close(release)
+	})
+}
+
+// TestPruneComesFirst verifies that neither the cache nor a transform sees pruned fields, with any client and
+// in any mode.
+func TestPruneComesFirst(t *testing.T) {
+	prune := Prune{
+		Presets: []PrunePreset{PruneManagedFields, PruneLastApplied}, Annotations: []string{"gone"},
+		Paths: []string{".spec.layers[*].secret", ".metadata.labels.color"},
+	}
+	for with, options := range clients {
+		for _, storage := range wholeObjectModes {
+			for _, transformed := range []bool{false, true} {
+				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transformed), func(t *testing.T) {
+					server := newServer(t)
+					server.Create(t, widgets, widgetWithColor("web", "a", "red"))
+					resource := ResourceOptions{Storage: storage, Prune: prune}
+					if transformed {
+						resource.Transform = func(obj any) (any, error) {
+							u := obj.(*unstructured.Unstructured)
+							if u.GetLabels()["color"] != "" {
+								t.Error("the transform received pruned fields")
+							}
+							u.SetLabels(map[string]string{"transformed": "yes"})
+							return u, nil
+						}
+					}
+					i := started(t, options(t, server), resource)
+					obj, err := i.Lister().ByNamespace("web").Get("a")
+					must(t, err)
+					u := obj.(*unstructured.Unstructured)
+					labels := map[string]any{}
+					if transformed {
+						labels["transformed"] = "yes"
+					}
+					want := map[string]any{"color": "red", "layers": []any{map[string]any{"name": "base"},
+						map[string]any{"name": "top"}}}
+					if diff := cmp.Diff(want, u.Object["spec"]); diff != "" {
+						t.Errorf("the body (-want +got):\n%s", diff)
+					}
+					metadata := u.Object["metadata"].(map[string]any)
+					if diff := cmp.Diff(map[string]any{"example.com/note": "kept"},
+						metadata["annotations"]); diff != "" {
+						t.Errorf("the annotations (-want +got):\n%s", diff)
+					}
+					if diff := cmp.Diff(any(labels), metadata["labels"]); diff != "" {
+						t.Errorf("the labels (-want +got):\n%s", diff)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestParsePrunePath(t *testing.T) {
+	each := packed.Step{Each: true}
+	key := func(k string) packed.Step { return packed.Step{Key: k} }
+	for text, want := range map[string]packed.Path{
+		".a":            {key("a")},
+		"a.b":           {key("a"), key("b")},
+		".a[*].b":       {key("a"), each, key("b")},
+		`.a["x.y/z"].b`: {key("a"), key("x.y/z"), key("b")},
+		`['it"s']`:      {key(`it"s`)},
+		".a[*][*].b":    {key("a"), each, each, key("b")},
+		".kubectl-x/y":  {key("kubectl-x/y")},
+		"":              nil,
+		".":             nil,
+		"..a":           nil,
+		".a.":           nil,
+		".a[0]":         nil,
+		".a[":           nil,
+		`.a["b`:         nil,
+		`.a["b"]c`:      nil,
+		".a.*":          {{Key: "a"}, {Any: true}},
+		".a]":           nil,
+	} {
+		path, err := parsePath(text)
+		if want == nil && text != "" {
+			if err == nil {
+				t.Errorf("ParsePrunePath(%q) = %v, want an error", text, path)
+			}
+			continue
+		}
+		if diff := cmp.Diff(want, path); diff != "" || err != nil {
+			t.Errorf("ParsePrunePath(%q): error %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+}
+
+// FuzzParsePrunePath verifies that the formatted text of a path parses to the same path.
+func FuzzParsePrunePath(f *testing.F) {
+	for _, text := range []string{".a.b", `.a["x.y"]`, ".a[*].b", "a", ".a[", `["`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		path, err := parsePath(text)
+		if err != nil {
+			return
+		}
+		again, err := parsePath(path.String())
+		if diff := cmp.Diff(path, again); diff != "" || err != nil {
+			t.Errorf("%q is formatted as %q, which is parsed with the error %v (-want +got):\n%s", text, path,
+				err, diff)
+		}
 	})
 }

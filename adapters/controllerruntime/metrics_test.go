@@ -3,12 +3,23 @@ package controllerruntime
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 // TestMetrics verifies that metrics are registered from Start to the end of its context, under the host of
@@ -105,5 +116,64 @@ func TestManyNames(t *testing.T) {
 	failing := func(string) prometheus.Collector { return newCollector("a") }
 	if _, err := register(registry, failing, "b"); err == nil {
 		t.Error("register() succeeded for a registered collector, want an error")
+	}
+}
+
+// blockedQueue is a queue whose AddWithOpts blocks until it is released.
+type blockedQueue struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	released chan struct{}
+}
+
+func (q blockedQueue) AddWithOpts(priorityqueue.AddOpts, ...reconcile.Request) { <-q.released }
+
+// TestKeyHandlersCoalesce verifies that waiting events are merged for a source that queues keys, and for a
+// handler wrapped in Coalesce. Other handlers get every event.
+func TestKeyHandlersCoalesce(t *testing.T) {
+	server := newServer(t)
+	server.Create(t, configMaps, configMap("web", "a"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	informer, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := make(chan struct{})
+	defer close(released)
+	slow := toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-released },
+		UpdateFunc: func(any, any) {}}
+	for _, handler := range []toolscache.ResourceEventHandler{slow, dynamicinformer.Coalesce(slow)} {
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kind := source.Kind[client.Object](c, &corev1.ConfigMap{}, &handler.EnqueueRequestForObject{})
+	if err := kind.Start(t.Context(), blockedQueue{released: released}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "three handlers", func() bool { return len(c.Factory().Informers()[0].Handlers()) == 3 })
+	for n := range 4 {
+		server.Update(t, configMaps, configMap("web", "a", "n", strconv.Itoa(n)))
+	}
+	eventually(t, "the last update", func() bool {
+		var object corev1.ConfigMap
+		return c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &object) == nil &&
+			object.Data["n"] == "3"
+	})
+	var depths []int
+	for _, h := range c.Factory().Informers()[0].Handlers() {
+		depths = append(depths, h.Depth)
+	}
+	if diff := cmp.Diff([]int{5, 2, 2}, depths); diff != "" {
+		t.Errorf("events that wait (-want +got):\n%s", diff)
+	}
+}
+
+func eventually(t *testing.T, condition string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("timed out waiting for %s", condition)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -246,5 +247,120 @@ func TestSeriesAreDistinct(t *testing.T) {
 	}
 	if !registry.Unregister(NewCollector(firstFactory)) {
 		t.Error("Unregister() = false, want true")
+	}
+}
+
+// registryWithWidgets returns the registry of a factory whose informer has a number of widgets.
+func registryWithWidgets(t testing.TB, widgetCount int) *prometheus.Registry {
+	s := newServer(t)
+	s.apply(t, 0, widgetCount, 1)
+	f := newFactory(t, s, dynamicinformer.Options{})
+	acquireSynced(t, f, widgets)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(NewCollector(f))
+	return registry
+}
+
+// TestScrapeCostsTheSame verifies that the allocations of a scrape do not depend on the number of objects. It
+// does not compare times, which depend on the machine.
+func TestScrapeCostsTheSame(t *testing.T) {
+	allocations := func(objects int) float64 {
+		registry := registryWithWidgets(t, objects)
+		return testing.AllocsPerRun(20, func() {
+			if _, err := registry.Gather(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	few, many := allocations(100), allocations(10_000)
+	t.Logf("%v allocations for 100 objects, %v for 10,000", few, many)
+	if many > few+100 {
+		t.Errorf("a scrape makes %v allocations for 100 objects and %v for 10,000, want about as many", few,
+			many)
+	}
+}
+
+// TestHandlersAreBounded verifies that handlers of one name share a series, and so do handlers beyond the
+// limit.
+func TestHandlersAreBounded(t *testing.T) {
+	var all []status.Handler
+	for n := range 3 * maxHandlers {
+		all = append(all, status.Handler{Name: fmt.Sprint("user ", n), Depth: 1, Lag: time.Duration(n)})
+	}
+	all = append(all, status.Handler{Name: "user 0", Depth: 5, Lag: time.Hour}, status.Handler{Depth: 1})
+	got := limitHandlers(all)
+	if len(got) != maxHandlers+1 {
+		t.Fatalf("got %d handlers, want maxHandlers and one for the others: %+v", len(got), got)
+	}
+	if first := got[0]; first.Name != "user 0" || first.Depth != 6 || first.Lag != time.Hour {
+		t.Errorf("two handlers of one name: got %+v, want their sum", first)
+	}
+	if last := got[maxHandlers]; last.Name != othersLabel || last.Depth != 2*maxHandlers+1 ||
+		last.Lag != 3*maxHandlers-1 {
+		t.Errorf("handlers above the limit: got %+v, want their sum", last)
+	}
+}
+
+func TestIndexesAreBounded(t *testing.T) {
+	var all []status.IndexMetrics
+	for n := range maxIndexes + 2 {
+		all = append(all, status.IndexMetrics{Name: fmt.Sprint("index ", n), Values: 2, Entries: 3})
+	}
+	got := limitIndexes(all)
+	if last := got[len(got)-1]; len(got) != maxIndexes+1 ||
+		last != (status.IndexMetrics{Name: othersLabel, Values: 4, Entries: 6}) {
+		t.Errorf("got %d indexes, of which the last is %+v, want the sum of the others", len(got), last)
+	}
+}
+
+// TestGroupCollector scrapes a group before and after a cluster is removed.
+func TestGroupCollector(t *testing.T) {
+	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{MemoryBudget: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := testContext(t)
+	t.Cleanup(func() {
+		if err := group.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	collector := NewGroupCollector(group)
+	endpoint := exporter(t, collector)
+	for cluster, objects := range map[string]int{"production": 20, "staging": 3} {
+		s := newServer(t)
+		s.apply(t, 0, objects, 1)
+		f, err := group.Add(cluster, dynamicinformer.Options{Config: &rest.Config{Host: s.URL, QPS: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Start(ctx); err != nil {
+			t.Fatal(err)
+		}
+		acquireSynced(t, f, widgets)
+	}
+	got := scrape(t, endpoint)
+	for _, want := range []struct {
+		name   string
+		labels labelValues
+		value  float64
+	}{
+		{"objects", labelValues{"cluster": "production", "resource": "widgets"}, 20},
+		{"objects", labelValues{"cluster": "staging"}, 3},
+		{"condition", labelValues{"cluster": "staging", "condition": "Reachable", "status": "True"}, 1},
+		{"memory_budget_bytes", labelValues{"cluster": ""}, 1 << 20},
+		{"memory_budget_bytes", labelValues{}, 1 << 20},
+	} {
+		expectValue(t, func() (float64, bool) { return value(got, want.name, want.labels) },
+			fmt.Sprint(want.name, want.labels), want.value)
+	}
+	if problems, err := testutil.CollectAndLint(collector); err != nil || len(problems) > 0 {
+		t.Errorf("promlint: %v %v", problems, err)
+	}
+	if err := group.Remove(ctx, "staging"); err != nil {
+		t.Fatal(err)
+	}
+	if v, found := value(scrape(t, endpoint), "objects", labelValues{"cluster": "staging"}); found {
+		t.Errorf("a removed cluster has %v objects, want no series", v)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -256,6 +257,149 @@ func (m *model) awaitFair(within time.Duration, reason string) {
 			m.Errorf("%v: %v after %s, the replicas have %v shards, want all %d in fair shares",
 				time.Since(m.startTime), within, reason, counts, modelShards)
 			return
+		}
+	}
+}
+
+// TestPlan verifies that from any distribution, replicas that observe the same Leases get fair shares. They
+// need the least number of hand-overs, with at most one shard without a holder for each replica.
+func TestPlan(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 0))
+	for range 300 {
+		shards, members := 1+random.IntN(70), 1+random.IntN(9)
+		names := make([]string, members)
+		for i := range names {
+			names[i] = fmt.Sprintf("replica-%d", i)
+		}
+		holders := make([]string, shards)
+		for k := range holders {
+			if owner := random.IntN(members + 1); owner < members {
+				holders[k] = names[owner]
+			}
+		}
+		start, least, most := count(holders), shards/members, (shards+members-1)/members
+		needed := 0 // number of shards that have to move
+		for _, m := range names {
+			needed += max(0, start[m]-least)
+		}
+		moved, isStable := 0, false
+		for round := 0; !isStable; round++ {
+			if round > 10*shards {
+				t.Fatalf("%d shards, %d members: the plans do not converge: %v", shards, members,
+					count(holders))
+			}
+			before := slices.Clone(holders)
+			for _, m := range names {
+				take, give := planState{identity: m, members: names, holders: slices.Clone(before)}.decide()
+				for _, k := range take {
+					if holders[k] == "" { // if the shard has a holder, another replica was faster
+						holders[k] = m
+					}
+				}
+				if give >= 0 {
+					holders[give], moved = "", moved+1
+				}
+			}
+			isStable = slices.Equal(before, holders)
+		}
+		for _, m := range names {
+			if n := count(holders)[m]; n < least || n > most {
+				t.Errorf("%d shards, %d members: unfair shares %v from the start %v", shards, members,
+					count(holders), start)
+			}
+		}
+		if moved > needed {
+			t.Errorf("%d shards, %d members: %d shards were released, want the necessary %d; start %v",
+				shards, members,
+				moved, needed, start)
+		}
+	}
+}
+
+func count(holders []string) map[string]int {
+	counts := map[string]int{}
+	for _, h := range holders {
+		counts[h]++
+	}
+	delete(counts, "")
+	return counts
+}
+
+func TestOptions(t *testing.T) {
+	validOptions := func() Options {
+		return Options{Config: &rest.Config{}, Namespace: "operators",
+			Name: "delivery"}
+	}
+	if _, err := New(validOptions()); err != nil {
+		t.Errorf("New() with the defaults = %v", err)
+	}
+	for name, tt := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"no config":       {func(o *Options) { o.Config = nil }, "Config is missing"},
+		"no namespace":    {func(o *Options) { o.Namespace = "" }, "Namespace is missing"},
+		"no name":         {func(o *Options) { o.Name = "" }, `Name ""`},
+		"a long name":     {func(o *Options) { o.Name = strings.Repeat("a", 41) }, "at most 40"},
+		"no DNS label":    {func(o *Options) { o.Name = "A" }, `Name "A"`},
+		"no label value":  {func(o *Options) { o.Layout = "a b" }, `Layout "a b"`},
+		"too many shards": {func(o *Options) { o.Shards = 1025 }, "Shards is 1025"},
+		"negative shards": {func(o *Options) { o.Shards = -1 }, "Shards is -1"},
+		"fraction of a second": {func(o *Options) { o.LeaseDuration = 40500 * time.Millisecond },
+			"whole seconds"},
+		"a late deadline": {func(o *Options) { o.RenewDeadline = 40 * time.Second },
+			"less than LeaseDuration"},
+		"one try":                {func(o *Options) { o.RetryPeriod = 25 * time.Second }, "a second attempt"},
+		"a negative period":      {func(o *Options) { o.RetryPeriod = -time.Second }, "RetryPeriod -1s"},
+		"negative drain timeout": {func(o *Options) { o.DrainTimeout = -time.Second }, "DrainTimeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := validOptions()
+			tt.change(&o)
+			if _, err := New(o); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestStatic(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	seen := map[int]int{}
+	for ordinal := range 3 {
+		fixed, err := Static(ordinal, 3, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drained := make(chan int, 64)
+		got := 0
+		err = fixed.Run(ctx, Handler{
+			Acquired: func(ownerships []*Ownership) {
+				for _, ownership := range ownerships {
+					seen[ownership.Shard()]++
+					got++
+					if !ownership.Valid() || ownership.Token() != 0 {
+						t.Errorf("shard %d: Valid() = false or Token() = %d, want true, 0", ownership.Shard(),
+							ownership.Token())
+					}
+				}
+			},
+			Drain: func(_ context.Context, ownership *Ownership) { drained <- ownership.Shard() },
+		})
+		if err != nil || got < 21 || got > 22 || len(drained) != got {
+			t.Errorf("replica %d: Run() = %v with %d shards, of which %d were drained; want 21 or 22",
+				ordinal, err, got, len(drained))
+		}
+	}
+	for k := range 64 {
+		if seen[k] != 1 {
+			t.Errorf("shard %d belongs to %d replicas, want 1", k, seen[k])
+		}
+	}
+	for _, invalid := range [][3]int{{3, 3, 64}, {-1, 3, 64}, {0, 0, 64}, {0, 1, 0}, {0, 1, 1025}} {
+		if _, err := Static(invalid[0], invalid[1], invalid[2]); err == nil {
+			t.Errorf("Static(%v) succeeded, want an error", invalid)
 		}
 	}
 }

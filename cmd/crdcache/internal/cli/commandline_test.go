@@ -2,14 +2,20 @@ package cli_test
 
 import (
 	"bytes"
+	"errors"
+	"flag"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -281,5 +287,57 @@ func TestKubeconfig(t *testing.T) {
 			crdcache(t, append([]string{"dump", "gizmos", "-o", "name", "--kubeconfig", validKubeconfig},
 				tt.args...)...).expect(t, cli.ExitOK, tt.want)
 		})
+	}
+}
+
+var rewriteScripts = flag.Bool("rewrite-scripts", false,
+	"write the output of the commands in scripts/ into the expected output")
+
+// TestScripts runs scripts/*.txtar, each in a directory with links to the CRDs, objects and index configs of
+// testdata.
+func TestScripts(t *testing.T) {
+	data, err := filepath.Abs("../../../../testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "scripts",
+		UpdateScripts:       *rewriteScripts,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			for _, name := range []string{"crds", "objects", "indexes"} {
+				if err := os.Symlink(filepath.Join(data, name),
+					filepath.Join(env.WorkDir, name)); err != nil {
+					return err
+				}
+			}
+			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "no-kubeconfig"))
+			env.Setenv("LC_ALL", "C.UTF-8")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": checkExitCode},
+	})
+}
+
+// checkExitCode implements "exits CODE PROGRAM ARGS...", which checks an exit code.
+func checkExitCode(ts *testscript.TestScript, not bool, args []string) {
+	if not || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARGUMENT...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	code := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exited *exec.ExitError
+	switch {
+	case errors.As(err, &exited):
+		code = exited.ExitCode()
+	case err != nil:
+		ts.Fatalf("running the command: %v", err)
+	}
+	if code != want {
+		fmt.Fprint(ts.Stderr(), ts.ReadFile("stderr"))
+		ts.Fatalf("the exit code is %d, want %d", code, want)
 	}
 }

@@ -2,12 +2,15 @@ package print
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -139,5 +142,143 @@ func TestTableOfColumnsThatCannotBeParsed(t *testing.T) {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// fullWriter fails after some writes.
+type fullWriter struct{ remaining int }
+
+var errFull = errors.New("no space left")
+
+func (f *fullWriter) Write(p []byte) (int, error) {
+	if f.remaining == 0 {
+		return 0, errFull
+	}
+	f.remaining--
+	return len(p), nil
+}
+
+// TestWriteErrors checks that each failed write is returned.
+func TestWriteErrors(t *testing.T) {
+	table := func(w io.Writer) Printer { return NewTypeTable(w, NewRows(nil), printers.PrintOptions{}) }
+	format := func(name string) func(io.Writer) Printer {
+		return func(w io.Writer) Printer {
+			p, err := NewPrinter(Format{Name: name}, w, List, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+	}
+	tests := map[string]func(io.Writer) Printer{JSON: format(JSON), YAML: format(YAML), Name: format(Name),
+		"table": table}
+	for name, make := range tests {
+		t.Run(name, func(t *testing.T) {
+			print := func(room int) (failed []bool) {
+				p := make(&fullWriter{remaining: room})
+				for _, name := range []string{"a", "b"} {
+					failed = append(failed, errors.Is(p.Print(NewObject(newThing(name, nil))), errFull))
+				}
+				return append(failed, errors.Is(p.Close(), errFull))
+			}
+			const enough = 1000
+			if failed := print(enough); slices.Contains(failed, true) {
+				t.Fatalf("with enough space, failed writes: %v", failed)
+			}
+			room := 0
+			for ; room < enough && slices.Contains(print(room), true); room++ {
+			}
+			if room == 0 || room == enough {
+				t.Errorf("the output needs %d writes, want some, and less than %d", room, enough)
+			}
+			for fewer := range room {
+				if !slices.Contains(print(fewer), true) {
+					t.Errorf("the failure of write %d is not returned", fewer+1)
+				}
+			}
+		})
+	}
+}
+
+// TestStreamOnTerminal verifies that control characters are replaced, however the text is split.
+func TestStreamOnTerminal(t *testing.T) {
+	const hostile = "a\x1b[2J\tb\u009b31mé→█\x07\xff\r\x7fc\n"
+	const want = "a\ufffd[2J\tb\ufffd31mé→█\ufffd\ufffd\ufffd\ufffdc\n"
+	for size := 1; size <= len(hostile); size++ {
+		var out bytes.Buffer
+		s := &Stream{w: &out, isTerminal: true}
+		for rest := []byte(hostile); len(rest) > 0; rest = rest[min(size, len(rest)):] {
+			piece := rest[:min(size, len(rest))]
+			if n, err := s.Write(piece); n != len(piece) || err != nil {
+				t.Fatalf("Write() = %d, %v, want the full length", n, err)
+			}
+		}
+		if out.String() != want {
+			t.Errorf("in pieces of %d: %q, want %q", size, out.String(), want)
+		}
+	}
+}
+
+// TestUnicode verifies that the character set of the first variable that is set is used.
+func TestUnicode(t *testing.T) {
+	for _, tt := range []struct {
+		all, ctype, lang string
+		want             bool
+	}{
+		{"", "", "", true},
+		{"C", "", "", false},
+		{"POSIX", "", "en_US.UTF-8", false},
+		{"", "ISO-8859-1", "en_US.UTF-8", false},
+		{"", "", "de_DE.ISO-8859-15@euro", false},
+		{"", "", "de_DE.UTF-8", true},
+		{"C.utf8", "", "C", true},
+		{"", "en_US.UTF-8", "C", true},
+		{"", "", "en_US", false},
+	} {
+		t.Setenv("LC_ALL", tt.all)
+		t.Setenv("LC_CTYPE", tt.ctype)
+		t.Setenv("LANG", tt.lang)
+		if got := SupportsUnicode(); got != tt.want {
+			t.Errorf("%+v: SupportsUnicode() = %v, want %v", tt, got, tt.want)
+		}
+		if end := Ellipsis(); tt.want == (utf8.RuneCountInString(end) == len(end)) {
+			t.Errorf("%+v: Ellipsis() = %q, want … if Unicode is supported, otherwise ...", tt, end)
+		}
+	}
+}
+
+// TestTruncate verifies that text is cut between characters, with space for the ellipsis.
+func TestTruncate(t *testing.T) {
+	for _, tt := range []struct {
+		text           string
+		most           int
+		ascii, unicode string
+	}{
+		{"abcdef", 6, "abcdef", "abcdef"},
+		{"abcdef", 5, "ab...", "abcd…"},
+		{"äöüß", 4, "äöüß", "äöüß"},
+		{"äöüßa", 4, "ä...", "äöü…"},
+		{"abcdef", 0, "...", "…"},
+		{"", 0, "", ""},
+	} {
+		for locale, want := range map[string]string{"C": tt.ascii, "C.UTF-8": tt.unicode} {
+			t.Setenv("LC_ALL", locale)
+			if got := Truncate(tt.text, tt.most); got != want {
+				t.Errorf("%s: Truncate(%q, %d) = %q, want %q", locale, tt.text, tt.most, got, want)
+			}
+		}
+	}
+}
+
+// TestPrintable verifies that bidirectional controls and line separators are replaced.
+func TestPrintable(t *testing.T) {
+	const hostile = "a\u202eb\u2066c\u2028d\x1b\ne\u200df\u0301"
+	for locale, want := range map[string]string{
+		"C": "a?b?c?d??e\u200df\u0301", "C.UTF-8": "a\ufffdb\ufffdc\ufffdd\ufffd\ufffde\u200df\u0301",
+	} {
+		t.Setenv("LC_ALL", locale)
+		if got := Printable(hostile); got != want {
+			t.Errorf("%s: Printable() = %q, want %q", locale, got, want)
+		}
 	}
 }

@@ -4,10 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -68,4 +73,66 @@ func TestAnswerEndsEarly(t *testing.T) {
 		context.Canceled) {
 		t.Errorf("interrupted: got the error %v, want context.Canceled", err)
 	}
+}
+
+// TestSilentServer verifies that a command says once what it waits for, long before it gives up.
+func TestSilentServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var errOut strings.Builder
+		target := &Target{IOStreams: genericiooptions.IOStreams{ErrOut: &errOut}, Timeout: time.Minute}
+		target.responses.target = target
+		transport := target.responses.wrap(RoundTripper(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, context.Cause(r.Context())
+		}))
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server/api/v1/pods", nil)
+			if err == nil {
+				_, err = transport.RoundTrip(request)
+			}
+			if cancel(); err == nil {
+				t.Error("a silent server answered")
+			}
+		}
+		const want = "warning: waiting: the API server does not answer GET http://server/api/v1/pods (--timeout 1m0s)\n"
+		if errOut.String() != want {
+			t.Errorf("stderr is %q, want %q", errOut.String(), want)
+		}
+	})
+}
+
+// FuzzSplitTypes checks that each accepted type occurs in the arguments once and is accepted again, and that
+// errors quote the argument.
+func FuzzSplitTypes(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"certs", "cert,issuers"}, {"*.cert-manager.io", "*"}, {"certificates.v1.cert-manager.io",
+			"Certificate"}, {",", ""}, {"a,,b", "a"},
+		{"gizmos/a", "x"}, {"a.b..c", ".a"}, {"*.*", "a.*"}, {"a b", "\x00"}, {"pods.",
+			"é"}, {"a/b/c,", "%s"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		types, err := SplitTypes([]string{first, second})
+		if err != nil {
+			if !errors.As(err, new(*UsageError)) || types != nil || !strings.Contains(err.Error(), `"`) {
+				t.Errorf("SplitTypes(%q, %q) = %q, %v; want only a usage error with the name", first, second,
+					types, err)
+			}
+			return
+		}
+		written := append(strings.Split(first, ","), strings.Split(second, ",")...)
+		for i, name := range types {
+			if !slices.Contains(written, name) || slices.Index(types, name) != i ||
+				strings.ContainsAny(name, ",/") {
+				t.Errorf("SplitTypes(%q, %q) = %q, want no %q", first, second, types, name)
+			}
+		}
+		again, err := SplitTypes([]string{strings.Join(types, ",")})
+		if diff := cmp.Diff(types, again); err != nil || diff != "" {
+			t.Errorf("SplitTypes of the joined result of %q, %q: %v (-first +second):\n%s", first, second,
+				err, diff)
+		}
+	})
 }

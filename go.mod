@@ -3,7 +3,6 @@ module github.com/crdcache/crdcache
 go 1.26.0
 
 require (
-	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/go-cmp v0.7.0
 	github.com/klauspost/compress v1.20.3
 	go.yaml.in/yaml/v2 v2.4.5

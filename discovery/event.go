@@ -15,7 +15,7 @@ type EventAction string
 const (
 	// Added is sent for every existing type when a handler subscribes, and for every new one.
 	Added EventAction = "Added"
-	// Changed is sent when a type changes in anything except its schema.
+	// Changed is sent when a type changes; a change of its schemas changes Type.Generation.
 	Changed EventAction = "Changed"
 	// Removed is sent when the server no longer serves a type; see Event.Deleted. A CRD that was deleted and
 	// created again is Removed and then Added, even if both were observed together.

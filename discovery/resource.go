@@ -46,6 +46,8 @@ type Resource struct {
 	// CRDUID is the UID of the type's CustomResourceDefinition. It is only set by a Tracker that watches
 	// CRDs, because discovery does not report it.
 	CRDUID types.UID
+	// CRDGeneration counts the changes of the CRD, as Type.Generation.
+	CRDGeneration int64
 }
 
 // HasVerbs reports whether the server supports all of verbs for this type.

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	kubeversion "k8s.io/apimachinery/pkg/version"
 )
 
@@ -59,10 +58,10 @@ func catalogOf(s *Snapshot) *Catalog {
 		}
 		return groups[name]
 	}
-	uids := map[schema.GroupResource]types.UID{}
+	established := map[schema.GroupResource]Type{}
 	for _, t := range s.Types() {
 		if t.Established {
-			uids[t.GroupResource] = t.UID
+			established[t.GroupResource] = t
 			groupNamed(t.GroupResource.Group).addType(t)
 		}
 	}
@@ -72,7 +71,8 @@ func catalogOf(s *Snapshot) *Catalog {
 	}
 	c := newCatalog(sortGroups(groups, s.groupOrder))
 	for i := range c.resources {
-		c.resources[i].CRDUID = uids[c.resources[i].GVR.GroupResource()]
+		t := established[c.resources[i].GVR.GroupResource()]
+		c.resources[i].CRDUID, c.resources[i].CRDGeneration = t.UID, t.Generation
 	}
 	return c
 }

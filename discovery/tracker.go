@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -246,6 +247,11 @@ func (t *Tracker) WaitForSync(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("tracker: not synced: %w", ctx.Err()), s.CRDs.LastError,
 			s.Discovery.LastError)
 	}
+}
+
+// Definition reads the CRD of a type from the server, with its schemas.
+func (t *Tracker) Definition(ctx context.Context, gr schema.GroupResource) (*crd.Definition, error) {
+	return crd.Fetch(ctx, t.options.Dynamic, gr)
 }
 
 // Refresh requests a discovery round, without waiting for it.

@@ -34,8 +34,10 @@ type Type struct {
 	// StoredVersions are the versions that objects in etcd may have; only set for types from a CRD.
 	StoredVersions []string
 	// UID is the UID of the CRD, empty if unknown. Another UID means another type.
-	UID    types.UID
-	Source Source
+	UID types.UID
+	// Generation counts the changes of the CRD's spec, including its schemas; 0 if unknown.
+	Generation int64
+	Source     Source
 	// Established is false for a CRD that the server does not serve yet.
 	Established bool
 	// Terminating is true for a CRD that is being deleted while its objects still exist.
@@ -80,7 +82,7 @@ func typeOfCRD(d *crd.Definition) Type {
 	t := Type{
 		GroupResource: d.GroupResource(), Kind: d.Names.Kind, Singular: d.Names.Singular,
 		ShortNames: d.Names.ShortNames, Categories: d.Names.Categories, Scope: Cluster,
-		StoredVersions: d.StoredVersions, UID: d.UID, Source: FromCRD,
+		StoredVersions: d.StoredVersions, UID: d.UID, Generation: d.Generation, Source: FromCRD,
 		Established: d.Established, Terminating: d.Terminating || d.Deleting,
 		ConversionWebhook: d.ConversionWebhook,
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,19 +28,18 @@ type Keep struct {
 	//	.status.phase
 	Paths []string
 
-	// WholeLabels, WholeWhen and WholeCEL select the objects that keep all fields. An object must match
-	// each of them that is set. WholeWhen is a condition as in configs, such as @.spec.paused == true.
-	// WholeCEL is a condition in CEL: it needs module cel, and an object on which it fails keeps all
-	// fields. Every object keeps the fields that the conditions read. An object that starts or stops to
-	// match is replaced at its event, and the old object of that update has its old form
-	// (TestKeepWhole). They cannot be combined with StorageMetadata, which has no whole objects, or
-	// with Transform, which could change fields that the condition reads. Default: none.
-	WholeLabels         labels.Selector
-	WholeWhen, WholeCEL string
+	// WholeLabels and WholeWhen select the objects that keep all fields. An object must match each of
+	// them that is set. WholeWhen is a condition as in configs, such as @.spec.paused == true. Every
+	// object keeps the fields that it reads. An object that starts or stops to match is replaced at its
+	// event, and the old object of that update has its old form (TestKeepWhole). They cannot be combined
+	// with StorageMetadata, which has no whole objects, or with Transform, which could change fields that
+	// the condition reads. Default: none.
+	WholeLabels labels.Selector
+	WholeWhen   string
 }
 
 // keepsWhole reports whether some objects keep all fields.
-func (k Keep) keepsWhole() bool { return k.WholeLabels != nil || k.WholeWhen+k.WholeCEL != "" }
+func (k Keep) keepsWhole() bool { return k.WholeLabels != nil || k.WholeWhen != "" }
 
 // condition returns the compiled condition on whole objects; nil if it is unset.
 func (k Keep) condition() (*packed.Condition, error) {
@@ -53,14 +51,6 @@ func (k Keep) condition() (*packed.Condition, error) {
 	if k.WholeWhen != "" {
 		if c.Filter, err = jsonpath.CompileFilter(k.WholeWhen); err != nil {
 			return nil, fmt.Errorf("WholeWhen %q: %w", k.WholeWhen, err)
-		}
-	}
-	if k.WholeCEL != "" {
-		if c.Expression, err = expression.Compile(k.WholeCEL); err != nil {
-			return nil, fmt.Errorf("WholeCEL %q: %w", k.WholeCEL, err)
-		}
-		if kind := c.Expression.Result(); kind != expression.Bool && kind != expression.Any {
-			return nil, fmt.Errorf("WholeCEL %q: the result is not a boolean: compare the value", k.WholeCEL)
 		}
 	}
 	return c, nil
@@ -77,9 +67,6 @@ func (k Keep) conditionKey() string {
 	}
 	if filter, err := jsonpath.CompileFilter(k.WholeWhen); err == nil {
 		text += filter.String()
-	}
-	if k.WholeCEL != "" {
-		text += fmt.Sprintf(" cel %q", k.WholeCEL)
 	}
 	return text
 }

@@ -218,7 +218,6 @@ func TestKeepIsValidated(t *testing.T) {
 		`a key in brackets needs quotes`: {Keep: Keep{Paths: []string{".spec[x]"}}},
 		`Keep: WholeWhen "@.a ==": `:     {Keep: Keep{WholeWhen: "@.a =="}},
 		"can read any field":             {Keep: Keep{WholeWhen: "@..a"}},
-		"no support for CEL":             {Keep: Keep{WholeCEL: "self.a == 1"}},
 		"and Transform": {Keep: keepRed,
 			Transform: func(obj any) (any, error) { return obj, nil }},
 		"Transform are set": {Keep: Keep{Paths: []string{".metadata"}, WholeWhen: keepRed.WholeWhen},
@@ -240,7 +239,7 @@ func TestKeepIsValidated(t *testing.T) {
 	keys := map[persistence.View]bool{}
 	all := []ResourceOptions{whole, empty, reduced, {Prune: prune}}
 	for _, k := range []Keep{keepRed, {WholeLabels: keepRed.WholeLabels}, {WholeWhen: keepRed.WholeWhen},
-		{WholeLabels: labels.Everything()}, {WholeLabels: labels.Nothing()}, {WholeWhen: "@.a"}, {WholeCEL: "@.a"}} {
+		{WholeLabels: labels.Everything()}, {WholeLabels: labels.Nothing()}, {WholeWhen: "@.a"}} {
 		all = append(all, ResourceOptions{Keep: k})
 	}
 	views := map[optionsKey]bool{}

@@ -158,7 +158,9 @@ func (c *checker) checkDefinition(d *crd.Definition) {
 		return
 	}
 	c.checkFieldSelector(version)
-	c.checkSelectableStored(version)
+	for _, finding := range c.resource.CheckSelectable(c.typeName, version.SelectableFields) {
+		c.report(finding)
+	}
 	root := ObjectSchema(version.Schema)
 	for _, index := range c.resource.allIndexes() {
 		c.checkIndex(index, root)

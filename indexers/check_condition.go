@@ -31,16 +31,20 @@ func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic
 func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
 	return checkText(text, d, version, func(k *checker, roots []cursor) {
 		if e, err := expression.Compile(text); err == nil {
-			k.checkCEL(e.(schemaExpression).WithSchema(roots[0].schema), roots[0].schema, true)
+			k.checkCEL(e, roots[0].schema, true)
 		}
 	})
 }
 
-// schemaExpression is an expression of module cel. Check compares it with the schema of a type, and returns
-// the kind of its results. WithSchema returns the expression that decodes objects with a schema.
+// schemaExpression is an expression of module cel.
 type schemaExpression interface {
+	// Check compares the expression with the schema of a type, and returns the kind of its results.
 	Check(schema *crd.Schema) (expression.Kind, []expression.Problem)
-	WithSchema(schema *crd.Schema) expression.Expression
+	// NeedsSchema reports whether a schema could change the results.
+	NeedsSchema() bool
+	// WithSchema returns the expression that reads objects with a schema. It returns problems if the schema
+	// changes the results and does not permit the expression.
+	WithSchema(schema *crd.Schema) (expression.Expression, []expression.Problem)
 }
 
 // checkCEL compares an expression with the schema of the object.

@@ -139,14 +139,15 @@ func (c *checker) checkFieldSelector(version crd.Version) {
 	}
 }
 
-// checkSelectableStored reports selectable fields that the cache does not store: clients of a server could
-// not select by them.
-func (c *checker) checkSelectableStored(version crd.Version) {
-	for _, field := range version.SelectableFields {
-		path, err := jsonpath.Compile(field)
-		if err == nil && c.resource.drops(path) {
-			c.fail(codeDropped, c.resource.positions.dropped, fmt.Sprintf("%s can be selected by %s, which is not stored",
-				c.typeName, field), "add it to keep.paths, remove it from prune, or use another storage mode")
+// CheckSelectable returns findings for the selectable fields of a type that a cache of the resource does not
+// store: clients of a server could not select by them.
+func (r *Resource) CheckSelectable(typeName string, fields []string) (findings []Diagnostic) {
+	for _, field := range fields {
+		if path, err := jsonpath.Compile(field); err == nil && r.drops(path) {
+			findings = append(findings, r.file.finding(codeDropped, r.positions.dropped,
+				fmt.Sprintf("%s can be selected by %s, which is not stored", typeName, field),
+				"add it to keep.paths, remove it from prune, or use another storage mode"))
 		}
 	}
+	return findings
 }

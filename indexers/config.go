@@ -76,8 +76,7 @@ type Resource struct {
 	Metrics []*Metric
 
 	pruned prunedFields
-	// wholeCondition is Keep.WholeWhen or Keep.WholeCEL, as the condition of an index without values. It is
-	// nil if neither is set.
+	// wholeCondition is Keep.WholeWhen as the condition of an index without values; nil if it is unset.
 	wholeCondition *Index
 	labelSelector  labels.Selector
 	fieldSelector  fields.Selector
@@ -157,9 +156,8 @@ type Prune struct {
 type Keep struct {
 	// Paths are as in dynamicinformer.Keep.Paths. Nil keeps all fields.
 	Paths []string
-	// WholeLabels is a label selector, and WholeWhen or WholeCEL a condition on objects that keep all fields.
-	// "" is unset.
-	WholeLabels, WholeWhen, WholeCEL string
+	// WholeLabels is a label selector, and WholeWhen a condition on objects that keep all fields. "" is unset.
+	WholeLabels, WholeWhen string
 }
 
 // Selectors are evaluated by the server. "" selects everything.

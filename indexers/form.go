@@ -94,7 +94,7 @@ type wholeForm struct {
 	formHeader
 	_      struct{}  `some:"add labels or when, or remove it"`
 	Labels textField `json:"labels" doc:"A label selector." hint:"write a selector such as app=web,tier!=test"`
-	conditionForm
+	When   pathForm  `json:"when" doc:"A condition on the object, as @."`
 }
 
 type limitsForm struct {

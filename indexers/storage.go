@@ -138,16 +138,11 @@ func (d *decoder) checkKeepCoversIndex(r *Resource, index *Index) {
 func (d *decoder) compileWholeObjects(f *wholeForm, r *Resource) {
 	r.wholeCondition = nil
 	r.Keep.WholeLabels, _ = parseSelector(d, f.Labels, "labels", parseLabels)
-	when, cel, at := d.compileCondition(&f.conditionForm)
-	switch {
-	case when != nil:
-		r.Keep.WholeWhen = when.Expr()
-	case cel != nil:
-		r.Keep.WholeCEL = cel.String()
-	default:
+	when, _, at := d.compileCondition(&conditionForm{When: f.When})
+	if when == nil {
 		return
 	}
-	r.wholeCondition = &Index{when: when, whenCEL: cel, whenOrigin: at}
+	r.Keep.WholeWhen, r.wholeCondition = when.Expr(), &Index{when: when, whenOrigin: at}
 	d.checkReadsFields(r.wholeCondition, "condition")
 }
 
@@ -155,7 +150,7 @@ func (d *decoder) compileWholeObjects(f *wholeForm, r *Resource) {
 // can come from the defaults.
 func (d *decoder) checkWholeObjects(f *storedForm, r *Resource) {
 	at := cmp.Or(f.Keep.Whole.node, f.Storage.Mode.node)
-	if at != nil && r.Storage.Mode == "Metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen+r.Keep.WholeCEL != "" {
+	if at != nil && r.Storage.Mode == "Metadata" && r.Keep.WholeLabels+r.Keep.WholeWhen != "" {
 		d.failAt(codeContradict, at, "storage mode Metadata has no whole objects",
 			"use another storage mode, or keep without whole")
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/checker"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/expression"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // maxEstimatedCost is the API server's limit for the estimated cost of a validation rule.
@@ -30,29 +31,75 @@ func typedEnv(root *apiservercel.DeclType) (*cel.Env, error) {
 	return extend(append(options, cel.Variable(self, root.CelType()))...)
 }
 
+// NeedsSchema reports whether a schema could change the results.
+func (c *celExpression) NeedsSchema() bool {
+	root := &crd.Schema{Properties: map[string]*crd.Schema{"metadata": {}}, AdditionalProperties: anySchema}
+	return dependsOn(c.untyped, root)
+}
+
 // WithSchema returns the expression for objects with a schema. It is the same one if the schema does not
-// change its results, or does not permit it.
-func (c *celExpression) WithSchema(s *crd.Schema) expression.Expression {
+// change its results. It returns problems if the schema changes them and does not permit the expression.
+func (c *celExpression) WithSchema(s *crd.Schema) (expression.Expression, []expression.Problem) {
 	env, err := typedEnv(declaredType(s).MaybeAssignTypeName("object"))
 	if err != nil {
-		return c
+		return c, []expression.Problem{wholeProblem(c.text, err.Error(), correctHint)}
 	}
 	checked, kind, problems := check(env, c.text)
-	if problems != nil || len(schemaDifferences(c.text, checked.NativeRep(), s)) == 0 {
-		return c
+	if !dependsOn(c.untyped, s) {
+		return c, nil
 	}
-	// texts with a format stay texts, as without a schema
-	data, _ := json.Marshal(s) // a schema can always be encoded
-	data = format.ReplaceAll(data, []byte(`"format":""`))
+	if problems != nil {
+		return c, problems
+	}
+	var paths [][]jsonpath.Step
+	for _, read := range c.reads {
+		paths = append(paths, read.Steps)
+	}
+	data, _ := json.Marshal(fieldsRead(s, paths)) // a schema can always be encoded
 	values := &openapi.Schema{Schema: &spec.Schema{}}
 	program, err := env.Program(checked, limits...)
 	if err = errors.Join(err, json.Unmarshal(data, values.Schema)); err != nil {
-		return c
+		return c, []expression.Problem{wholeProblem(c.text, err.Error(), correctHint)}
 	}
-	return &celExpression{c.text, program, kind, c.reads, values}
+	return &celExpression{c.text, program, kind, c.reads, c.untyped, values, "\n" + string(data)}, nil
 }
 
-var format = regexp.MustCompile(`"format":"[^"]*"`)
+// fieldsRead returns the part of a schema that affects the values at and below the paths. Texts with a format
+// stay texts, as without a schema.
+func fieldsRead(s *crd.Schema, paths [][]jsonpath.Step) *crd.Schema {
+	if s == nil {
+		return nil
+	}
+	isWhole := len(s.ListMapKeys) > 0 ||
+		slices.ContainsFunc(paths, func(path []jsonpath.Step) bool { return len(path) == 0 })
+	// below returns the paths below the field with a name, or below the elements for "".
+	below := func(name string) (out [][]jsonpath.Step, ok bool) {
+		if isWhole {
+			return [][]jsonpath.Step{nil}, true
+		}
+		for _, path := range paths {
+			if selector := path[0].Selectors[0]; name == "" || selector.Name == name {
+				out = append(out, path[1:])
+			}
+		}
+		return out, len(out) > 0
+	}
+	out := &crd.Schema{Type: s.Type, Nullable: s.Nullable, PreserveUnknown: s.PreserveUnknown,
+		IntOrString: s.IntOrString, EmbeddedResource: s.EmbeddedResource, ListType: s.ListType,
+		ListMapKeys: s.ListMapKeys}
+	for name, property := range s.Properties {
+		if inside, ok := below(name); ok {
+			if out.Properties == nil {
+				out.Properties = map[string]*crd.Schema{}
+			}
+			out.Properties[name] = fieldsRead(property, inside)
+		}
+	}
+	inside, _ := below("")
+	out.Items = fieldsRead(s.Items, inside)
+	out.AdditionalProperties = fieldsRead(s.AdditionalProperties, inside)
+	return out
+}
 
 // Check compares the expression with the schema of a type, and returns the kind of its results.
 func (c *celExpression) Check(s *crd.Schema) (expression.Kind, []expression.Problem) {
@@ -64,9 +111,6 @@ func (c *celExpression) Check(s *crd.Schema) (expression.Kind, []expression.Prob
 	checked, kind, problems := check(env, c.text)
 	if problems != nil {
 		return 0, problems
-	}
-	if c.schema == nil {
-		problems = schemaDifferences(c.text, checked.NativeRep(), s)
 	}
 	cost, err := env.EstimateCost(checked, &library.CostEstimator{SizeEstimator: sizeEstimator{root}})
 	if err == nil && cost.Max > maxEstimatedCost {

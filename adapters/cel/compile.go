@@ -44,10 +44,13 @@ type celExpression struct {
 	program cel.Program
 	result  expression.Kind
 	reads   []jsonpath.Read
-	schema  common.Schema // nil without a schema
+	untyped *ast.AST // checked without a schema
+	// schema has the fields that the expression reads, and schemaText is its JSON; nil without a schema.
+	schema     common.Schema
+	schemaText string
 }
 
-func (c *celExpression) String() string          { return c.text }
+func (c *celExpression) String() string          { return c.text + c.schemaText }
 func (c *celExpression) Result() expression.Kind { return c.result }
 func (c *celExpression) Reads() []jsonpath.Read  { return c.reads }
 
@@ -65,8 +68,8 @@ func compile(text string) (expression.Expression, error) {
 	if err != nil {
 		return nil, wholeError(text, err)
 	}
-	return &celExpression{text: text, program: program, result: kind, reads: readsOf(text,
-		checked.NativeRep())}, nil
+	return &celExpression{text: text, program: program, result: kind, untyped: checked.NativeRep(),
+		reads: readsOf(text, checked.NativeRep())}, nil
 }
 
 func wholeError(text string, err error) error {

@@ -1,47 +1,52 @@
 package cel
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/expression"
 )
 
-// differenceFinder reports the uses of values that the API server reads differently, because it has the
-// schema. JSON writes the number 1.0 as 1, which is an integer without the schema: 1/2 would be 0, and
-// 1 + 0.5 an error. Lists that are sets or maps are equal in any order, and + merges them.
-type differenceFinder struct {
-	text     string
-	ast      *ast.AST
-	problems []expression.Problem
-}
+// differenceFinder finds the uses of values that have another meaning with the schema. JSON writes the number
+// 1.0 as 1, which is an integer without the schema: 1/2 would be 0, and 1 + 0.5 an error. Lists that are sets
+// or maps are equal in any order, and + merges them.
+type differenceFinder struct{ found bool }
 
 // sources are the schemas that a value can have. It is empty for a value that does not come from the object.
 type sources []*crd.Schema
 
 type schemaScope map[string]sources
 
-// schemaDifferences returns the problems of an expression that has another result with the schema.
-func schemaDifferences(text string, a *ast.AST, root *crd.Schema) []expression.Problem {
-	f := &differenceFinder{text: text, ast: a}
+// dependsOn reports whether an expression can have another result with a schema than without.
+func dependsOn(a *ast.AST, root *crd.Schema) bool {
+	f := &differenceFinder{}
 	f.sourcesOf(a.Expr(), schemaScope{self: {root}})
-	return f.problems
+	return f.found
 }
+
+// anySchema is an unknown schema, of the value and of everything below it.
+var anySchema = &crd.Schema{}
 
 // isNumber and hasNumbers report whether a value is a number, or a list or map of numbers.
 func isNumber(s *crd.Schema) bool { return s.Type == "number" }
 
 func hasNumbers(s *crd.Schema) bool {
-	return s != nil && (isNumber(s) || hasNumbers(s.Items) || hasNumbers(s.AdditionalProperties))
+	return s != nil && (s == anySchema || isNumber(s) || hasNumbers(s.Items) ||
+		hasNumbers(s.AdditionalProperties))
 }
 
-// hasSetOrMap reports whether a value is a list that is a set or a map, or contains one.
+// isSetOrMap reports whether a value is a set or a map, and hasSetOrMap whether it contains one.
+func isSetOrMap(s *crd.Schema) bool {
+	return s == anySchema || s.ListType == "set" || s.ListType == "map"
+}
+
 func hasSetOrMap(s *crd.Schema) bool {
-	return s != nil && (s.ListType == "set" || s.ListType == "map" || hasSetOrMap(s.Items) ||
+	return s != nil && (isSetOrMap(s) || hasSetOrMap(s.Items) ||
 		hasSetOrMap(s.AdditionalProperties) ||
 		slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), hasSetOrMap))
 }
@@ -57,7 +62,10 @@ func (s sources) children(next func(*crd.Schema) *crd.Schema) (out sources) {
 }
 
 func elementOf(s *crd.Schema) *crd.Schema {
-	if s.Items != nil {
+	switch {
+	case s == anySchema:
+		return s
+	case s.Items != nil:
 		return s.Items
 	}
 	return s.AdditionalProperties
@@ -65,14 +73,14 @@ func elementOf(s *crd.Schema) *crd.Schema {
 
 func (s sources) field(name string) sources {
 	return s.children(func(source *crd.Schema) *crd.Schema {
-		if property := source.Properties[name]; property != nil {
-			return property
+		if property := source.Properties[name]; property != nil || source == anySchema {
+			return cmp.Or(property, source)
 		}
 		return source.AdditionalProperties
 	})
 }
 
-// sourcesOf returns the schemas of the values of an expression, and reports its problems.
+// sourcesOf returns the schemas of the values of an expression, and looks for differences in it.
 func (f *differenceFinder) sourcesOf(e ast.Expr, variables schemaScope) (out sources) {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -118,7 +126,10 @@ func (f *differenceFinder) sourcesOf(e ast.Expr, variables schemaScope) (out sou
 var (
 	safeFunctions = []string{operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals,
 		operators.Greater, operators.GreaterEquals, operators.In, operators.LogicalAnd, operators.LogicalOr,
-		operators.LogicalNot, operators.NotStrictlyFalse, "double", "int", "size", "hasValue"}
+		operators.LogicalNot, operators.NotStrictlyFalse, "double", "int", "size", "hasValue",
+		// of texts; they fail for each number
+		"startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "trim", "join", "quantity",
+		"isQuantity"}
 	choosingFunctions = []string{operators.Conditional, "or", "orValue", "value", "optional.of",
 		"optional.ofNonZeroValue"}
 	selectingFunctions = []string{operators.Index, operators.OptIndex, operators.OptSelect}
@@ -142,32 +153,27 @@ func (f *differenceFinder) sourcesOfCall(call ast.CallExpr, variables schemaScop
 		return container.children(elementOf)
 	}
 	chooses, isSafe := slices.Contains(choosingFunctions, name), slices.Contains(safeFunctions, name)
+	// A list is never equal to a literal, and a text can only be added to a text.
+	hasLiteral := slices.ContainsFunc(operands, func(e ast.Expr) bool { return e.Kind() == ast.LiteralKind })
+	isText := slices.ContainsFunc(operands, func(e ast.Expr) bool {
+		return name == operators.Add && e.Kind() == ast.LiteralKind && e.AsLiteral().Type() == types.StringType
+	})
+	differs := hasSetOrMap
+	if name == operators.Add {
+		differs = isSetOrMap
+	}
 	for _, operand := range operands {
 		found := f.sourcesOf(operand, variables)
 		isList := slices.ContainsFunc(found, func(s *crd.Schema) bool { return !isNumber(s) })
 		switch {
-		case slices.Contains(mergingFunctions, name) && slices.ContainsFunc(found, hasSetOrMap):
-			f.report(operand,
-				"the list is a set or a map in the schema, whose order does not count in a validation rule",
-				"compare or join its elements, as with sets.equivalent(…)")
+		case isText:
+		case !hasLiteral && slices.Contains(mergingFunctions, name) && slices.ContainsFunc(found, differs):
+			f.found = true
 		case chooses || name == operators.Add && isList:
 			out = append(out, found...)
 		case !isSafe && slices.ContainsFunc(found, hasNumbers):
-			f.report(operand, "the field is a number, which is an integer in objects without a fraction",
-				map[bool]string{false: "write double(…) around it",
-					true: "convert the elements, as in .map(x, double(x))"}[isList])
+			f.found = true
 		}
 	}
 	return out
-}
-
-func (f *differenceFinder) report(e ast.Expr, message, hint string) {
-	for e.Kind() == ast.SelectKind { // the start of the path
-		e = e.AsSelect().Operand()
-	}
-	offset := offsetAt(f.text, f.ast.SourceInfo().GetStartLocation(e.ID()))
-	p := expression.Problem{Offset: offset, End: endOfName(f.text, offset), Message: message, Hint: hint}
-	if !slices.Contains(f.problems, p) {
-		f.problems = append(f.problems, p)
-	}
 }

@@ -33,6 +33,8 @@ type Binding struct {
 	graph    *references.Graph                             // nil until the first call of References
 	// graphTargets are the sources of graph, with changing.
 	graphTargets map[slotKey]graphSource
+	// definitions are the CRDs for expressions that need a schema, with changing.
+	definitions definitions
 
 	mu struct {
 		sync.Mutex
@@ -80,7 +82,8 @@ func New(factory *dynamicinformer.Factory, config *indexers.Config, options Opti
 func NewWithSettings(factory *dynamicinformer.Factory, settings Settings, options Options) (*Binding, error) {
 	options.complete()
 	completed, err := settings.complete(options)
-	b := &Binding{factory: factory, options: options, changing: make(chan struct{}, 1)}
+	b := &Binding{factory: factory, options: options, changing: make(chan struct{}, 1),
+		definitions: definitions{read: options.Definition, byType: map[schema.GroupResource]*definition{}}}
 	b.ctx, b.end = context.WithCancelCause(context.Background())
 	b.mu.settings, b.mu.slots = completed, map[slotKey]slot{}
 	return b, err
@@ -98,6 +101,12 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 // Follow binds to the types of a running tracker: the known ones before it returns, which are all if the
 // tracker has synced, and later ones when they appear. stop ends that and keeps the targets.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
+	b.changing <- struct{}{}
+	if b.definitions.read == nil {
+		b.definitions.read = tracker.Definition
+		clear(b.definitions.byType)
+	}
+	b.unlock()
 	_ = b.reconcile(tracker.Snapshot().Catalog()) // OnProblem reports the errors
 	return tracker.Subscribe(func(discovery.Event) { _ = b.reconcile(tracker.Snapshot().Catalog()) }).Stop
 }

@@ -36,7 +36,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	var binding *bind.Binding
 	watcher, err := reload.New(s.ctx, reload.Options{
 		Files: []string{filepath.Join(mount.Dir, "first.yaml"), filepath.Join(mount.Dir, "second.yaml"),
-			thirdFile}, QuietPeriod: time.Millisecond, PollInterval: -1,
+			thirdFile}, PollInterval: time.Millisecond,
 		Apply: func(_ context.Context, u reload.Update) error { return binding.Apply(u.New) },
 		Report: func(o reload.Outcome) {
 			if o.Err != nil {

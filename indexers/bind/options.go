@@ -1,11 +1,14 @@
 package bind
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -16,6 +19,10 @@ type Options struct {
 	// Compression is required for resources with storage mode compressed or adaptive; see package
 	// adapters/storage/s2.
 	Compression dynamicinformer.Compression
+	// Definition reads the CRD of a type, for CEL expressions whose result depends on the schema. Without it,
+	// indexes with such expressions are left out, see Binding.Problems. Default: that of the tracker of
+	// Follow or Run.
+	Definition func(context.Context, schema.GroupResource) (*crd.Definition, error)
 	// Accept returns an error if a new target cannot be used. Optional.
 	Accept func(*Target) error
 	// OnChange is called when a target is added (old is nil), replaced, or removed (changed is nil), before
@@ -45,10 +52,9 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 	prune := r.EffectivePrune()
 	keep := r.EffectiveKeep()
 	out := dynamicinformer.ResourceOptions{
-		Namespaces: namespaces(r.Namespaces),
-		Prune:      dynamicinformer.Prune{Paths: prune.Remove},
-		Keep: dynamicinformer.Keep{Paths: keep.Paths, WholeWhen: keep.WholeWhen,
-			WholeCEL: keep.WholeCEL},
+		Namespaces:    namespaces(r.Namespaces),
+		Prune:         dynamicinformer.Prune{Paths: prune.Remove},
+		Keep:          dynamicinformer.Keep{Paths: keep.Paths, WholeWhen: keep.WholeWhen},
 		LabelSelector: r.LabelSelector(), FieldSelector: r.FieldSelector(),
 	}
 	for _, preset := range prune.Presets {

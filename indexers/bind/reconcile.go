@@ -124,11 +124,22 @@ func (p *plan) rollBack() {
 // prepare plans the first target of a slot, other indexes, or a replacement. An error changes nothing.
 func (b *Binding) prepare(ctx context.Context, p *plan, key slotKey) error {
 	d, current := p.desired[key], p.slots[key]
-	if newest := current.newest(); newest != nil && newest.settings == p.settings && newest.GVR == d.typ.GVR {
+	newest := current.newest()
+	isCurrent := newest != nil && newest.settings == p.settings && newest.GVR == d.typ.GVR
+	if isCurrent && (newest.definition == nil || newest.definition == b.definitions.of(ctx, d.typ)) {
 		p.slots[key] = p.settle(current)
 		return nil
 	}
-	t, err := b.acquire(ctx, p, key)
+	resource, err := b.resourceOf(ctx, p.settings, d)
+	if err == nil && isCurrent && resource.equals(newest.boundResource) {
+		newest.definition = resource.definition // another schema with the same results
+		p.slots[key] = p.settle(current)
+		return nil
+	}
+	var t *Target
+	if err == nil {
+		t, err = b.acquire(ctx, p, key, resource)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -172,6 +183,7 @@ func (b *Binding) commit(p *plan) {
 	b.mu.reconciled = b.mu.reconciled || b.catalog != nil
 	b.mu.Unlock()
 	b.syncGraphSources()
+	b.reconcileAgain()
 	changed := maps.Clone(old)
 	maps.Copy(changed, p.slots)
 	for _, key := range sortedKeys(changed) {

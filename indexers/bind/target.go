@@ -20,7 +20,8 @@ import (
 type Target struct {
 	// Name is the name of the resource in the config; "" with Settings.Selection.
 	Name string
-	// Resource is the resource in the config. With Settings.Selection, it combines all that match the type.
+	// Resource is the resource in the config, with the schema of the type. With Settings.Selection, it
+	// combines all that match the type. It lacks the indexes whose schema is unknown, see Binding.Problems.
 	Resource *indexers.Resource
 	// Type is the type of the informer, and GVR its name.
 	Type discovery.Resource
@@ -33,23 +34,14 @@ type Target struct {
 	settings  *Settings
 	view      *View
 	createdAt time.Time
-	// refusals are the reasons why indexes of the resource are missing.
-	refusals []error
+	boundResource
 }
 
 // acquire returns the desired target of a slot, which can share an informer with the current ones.
-func (b *Binding) acquire(ctx context.Context, p *plan, key slotKey) (t *Target, err error) {
-	d, limits := p.desired[key], p.settings.BuildLimits
-	var resource *indexers.Resource
-	if d.resource == nil {
-		resource, err = p.settings.ResourceOf(d.typ)
-	} else {
-		resource, err = p.settings.limit(d.resource, d.typ)
-	}
-	if err != nil {
-		return nil, err
-	}
-	options, err := b.options.ResourceOptions(resource)
+func (b *Binding) acquire(ctx context.Context, p *plan, key slotKey, bound boundResource) (t *Target,
+	err error) {
+	d, limits, resource := p.desired[key], p.settings.BuildLimits, bound.resource
+	options, err := b.options.ResourceOptions(bound.declared)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +50,8 @@ func (b *Binding) acquire(ctx context.Context, p *plan, key slotKey) (t *Target,
 		return nil, err
 	}
 	t = &Target{Name: key.resource, Resource: resource, Type: d.typ, GVR: d.typ.GVR,
-		Informer: handle.Informer(), binding: b, settings: p.settings, createdAt: time.Now()}
+		Informer: handle.Informer(), binding: b, settings: p.settings, createdAt: time.Now(),
+		boundResource: bound}
 	if err := b.options.Accept(t); err != nil {
 		handle.Release()
 		return nil, err

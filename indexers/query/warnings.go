@@ -104,10 +104,10 @@ func WithSchema(q Query, schema func() *crd.Schema) Query {
 		bound.compile = sync.OnceValues(func() (expression.Expression, error) {
 			e, err := expression.Compile(q.text)
 			typed, ok := e.(interface {
-				WithSchema(*crd.Schema) expression.Expression
+				WithSchema(*crd.Schema) (expression.Expression, []expression.Problem)
 			})
 			if s := schema(); ok && s != nil {
-				e = typed.WithSchema(indexers.ObjectSchema(s))
+				e, _ = typed.WithSchema(indexers.ObjectSchema(s)) // Check reports the problems
 			}
 			return e, err
 		})

@@ -16,9 +16,8 @@
 //
 // If a config has errors, or Check or Apply returns one, the previous config stays in effect and the outcome
 // has the error. Check and Apply are retried at increasing intervals, up to a minute, because their errors
-// can be temporary. A changed file is read after a quiet period, so that it is not read while it is being
-// written. The watcher sees written files, replaced files, and swapped symbolic links as in ConfigMap mounts.
-// It also polls, because some file systems send no events.
+// can be temporary. The watcher reads the files each second, because some file systems send no events, and
+// waits until two reads agree, so that no file is read while it is being written.
 //
 // # Concurrency
 //

@@ -17,10 +17,7 @@ import (
 func runWatcher(t *testing.T, options reload.Options) *fixture {
 	t.Helper()
 	f := &fixture{T: t, outcomes: make(chan reload.Outcome, 1000)}
-	options.QuietPeriod, options.Retry = max(options.QuietPeriod, time.Millisecond), time.Millisecond
-	if options.PollInterval == 0 {
-		options.PollInterval = -1
-	}
+	options.PollInterval, options.Retry = time.Millisecond, time.Millisecond
 	options.Report = func(o reload.Outcome) { f.outcomes <- o }
 	var err error
 	if f.watcher, err = reload.New(t.Context(), options); err != nil {
@@ -111,8 +108,7 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	}
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	// forbid and allow cause no file system event, so the watcher polls
-	s := runWatcher(t, reload.Options{Files: []string{file}, PollInterval: 5 * time.Millisecond})
+	s := runWatcher(t, reload.Options{Files: []string{file}})
 	forbid()
 	s.awaitOutcome("the file is unreadable", func(o reload.Outcome) bool { return o.Err != nil })
 	allow()

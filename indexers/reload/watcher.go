@@ -15,10 +15,8 @@ import (
 
 // Defaults of Options.
 const (
-	// DefaultQuiet is the default of Options.QuietPeriod.
-	DefaultQuiet = 100 * time.Millisecond
 	// DefaultPoll is the default of Options.PollInterval.
-	DefaultPoll = time.Minute
+	DefaultPoll = time.Second
 	// DefaultRetry is the default of Options.Retry.
 	DefaultRetry = time.Second
 )
@@ -38,14 +36,10 @@ type Options struct {
 	// Report is called after changed files were read, and when a retry has another result than the previous
 	// try. Optional.
 	Report func(Outcome)
-	// QuietPeriod is the time without events in the folders before the files are read. In a busy folder they
-	// are read after twenty times as long. Default: DefaultQuiet.
-	QuietPeriod time.Duration
 	// Retry is the first interval before a rejected config is tried again. It doubles with each failure, up
 	// to a minute. Default: DefaultRetry.
 	Retry time.Duration
-	// PollInterval is the interval of reading files without events; negative disables it. Default:
-	// DefaultPoll.
+	// PollInterval is the interval of reading the files. Default: DefaultPoll.
 	PollInterval time.Duration
 }
 
@@ -137,10 +131,7 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 	if len(options.Files) == 0 {
 		return nil, errors.New("reload: no files; set Options.Files")
 	}
-	if options.QuietPeriod <= 0 {
-		options.QuietPeriod = DefaultQuiet
-	}
-	if options.PollInterval == 0 {
+	if options.PollInterval <= 0 {
 		options.PollInterval = DefaultPoll
 	}
 	if options.Retry <= 0 {
@@ -197,9 +188,12 @@ func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
 // outcome that Report receives. For unchanged files it does nothing, unless Check or Apply failed: then it
 // retries.
 func (w *Watcher) Reload(ctx context.Context) Outcome {
+	return w.reload(ctx, readConsistently(w.options.Files))
+}
+
+func (w *Watcher) reload(ctx context.Context, sources []indexers.Source) Outcome {
 	w.reloadLock.Lock()
 	defer w.reloadLock.Unlock()
-	sources := readConsistently(w.options.Files)
 	unchanged, previousRejection := slices.EqualFunc(sources, w.lastSources, sameSource), w.rejection
 	if unchanged && previousRejection == nil {
 		return Outcome{Config: w.Config()}
@@ -221,6 +215,13 @@ func (w *Watcher) Reload(ctx context.Context) Outcome {
 		w.options.Report(outcome)
 	}
 	return outcome
+}
+
+// isNew reports whether the content of the files differs from the last one that Reload read.
+func (w *Watcher) isNew(sources []indexers.Source) bool {
+	w.reloadLock.Lock()
+	defer w.reloadLock.Unlock()
+	return !slices.EqualFunc(sources, w.lastSources, sameSource)
 }
 
 // wasRejected reports whether Check or Apply rejected the last config.

@@ -44,7 +44,7 @@ func watchFiles(t *testing.T, files ...string) *fixture {
 	f := &fixture{T: t, updates: make(chan reload.Update, 100), outcomes: make(chan reload.Outcome, 100)}
 	var err error
 	f.watcher, err = reload.New(t.Context(), reload.Options{
-		Files: files, QuietPeriod: time.Millisecond, PollInterval: -1,
+		Files: files, PollInterval: time.Millisecond,
 		Apply: func(_ context.Context, u reload.Update) error {
 			f.updates <- u
 			return nil
@@ -150,19 +150,6 @@ func TestConfigMapIsSwapped(t *testing.T) {
 	}
 }
 
-// TestLinkTargetIsWritten verifies that the folder of a link's target is watched.
-func TestLinkTargetIsWritten(t *testing.T) {
-	here, there := t.TempDir(), t.TempDir()
-	target, link := filepath.Join(there, "real.yaml"), filepath.Join(here, "indexes.yaml")
-	write(t, target, configWith("a"))
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
-	s := watchFiles(t, link)
-	write(t, target, configWith("b"))
-	s.expectIndexes("b")
-}
-
 // TestBadConfigChangesNothing verifies that an invalid or missing file changes nothing and that the reason is
 // reported.
 func TestBadConfigChangesNothing(t *testing.T) {
@@ -244,34 +231,5 @@ func TestHugeFile(t *testing.T) {
 	if _, err := reload.New(t.Context(), reload.Options{Files: []string{file}}); !errors.As(err, &ce) ||
 		!strings.Contains(err.Error(), "larger than 4 MiB") {
 		t.Errorf("New with a huge file: got the error %v, want one about the limit of 4 MiB", err)
-	}
-}
-
-// TestPoll verifies that polling finds a change that sends no event: a write through a hard link in another
-// folder.
-func TestPoll(t *testing.T) {
-	file, hardLink := filepath.Join(t.TempDir(), "indexes.yaml"), filepath.Join(t.TempDir(), "other.yaml")
-	write(t, file, configWith("a"))
-	if err := os.Link(file, hardLink); err != nil {
-		t.Fatal(err)
-	}
-	outcomes := make(chan reload.Outcome, 100)
-	w, err := reload.New(t.Context(), reload.Options{Files: []string{file},
-		PollInterval: 10 * time.Millisecond,
-		Report:       func(o reload.Outcome) { outcomes <- o }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }() // ended by cancel
-	s := &fixture{T: t, watcher: w, outcomes: outcomes}
-	for _, name := range []string{"b", "c"} {
-		write(t, hardLink, configWith(name))
-		s.expectIndexes(name)
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }

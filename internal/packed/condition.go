@@ -8,17 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
-	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Condition selects objects by their labels, a filter and an expression. An unset field selects all objects.
-// A nil *Condition selects none.
+// Condition selects objects by their labels and a filter. An unset field selects all objects. A nil *Condition
+// selects none.
 type Condition struct {
-	Labels     labels.Selector
-	Filter     *jsonpath.Filter
-	Expression expression.Expression
+	Labels labels.Selector
+	Filter *jsonpath.Filter
 }
 
 // Reduces reports whether the Pruner is a keep-list that has removed fields of a packed or decoded object, as
@@ -28,7 +25,7 @@ func (p *Pruner) Reduces(object any) bool {
 }
 
 // matches reports whether the condition selects a packed or decoded object. It selects objects that the
-// filter cannot read, because they are too deep, and those on which the expression fails.
+// filter cannot read, because they are too deep.
 func (c *Condition) matches(object any) (selected bool) {
 	if c == nil {
 		return false
@@ -43,18 +40,11 @@ func (c *Condition) matches(object any) (selected bool) {
 		if original := o.info.unpackableObject; original != nil {
 			return c.matchesBody(original.Object)
 		}
-		if c.Filter == nil && c.Expression == nil {
+		if c.Filter == nil {
 			return true
 		}
 		err := o.PeekJSON(func(json []byte) (err error) {
-			if selected, err = true, nil; c.Filter != nil {
-				selected, err = c.Filter.MatchJSONContext(context.Background(), json)
-			}
-			if err == nil && selected && c.Expression != nil {
-				var body map[string]any
-				body, err = bodyDecoder.Decode(json)
-				selected = err == nil && c.matchesExpression(body)
-			}
+			selected, err = c.Filter.MatchJSONContext(context.Background(), json)
 			return err
 		})
 		return selected || err != nil
@@ -64,39 +54,18 @@ func (c *Condition) matches(object any) (selected bool) {
 	return false
 }
 
-// bodyDecoder decodes objects for expressions.
-var bodyDecoder = jsontext.NewDecoder()
-
-// matchesBody reports whether the filter and the expression select a decoded object.
-func (c *Condition) matchesBody(body map[string]any) bool {
-	return (c.Filter == nil || c.Filter.Match(body)) && c.matchesExpression(body)
-}
-
-// matchesExpression reports whether the expression selects a decoded object, or fails.
-func (c *Condition) matchesExpression(body map[string]any) bool {
-	if c.Expression == nil {
-		return true
-	}
-	result, err := c.Expression.Eval(context.Background(), body)
-	return err != nil || result == true
-}
+// matchesBody reports whether the filter selects a decoded object.
+func (c *Condition) matchesBody(body map[string]any) bool { return c.Filter == nil || c.Filter.Match(body) }
 
 var errReadsAnyField = errors.New("the condition can read any field: begin its paths with the name of a field")
 
 // paths returns the fields that the condition reads.
 func (c *Condition) paths() (paths []Path, err error) {
-	if c == nil {
+	if c == nil || c.Filter == nil {
 		return nil, nil
 	}
-	var reads []jsonpath.Read
-	if c.Filter != nil {
-		reads = c.Filter.Reads()
-	}
-	if c.Expression != nil {
-		reads = slices.Concat(reads, c.Expression.Reads())
-	}
 	var elements []Path // only their existence is read
-	for _, read := range reads {
+	for _, read := range c.Filter.Reads() {
 		path, isExact := pathOf(read.Steps)
 		if n := len(path); isExact && !read.Whole && n > 0 && path[n-1].Each {
 			elements = append(elements, path)

@@ -48,8 +48,15 @@ func (s *Server) accept(t *bind.Target) error {
 	if err := t.Informer.KeepHistory(s.options.History); err != nil {
 		return err
 	}
-	if field := s.droppedSelectableField(t.Informer); field != "" {
-		return fmt.Errorf("keep or prune drops %s, which clients can use in field selectors: add it to keep.paths, or remove it from prune", field)
+	stored, ok := s.definitions.Informer().Snapshot().Stored(t.GVR.GroupResource().String())
+	if !ok {
+		return nil // a type without a definition, or an unknown one: see withoutDropped
+	}
+	if typ, err := definedType(stored); err == nil && typ.Version(t.GVR.Version) != nil {
+		findings := t.Resource.CheckSelectable(t.Type.String(), typ.Version(t.GVR.Version).SelectableFields)
+		if len(findings) > 0 {
+			return &indexers.ConfigError{Diagnostics: findings}
+		}
 	}
 	return nil
 }

@@ -28,23 +28,6 @@ func withoutDropped(t readapi.Type, informer *dynamicinformer.Informer) (*readap
 	return &t, dropped
 }
 
-// droppedSelectableField returns a field that clients can select by and that the cache does not store. It
-// returns "" if there is none, or if the definition is unknown.
-func (s *Server) droppedSelectableField(informer *dynamicinformer.Informer) string {
-	stored, ok := s.definitions.Informer().Snapshot().Stored(informer.GVR().GroupResource().String())
-	if !ok {
-		return ""
-	}
-	typ, err := definedType(stored)
-	if err != nil {
-		return ""
-	}
-	if _, dropped := withoutDropped(typ, informer); len(dropped) > 0 {
-		return dropped[0]
-	}
-	return ""
-}
-
 // warnDroppedColumns adds a warning about the columns that read fields which the cache does not store.
 func (c *collection) warnDroppedColumns(header http.Header) {
 	var dropped []string

@@ -74,9 +74,9 @@ func (o Options) proposeWait(unresolved error, noMatches []*discovery.NoMatchErr
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
 }
 
-// useSchema compares the query with the schema of the type, and evaluates it with this. It does nothing for
-// several types, because a query rarely fits all of them.
-func (o *Options) useSchema(ctx context.Context, resources []discovery.Resource) error {
+// useSchema compares the query with the schema of the type. It does nothing for several types, because a query
+// rarely fits all of them.
+func (o Options) useSchema(ctx context.Context, resources []discovery.Resource) error {
 	if len(resources) != 1 || o.Query == nil {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (o *Options) useSchema(ctx context.Context, resources []discovery.Resource)
 	if err != nil {
 		return err
 	}
-	o.Query = o.UseSchema(ctx, client, resources[0], o.Config, o.Query)
+	o.UseSchema(ctx, client, resources[0], o.Config, o.Query)
 	return nil
 }
 
@@ -115,7 +115,11 @@ func (o Options) newMatcher(r discovery.Resource) (*query.Matcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	matcher, err := query.NewMatcher(o.Query, declared.Indexes...)
+	q := o.Query
+	if q != nil {
+		q = o.WithSchema(r, q)
+	}
+	matcher, err := query.NewMatcher(q, declared.Indexes...)
 	return matcher, session.ExplainQuery(err)
 }
 

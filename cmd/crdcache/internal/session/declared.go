@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
@@ -43,7 +45,8 @@ func (r *Reader) Declared(typ discovery.Resource) (declared *indexers.Resource,
 		options.Keep, options.Prune = dynamicinformer.Keep{}, dynamicinformer.Prune{}
 	}
 	r.addFlags(&options)
-	return declared, options, nil
+	declared, problems := declared.WithSchema(func() (*crd.Schema, error) { return r.schemaOf(typ) })
+	return declared, options, errors.Join(problems...)
 }
 
 // CacheOptions returns the options of Declared with the indexes.

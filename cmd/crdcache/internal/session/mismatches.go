@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
@@ -47,10 +48,7 @@ func (t *Target) UseSchema(ctx context.Context, client dynamic.Interface, r disc
 	defer cancel()
 	definition, err := t.Definition(ctx, client, r)
 	if err != nil {
-		return query.WithSchema(q, func() *crd.Schema {
-			t.Warnf("CEL reads numbers without a fraction as integers, because there is no schema: %v", err)
-			return nil
-		})
+		return t.WithSchema(r, q)
 	}
 	warn := func(flag string, diagnostics []indexers.Diagnostic) {
 		for _, d := range diagnostics {
@@ -74,6 +72,43 @@ func (t *Target) UseSchema(ctx context.Context, client dynamic.Interface, r disc
 	}
 	version, _ := definition.Version(r.GVR.Version)
 	return query.WithSchema(q, func() *crd.Schema { return version.Schema })
+}
+
+// schemaOf returns the schema of a type; nil for a type without a CRD.
+func (t *Target) schemaOf(r discovery.Resource) (*crd.Schema, error) {
+	if !strings.Contains(r.GVR.Group, ".") {
+		return nil, nil
+	}
+	httpClient, err := t.HTTPClient()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamicinformer.NewClient(t.Rest, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), crdTimeout)
+	defer cancel()
+	definition, err := t.Definition(ctx, client, r)
+	if err != nil {
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return nil, err
+	}
+	version, _ := definition.Version(r.GVR.Version)
+	return version.Schema, nil
+}
+
+// WithSchema returns a query whose CEL conditions read the objects of a type with its schema.
+func (t *Target) WithSchema(r discovery.Resource, q query.Query) query.Query {
+	return query.WithSchema(q, func() *crd.Schema {
+		schema, err := t.schemaOf(r)
+		if err != nil {
+			t.Warnf("CEL reads numbers without a fraction as integers, because there is no schema: %v", err)
+		}
+		return schema
+	})
 }
 
 type fetchedCRD struct {

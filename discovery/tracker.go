@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -249,9 +250,20 @@ func (t *Tracker) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Definition reads the CRD of a type from the server, with its schemas.
-func (t *Tracker) Definition(ctx context.Context, gr schema.GroupResource) (*crd.Definition, error) {
-	return crd.Fetch(ctx, t.options.Dynamic, gr)
+// Schema reads the schema of a type from the server; nil for a type without a CRD.
+func (t *Tracker) Schema(ctx context.Context, gvr schema.GroupVersionResource) (*crd.Schema, error) {
+	definition, err := crd.Fetch(ctx, t.options.Dynamic, gvr.GroupResource())
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	version, ok := definition.Version(gvr.Version)
+	if !ok {
+		return nil, fmt.Errorf("the CRD %s has no version %s", definition.Name, gvr.Version)
+	}
+	return cmp.Or(version.Schema, &crd.Schema{PreserveUnknown: true}), nil
 }
 
 // Refresh requests a discovery round, without waiting for it.

@@ -38,22 +38,20 @@ func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
 
 // schemaExpression is an expression of module cel.
 type schemaExpression interface {
-	// Check compares the expression with the schema of a type, and returns the kind of its results.
-	Check(schema *crd.Schema) (expression.Kind, []expression.Problem)
 	// NeedsSchema reports whether a schema could change the results.
 	NeedsSchema() bool
-	// WithSchema returns the expression that reads objects with a schema. It returns problems if the schema
-	// changes the results and does not permit the expression.
+	// WithSchema returns the expression that reads objects with a schema, and problems if the schema does not
+	// permit it. Then the expression is nil if the schema could change its results, otherwise the same one.
 	WithSchema(schema *crd.Schema) (expression.Expression, []expression.Problem)
 }
 
 // checkCEL compares an expression with the schema of the object.
 func (c *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
-	kind, problems := e.(schemaExpression).Check(root)
+	e, problems := e.(schemaExpression).WithSchema(root)
 	for _, p := range problems {
 		c.fail(codeCELSchema, c.origin.position(c.file, p.Offset, p.End), p.Message, p.Hint)
 	}
-	if len(problems) == 0 && condition && kind != expression.Bool && kind != expression.Any {
+	if len(problems) == 0 && condition && e.Result() != expression.Bool && e.Result() != expression.Any {
 		c.fail(codeCELSchema, c.position(), notBoolean, notBooleanHint)
 	}
 }

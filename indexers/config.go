@@ -156,7 +156,7 @@ type Prune struct {
 type Keep struct {
 	// Paths are as in dynamicinformer.Keep.Paths. Nil keeps all fields.
 	Paths []string
-	// WholeLabels is a label selector, and WholeWhen a condition on objects that keep all fields. "" is unset.
+	// WholeLabels, a label selector, and WholeWhen, a condition, select objects that keep all fields.
 	WholeLabels, WholeWhen string
 }
 

@@ -1,19 +1,15 @@
 package indexers
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// Change is the difference of one resource between two configs.
+// Change is the difference of two resources of the same name.
 type Change struct {
-	Name string
-	// Old and New are the resource before and after; Old is nil if it was added, New if it was removed.
-	Old, New *Resource
-	// Added and Removed are the indexes that only New or Old has. A changed index is in both lists.
+	// Added and Removed are the indexes that only the new or the old one has. A changed index is in both.
 	Added, Removed []*Index
 	// Fields are the other fields that differ, such as "storage". Objects that are already cached do not
 	// reflect them.
@@ -24,37 +20,9 @@ type Change struct {
 	Metrics bool
 }
 
-// InPlace reports whether a running cache can apply the change, because only indexes and references differ. A
-// new index over a pruned field also changes Prune, so that the objects must be listed again.
-func (c Change) InPlace() bool { return c.Old != nil && c.New != nil && len(c.Fields) == 0 }
-
-// Diff compares two configs. It returns removed and changed resources in the order of old, then added ones in
-// the order of new. Positions and file names are ignored. nil means an empty config.
-func Diff(old, new *Config) []Change {
-	old, new = cmp.Or(old, &Config{}), cmp.Or(new, &Config{})
-	var changes []Change
-	for _, r := range old.Resources {
-		now, ok := new.Resource(r.Name)
-		if !ok {
-			changes = append(changes, Change{Name: r.Name, Old: r, Removed: r.CacheIndexes()})
-			continue
-		}
-		c := DiffResources(r, now)
-		if c.References || c.Metrics || len(c.Fields)+len(c.Added)+len(c.Removed) > 0 {
-			changes = append(changes, c)
-		}
-	}
-	for _, r := range new.Resources {
-		if _, ok := old.Resource(r.Name); !ok {
-			changes = append(changes, Change{Name: r.Name, New: r, Added: r.CacheIndexes()})
-		}
-	}
-	return changes
-}
-
-// DiffResources compares two resources of the same name.
+// DiffResources compares two resources. A running cache can apply a change without Fields.
 func DiffResources(old, new *Resource) Change {
-	c := Change{Name: old.Name, Old: old, New: new}
+	c := Change{}
 	for _, field := range []struct {
 		name          string
 		before, after any

@@ -3,6 +3,7 @@ package indexers_test
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -107,11 +108,11 @@ func TestReferencesOfAResource(t *testing.T) {
 	if _, ok := before.Resources[0].Reference("other"); ok {
 		t.Error(`Reference("other") found a reference, want none`)
 	}
-	changes := indexers.Diff(before, parse(t, strings.Replace(text, "kind: Team", "kind: Person", 1)))
-	if len(changes) != 1 || !changes[0].References || !changes[0].InPlace() || changes[0].Added != nil {
-		t.Errorf("Diff of a changed reference = %+v, want one change in place, of references alone", changes)
-	}
-	if changes := indexers.Diff(before, parse(t, text)); changes != nil {
-		t.Errorf("Diff of equal configs = %+v, want no changes", changes)
+	for kind, want := range map[string]bool{"Person": true, "Team": false} {
+		after := parse(t, strings.Replace(text, "kind: Team", "kind: "+kind, 1))
+		c := indexers.DiffResources(before.Resources[0], after.Resources[0])
+		if !reflect.DeepEqual(c, indexers.Change{References: want}) {
+			t.Errorf("DiffResources with the kind %s = %+v, want another reference: %v", kind, c, want)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (x *schemaBinder) bindExpression(e expression.Expression) (expression.Expre
 		return e, nil
 	}
 	typed, problems := needing.WithSchema(ObjectSchema(x.schema))
-	if len(problems) > 0 {
+	if typed == nil {
 		return nil, fmt.Errorf("%s: the schema does not permit %q: %s; %s", codeCELSchema, e,
 			problems[0].Message, problems[0].Hint)
 	}

@@ -95,7 +95,8 @@ func TestOneMeaningOfExpressions(t *testing.T) {
 			ways["query"] = q
 		}
 		for way, q := range ways {
-			found[way], err = lamps.WithDefinition(definitions[0], "v1").Keys(ctx, q, query.Options{AllowScan: true})
+			found[way], err = lamps.WithDefinition(definitions[0], "v1").Keys(ctx, q,
+				query.Options{AllowScan: true})
 			if err != nil {
 				t.Errorf("%s: %s: %v", way, rule, err)
 			}
@@ -140,8 +141,8 @@ func lampCluster(t *testing.T, lamps ...*unstructured.Unstructured) *testcluster
 	return cluster
 }
 
-// TestSchemaChanges verifies that an index waits for the schema that its expression needs, that it is computed
-// again when a change of the CRD changes its values, and that no other change of the CRD does that.
+// TestSchemaChanges verifies that an index waits for the schema that its expression needs, that it is
+// computed again when a change of the CRD changes its values, and that no other change of the CRD does that.
 func TestSchemaChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

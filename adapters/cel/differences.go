@@ -154,20 +154,23 @@ func (f *differenceFinder) sourcesOfCall(call ast.CallExpr, variables schemaScop
 	}
 	chooses, isSafe := slices.Contains(choosingFunctions, name), slices.Contains(safeFunctions, name)
 	// A list is never equal to a literal, and a text can only be added to a text.
-	hasLiteral := slices.ContainsFunc(operands, func(e ast.Expr) bool { return e.Kind() == ast.LiteralKind })
-	isText := slices.ContainsFunc(operands, func(e ast.Expr) bool {
-		return name == operators.Add && e.Kind() == ast.LiteralKind && e.AsLiteral().Type() == types.StringType
-	})
-	differs := hasSetOrMap
+	hasLiteral, isText, differs := false, false, hasSetOrMap
 	if name == operators.Add {
 		differs = isSetOrMap
+	}
+	for _, operand := range operands {
+		if operand.Kind() == ast.LiteralKind {
+			hasLiteral = true
+			isText = isText || name == operators.Add && operand.AsLiteral().Type() == types.StringType
+		}
 	}
 	for _, operand := range operands {
 		found := f.sourcesOf(operand, variables)
 		isList := slices.ContainsFunc(found, func(s *crd.Schema) bool { return !isNumber(s) })
 		switch {
 		case isText:
-		case !hasLiteral && slices.Contains(mergingFunctions, name) && slices.ContainsFunc(found, differs):
+		case !hasLiteral && slices.Contains(mergingFunctions, name) &&
+			slices.ContainsFunc(found, differs):
 			f.found = true
 		case chooses || name == operators.Add && isList:
 			out = append(out, found...)

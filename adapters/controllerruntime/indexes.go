@@ -1,16 +1,20 @@
 package controllerruntime
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
@@ -182,7 +186,7 @@ type configuration struct {
 }
 
 // configurationOf returns the settings of all resources of a config that match a type. It returns an error if
-// they conflict.
+// they conflict, or if the schema of an expression cannot be read.
 func configurationOf(config *indexers.Config, r *resource,
 	compression dynamicinformer.Compression) (configuration, error) {
 	result := configuration{indexes: map[string]configuredIndex{}}
@@ -191,6 +195,17 @@ func configurationOf(config *indexers.Config, r *resource,
 	}
 	declared, err := config.ResourceOf(r.gvr, r.key.gvk.Kind)
 	if err != nil {
+		return result, fmt.Errorf("%s: %w", r.key.gvk, err)
+	}
+	declared, problems := declared.WithSchema(func() (*crd.Schema, error) {
+		if r.cache.types == nil {
+			return nil, errors.New("the shared factory has its own source of types")
+		}
+		ctx, cancel := context.WithTimeout(r.cache.ctx, 5*time.Second)
+		defer cancel()
+		return r.cache.types.tracker.Schema(ctx, r.gvr)
+	})
+	if err := errors.Join(problems...); err != nil {
 		return result, fmt.Errorf("%s: %w", r.key.gvk, err)
 	}
 	options, err := bind.Options{Compression: compression}.ResourceOptions(declared)

@@ -33,8 +33,8 @@ type Binding struct {
 	graph    *references.Graph                             // nil until the first call of References
 	// graphTargets are the sources of graph, with changing.
 	graphTargets map[slotKey]graphSource
-	// definitions are the CRDs for expressions that need a schema, with changing.
-	definitions definitions
+	// schemas are those of expressions that need one, with changing.
+	schemas schemas
 
 	mu struct {
 		sync.Mutex
@@ -83,7 +83,7 @@ func NewWithSettings(factory *dynamicinformer.Factory, settings Settings, option
 	options.complete()
 	completed, err := settings.complete(options)
 	b := &Binding{factory: factory, options: options, changing: make(chan struct{}, 1),
-		definitions: definitions{read: options.Definition, byType: map[schema.GroupResource]*definition{}}}
+		schemas: schemas{read: options.Schema, byType: map[schema.GroupVersionResource]*typeSchema{}}}
 	b.ctx, b.end = context.WithCancelCause(context.Background())
 	b.mu.settings, b.mu.slots = completed, map[slotKey]slot{}
 	return b, err
@@ -102,9 +102,9 @@ func (b *Binding) Resolve(catalog *discovery.Catalog) error {
 // tracker has synced, and later ones when they appear. stop ends that and keeps the targets.
 func (b *Binding) Follow(tracker *discovery.Tracker) (stop func()) {
 	b.changing <- struct{}{}
-	if b.definitions.read == nil {
-		b.definitions.read = tracker.Definition
-		clear(b.definitions.byType)
+	if b.schemas.read == nil {
+		b.schemas.read = tracker.Schema
+		clear(b.schemas.byType)
 	}
 	b.unlock()
 	_ = b.reconcile(tracker.Snapshot().Catalog()) // OnProblem reports the errors

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/reload"
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -34,10 +35,10 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 		"second.yaml": header("second") + definitions})
 
 	var binding *bind.Binding
-	watcher, err := reload.New(s.ctx, reload.Options{
+	watcher, err := reload.New(reload.Options{
 		Files: []string{filepath.Join(mount.Dir, "first.yaml"), filepath.Join(mount.Dir, "second.yaml"),
 			thirdFile}, PollInterval: time.Millisecond,
-		Apply: func(_ context.Context, u reload.Update) error { return binding.Apply(u.New) },
+		Apply: func(_ context.Context, config *indexers.Config) error { return binding.Apply(config) },
 		Report: func(o reload.Outcome) {
 			if o.Err != nil {
 				t.Error(o)

@@ -19,10 +19,10 @@ type Options struct {
 	// Compression is required for resources with storage mode compressed or adaptive; see package
 	// adapters/storage/s2.
 	Compression dynamicinformer.Compression
-	// Definition reads the CRD of a type, for CEL expressions whose result depends on the schema. Without it,
-	// indexes with such expressions are left out, see Binding.Problems. Default: that of the tracker of
-	// Follow or Run.
-	Definition func(context.Context, schema.GroupResource) (*crd.Definition, error)
+	// Schema reads the schema of a type from its CRD, for CEL expressions whose result can depend on it. It
+	// returns nil for a type without a CRD. Default: that of the tracker of Follow or Run; without a tracker,
+	// indexes with such expressions are left out, see Binding.Problems.
+	Schema func(context.Context, schema.GroupVersionResource) (*crd.Schema, error)
 	// Accept returns an error if a new target cannot be used. Optional.
 	Accept func(*Target) error
 	// OnChange is called when a target is added (old is nil), replaced, or removed (changed is nil), before

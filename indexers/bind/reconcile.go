@@ -14,7 +14,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// Apply replaces the config; see Update. It can be called by Options.Apply of package reload.
+// Apply replaces the config; see Update.
 func (b *Binding) Apply(config *indexers.Config) error {
 	return b.Update(context.Background(), Settings{Config: config})
 }
@@ -126,13 +126,13 @@ func (b *Binding) prepare(ctx context.Context, p *plan, key slotKey) error {
 	d, current := p.desired[key], p.slots[key]
 	newest := current.newest()
 	isCurrent := newest != nil && newest.settings == p.settings && newest.GVR == d.typ.GVR
-	if isCurrent && (newest.definition == nil || newest.definition == b.definitions.of(ctx, d.typ)) {
+	if isCurrent && (newest.schema == nil || newest.schema == b.schemas.of(ctx, d.typ)) {
 		p.slots[key] = p.settle(current)
 		return nil
 	}
 	resource, err := b.resourceOf(ctx, p.settings, d)
 	if err == nil && isCurrent && resource.equals(newest.boundResource) {
-		newest.definition = resource.definition // another schema with the same results
+		newest.schema = resource.schema // another schema with the same results
 		p.slots[key] = p.settle(current)
 		return nil
 	}

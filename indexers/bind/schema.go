@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -23,8 +22,7 @@ type boundResource struct {
 	resource *indexers.Resource
 	// declared is the resource without the schema, which has all indexes.
 	declared *indexers.Resource
-	// definition has the schema; nil if no expression needs one.
-	definition *definition
+	schema   *typeSchema // nil if no expression needs one
 	// refusals are the reasons why indexes of the resource are missing.
 	refusals []error
 }
@@ -40,11 +38,11 @@ func (b *Binding) resourceOf(ctx context.Context, s *Settings, d desired) (bound
 		return bound, err
 	}
 	bound.resource, bound.refusals = bound.declared.WithSchema(func() (*crd.Schema, error) {
-		bound.definition = b.definitions.of(ctx, d.typ)
-		return bound.definition.schema(d.typ.GVR.Version)
+		bound.schema = b.schemas.of(ctx, d.typ)
+		return bound.schema.schema, bound.schema.err
 	})
-	if bound.definition != nil && bound.definition.stale != nil {
-		bound.refusals = append(bound.refusals, bound.definition.stale)
+	if bound.schema != nil && bound.schema.stale != nil {
+		bound.refusals = append(bound.refusals, bound.schema.stale)
 	}
 	return bound, nil
 }
@@ -57,20 +55,20 @@ func (r boundResource) equals(other boundResource) bool {
 		fmt.Sprint(r.refusals) == fmt.Sprint(other.refusals)
 }
 
-// definitions are the CRDs of the types whose expressions need a schema. Each is read once for each change.
-type definitions struct {
-	read   func(context.Context, schema.GroupResource) (*crd.Definition, error) // nil without a source
-	byType map[schema.GroupResource]*definition
-	timer  *time.Timer // for the next due definition
+// schemas are those of the types whose expressions need one. Each is read once for each change of the CRD.
+type schemas struct {
+	read   func(context.Context, schema.GroupVersionResource) (*crd.Schema, error) // nil without a source
+	byType map[schema.GroupVersionResource]*typeSchema
+	timer  *time.Timer // for the next due schema
 }
 
-// definition is a CRD, or the reason why it is unknown.
-type definition struct {
+// typeSchema is the schema of a type, or the reason why it is unknown.
+type typeSchema struct {
 	uid        types.UID
 	generation int64
-	definition *crd.Definition // nil for a type without a CRD
+	schema     *crd.Schema // nil for a type without a CRD
 	err        error
-	stale      error // set for an earlier definition that could not be read again
+	stale      error // set for an earlier schema that could not be read again
 	failures   int
 	due        time.Time // of the next attempt; zero if a change of the CRD causes it
 }
@@ -82,75 +80,70 @@ const (
 	pollInterval = 30 * time.Second
 )
 
-var errNoDefinitions = errors.New("the binding cannot read CRDs: set bind.Options.Definition, or follow a tracker")
+var (
+	errNoSource = errors.New("the binding cannot read CRDs: set bind.Options.Schema, or follow a tracker")
+	errDeleted  = errors.New("its CRD has just been deleted")
+)
 
-// of returns the definition of a type. Callers hold changing.
-func (d *definitions) of(ctx context.Context, typ discovery.Resource) *definition {
-	gr, now := typ.GVR.GroupResource(), time.Now()
-	known := d.byType[gr]
+// of returns the schema of a type. Callers hold changing.
+func (s *schemas) of(ctx context.Context, typ discovery.Resource) *typeSchema {
+	known, now := s.byType[typ.GVR], time.Now()
 	if known != nil && known.uid == typ.CRDUID && known.generation == typ.CRDGeneration &&
 		(known.due.IsZero() || now.Before(known.due)) {
 		return known
 	}
-	next := &definition{uid: typ.CRDUID, generation: typ.CRDGeneration}
-	_, isBuiltin := naming.FindBuiltin(gr.Group, typ.GVK.Kind, gr.Resource)
+	next := &typeSchema{uid: typ.CRDUID, generation: typ.CRDGeneration}
+	s.byType[typ.GVR] = next
+	_, isBuiltin := naming.FindBuiltin(typ.GVR.Group, typ.GVK.Kind, typ.GVR.Resource)
 	switch {
-	case isBuiltin || !strings.Contains(gr.Group, "."): // CRD groups contain a dot
-	case d.read == nil:
-		next.err = errNoDefinitions
-	default:
-		ctx, cancel := context.WithTimeout(ctx, readTimeout)
-		next.definition, next.err = d.read(ctx, gr)
-		cancel()
-		if typ.CRDUID == "" && apierrors.IsNotFound(next.err) {
-			next.err = nil // an aggregated type
-		}
-		if next.err != nil {
-			if known != nil {
-				next.failures = known.failures + 1
-			}
-			next.due = now.Add(min(time.Second<<min(next.failures, 5), pollInterval))
-		} else if next.definition != nil && typ.CRDGeneration == 0 {
-			next.due = now.Add(pollInterval)
-		}
+	case isBuiltin || !strings.Contains(typ.GVR.Group, "."): // CRD groups contain a dot
+		return next
+	case s.read == nil:
+		next.err = errNoSource
+		return next
 	}
-	if known != nil && next.err != nil && known.definition != nil && known.uid == next.uid {
-		next.definition, next.err, next.stale = known.definition, nil,
-			fmt.Errorf("the schema of the indexes can be out of date: %w", next.err)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	next.schema, next.err = s.read(ctx, typ.GVR)
+	switch {
+	case next.err == nil && next.schema == nil && typ.CRDUID != "":
+		next.err = errDeleted
+	case next.err == nil && next.schema != nil && typ.CRDGeneration == 0:
+		next.due = now.Add(pollInterval)
 	}
-	d.byType[gr] = next
+	if next.err == nil {
+		return next
+	}
+	if known != nil {
+		next.failures = known.failures + 1
+	}
+	next.due = now.Add(min(time.Second<<min(next.failures, 5), pollInterval))
+	if known != nil && known.schema != nil && known.uid == next.uid {
+		next.stale = fmt.Errorf("the schema of the indexes can be out of date: %w", next.err)
+		next.schema, next.err = known.schema, nil
+	}
 	return next
 }
 
-// schema returns the schema of a version; nil for a type without a CRD or a version without a schema.
-func (d *definition) schema(version string) (*crd.Schema, error) {
-	if d.err != nil || d.definition == nil {
-		return nil, d.err
-	}
-	v, ok := d.definition.Version(version)
-	if !ok {
-		return nil, fmt.Errorf("the CRD %s has no version %s", d.definition.Name, version)
-	}
-	return v.Schema, nil
-}
-
-// reconcileAgain reconciles when the next definition is due, and forgets unused ones. Callers hold changing.
+// reconcileAgain reconciles when the next schema is due, and forgets unused ones. Callers hold changing.
 func (b *Binding) reconcileAgain() {
 	var next time.Time
-	used := map[*definition]bool{}
+	used := map[*typeSchema]bool{}
 	for _, s := range b.slots() {
 		for _, t := range s.targets() {
-			d := t.definition
-			if used[d] = true; d != nil && !d.due.IsZero() && (next.IsZero() || d.due.Before(next)) {
-				next = d.due
+			used[t.schema] = true
+			if t.schema != nil && !t.schema.due.IsZero() && (next.IsZero() || t.schema.due.Before(next)) {
+				next = t.schema.due
 			}
 		}
 	}
-	maps.DeleteFunc(b.definitions.byType, func(_ schema.GroupResource, d *definition) bool { return !used[d] })
-	if b.definitions.timer != nil {
-		b.definitions.timer.Stop()
+	maps.DeleteFunc(b.schemas.byType,
+		func(_ schema.GroupVersionResource, s *typeSchema) bool { return !used[s] })
+	if b.schemas.timer != nil {
+		b.schemas.timer.Stop()
 	}
 	if !next.IsZero() {
-		b.definitions.timer = time.AfterFunc(time.Until(next), func() { _ = b.reconcile(nil) }) // see OnProblem
+		b.schemas.timer = time.AfterFunc(time.Until(next),
+			func() { _ = b.reconcile(nil) }) // OnProblem reports the errors
 	}
 }

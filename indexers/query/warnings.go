@@ -107,7 +107,9 @@ func WithSchema(q Query, schema func() *crd.Schema) Query {
 				WithSchema(*crd.Schema) (expression.Expression, []expression.Problem)
 			})
 			if s := schema(); ok && s != nil {
-				e, _ = typed.WithSchema(indexers.ObjectSchema(s)) // Check reports the problems
+				if bound, _ := typed.WithSchema(indexers.ObjectSchema(s)); bound != nil {
+					e = bound // otherwise Check warns
+				}
 			}
 			return e, err
 		})

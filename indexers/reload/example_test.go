@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
@@ -19,14 +21,13 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	applied := make(chan string)
-	watcher, err := reload.New(ctx, reload.Options{
+	watcher, err := reload.New(reload.Options{
 		Files: []string{file},
-		Apply: func(_ context.Context, u reload.Update) error {
-			for _, c := range u.Changes {
-				applied <- fmt.Sprintf("%s: %d new indexes, in place %v", c.Name, len(c.Added), c.InPlace())
-			}
+		Apply: func(_ context.Context, config *indexers.Config) error {
+			applied <- indexesOf(config)
 			return nil
 		},
+		PollInterval: time.Millisecond,
 	})
 	must(err)
 	go watcher.Run(ctx) // ended by cancel
@@ -34,7 +35,7 @@ func Example() {
 	_ = os.WriteFile(file+".new", []byte(configWith("color", "size")), 0o600)
 	_ = os.Rename(file+".new", file)
 	fmt.Println(<-applied)
-	// Output: w: 1 new indexes, in place true
+	// Output: color size
 }
 
 // must panics on an error.

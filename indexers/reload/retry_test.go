@@ -20,7 +20,7 @@ func runWatcher(t *testing.T, options reload.Options) *fixture {
 	options.PollInterval, options.Retry = time.Millisecond, time.Millisecond
 	options.Report = func(o reload.Outcome) { f.outcomes <- o }
 	var err error
-	if f.watcher, err = reload.New(t.Context(), options); err != nil {
+	if f.watcher, err = reload.New(options); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -35,21 +35,15 @@ func runWatcher(t *testing.T, options reload.Options) *fixture {
 	return f
 }
 
-// TestRejectedConfigIsRetried verifies that a config that Check and then Apply reject temporarily is applied
+// TestRejectedConfigIsRetried verifies that a config that Apply rejects temporarily is applied
 // later without another write, and that repeated failures are reported once.
 func TestRejectedConfigIsRetried(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
-	var checks, applications atomic.Int64
+	var applications atomic.Int64
 	s := runWatcher(t, reload.Options{
 		Files: []string{file},
-		Check: func(_ context.Context, c *indexers.Config) error {
-			if indexesOf(c) == "b" && checks.Add(1) < 4 {
-				return errors.New("the server does not answer")
-			}
-			return nil
-		},
-		Apply: func(context.Context, reload.Update) error {
+		Apply: func(context.Context, *indexers.Config) error {
 			if applications.Add(1) < 3 {
 				return errors.New("it cannot be applied")
 			}
@@ -108,7 +102,8 @@ func forbiddenFolder(t *testing.T, dir string, forbid, allow func()) {
 	}
 	file := filepath.Join(dir, "indexes.yaml")
 	write(t, file, configWith("a"))
-	s := runWatcher(t, reload.Options{Files: []string{file}})
+	s := runWatcher(t, reload.Options{Files: []string{file},
+		Apply: func(context.Context, *indexers.Config) error { return nil }})
 	forbid()
 	s.awaitOutcome("the file is unreadable", func(o reload.Outcome) bool { return o.Err != nil })
 	allow()
@@ -121,9 +116,9 @@ func TestRepeatedFailureIsReportedOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	checks, reports := 0, 0
-	w, err := reload.New(t.Context(), reload.Options{
+	w, err := reload.New(reload.Options{
 		Files: []string{file},
-		Check: func(_ context.Context, c *indexers.Config) error {
+		Apply: func(_ context.Context, c *indexers.Config) error {
 			if indexesOf(c) == "b" {
 				if checks++; checks < 4 {
 					return errors.New("the server does not answer")

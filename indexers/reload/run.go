@@ -4,17 +4,20 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/crdcache/crdcache/indexers"
 )
 
 // maxRetry is the maximum interval between two attempts to apply a rejected config.
 const maxRetry = time.Minute
 
 // Run reads the files in each PollInterval until ctx ends, and applies each new config. A changed file takes
-// effect when two reads agree, so that it is not read while it is being written. It always returns nil.
+// effect when two reads agree, so that it is not read while it is being written, nor between two files of a
+// ConfigMap, which are swapped at once. It always returns nil.
 func (w *Watcher) Run(ctx context.Context) error {
 	ticker := time.NewTicker(w.options.PollInterval)
 	defer ticker.Stop()
-	previous := readConsistently(w.options.Files)
+	previous := indexers.ReadSources(w.options.Files...)
 	retryAt, failures := time.Time{}, 0
 	for {
 		select {
@@ -22,7 +25,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		sources := readConsistently(w.options.Files)
+		sources := indexers.ReadSources(w.options.Files...)
 		isSettled, isNew := slices.EqualFunc(sources, previous, sameSource), w.isNew(sources)
 		if previous = sources; !isSettled || !isNew && time.Now().Before(retryAt) {
 			continue
@@ -30,8 +33,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if isNew {
 			failures = 0
 		}
-		w.reload(ctx, sources)
-		if w.wasRejected() {
+		if w.reload(ctx, sources).Err != nil {
 			retryAt = time.Now().Add(min(w.options.Retry<<min(failures, 20), max(w.options.Retry, maxRetry)))
 			failures++
 		}

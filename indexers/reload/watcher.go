@@ -25,14 +25,10 @@ const (
 type Options struct {
 	// Files are the files of the config. Required.
 	Files []string
-	// Check validates a config before it is applied, for example against the types of a cluster. After an
-	// error, Run retries it at increasing intervals: a server may be unavailable or get the type later.
-	// Default: a config without errors is valid.
-	Check func(ctx context.Context, config *indexers.Config) error
-	// Apply applies a config or returns an error and changes nothing. It is called if a config differs from
-	// the current one, not for the first config, which New returns. After an error, Run retries it like
-	// Check. Optional.
-	Apply func(ctx context.Context, update Update) error
+	// Apply applies a config without errors, or returns an error and changes nothing. It is not called for
+	// the first config, which New returns. After an error, Run retries it at increasing intervals: a server
+	// may be unavailable or get a type later. Required.
+	Apply func(ctx context.Context, config *indexers.Config) error
 	// Report is called after changed files were read, and when a retry has another result than the previous
 	// try. Optional.
 	Report func(Outcome)
@@ -43,22 +39,11 @@ type Options struct {
 	PollInterval time.Duration
 }
 
-// Update is a config to apply.
-type Update struct {
-	// Old is the current config, New the one to apply.
-	Old, New *indexers.Config
-	// Changes are the differences; at least one.
-	Changes []indexers.Change
-}
-
 // Outcome is the result of reading the files.
 type Outcome struct {
 	// Config is the current config: the new one, or the previous one if Err is set.
 	Config *indexers.Config
-	// Changes are the applied differences; empty if the content is equivalent.
-	Changes []indexers.Change
-	// Err is the reason why the config was rejected: an *indexers.ConfigError, or the error of Check or
-	// Apply.
+	// Err is the reason why the config was rejected: an *indexers.ConfigError, or the error of Apply.
 	Err error
 }
 
@@ -67,14 +52,7 @@ func (o Outcome) String() string {
 	if o.Err != nil {
 		return fmt.Sprintf("the previous config stays in effect: %v", o.Err)
 	}
-	if len(o.Changes) == 0 {
-		return "the config was written without changes"
-	}
-	names := make([]string, len(o.Changes))
-	for i, c := range o.Changes {
-		names[i] = c.Name
-	}
-	return fmt.Sprintf("the config has changed: %v", names)
+	return "the config has changed"
 }
 
 // Status is the state of the files of a Watcher.
@@ -119,17 +97,16 @@ type Watcher struct {
 	reloadLock sync.Mutex
 	// lastSources is the content of the last read, under reloadLock.
 	lastSources []indexers.Source
-	// rejection is the error of Check or Apply for it, under reloadLock.
+	// rejection is the error of Apply for it, under reloadLock.
 	rejection error
 
 	status atomic.Pointer[Status]
 }
 
-// New loads the initial config. It returns an error if the config has errors or Check fails. Call Run to
-// watch the files.
-func New(ctx context.Context, options Options) (*Watcher, error) {
-	if len(options.Files) == 0 {
-		return nil, errors.New("reload: no files; set Options.Files")
+// New loads the initial config. It returns an error if the config has errors. Call Run to watch the files.
+func New(options Options) (*Watcher, error) {
+	if len(options.Files) == 0 || options.Apply == nil {
+		return nil, errors.New("reload: Options.Files and Options.Apply are required")
 	}
 	if options.PollInterval <= 0 {
 		options.PollInterval = DefaultPoll
@@ -138,11 +115,8 @@ func New(ctx context.Context, options Options) (*Watcher, error) {
 		options.Retry = DefaultRetry
 	}
 	w := &Watcher{options: options}
-	w.lastSources = readConsistently(options.Files)
+	w.lastSources = indexers.ReadSources(options.Files...)
 	config, err := indexers.Parse(w.lastSources...)
-	if err == nil {
-		err = w.check(ctx, config)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -156,39 +130,14 @@ func (w *Watcher) Config() *indexers.Config { return w.Status().Config }
 // Status returns the current config and whether it is that of the files.
 func (w *Watcher) Status() Status { return *w.status.Load() }
 
-// maxReads is the maximum number of reads of files that change constantly.
-const maxReads = 5
-
-// readConsistently reads files until two reads agree: a ConfigMap swaps all its files at once, possibly
-// between two reads.
-func readConsistently(files []string) []indexers.Source {
-	sources := indexers.ReadSources(files...)
-	for reads := 1; len(files) > 1 && reads < maxReads; reads++ {
-		reread := indexers.ReadSources(files...)
-		if slices.EqualFunc(sources, reread, sameSource) {
-			break
-		}
-		sources = reread
-	}
-	return sources
-}
-
 func sameSource(a, b indexers.Source) bool {
 	return a.Name == b.Name && bytes.Equal(a.Data, b.Data) && fmt.Sprint(a.Err) == fmt.Sprint(b.Err)
 }
 
-func (w *Watcher) check(ctx context.Context, config *indexers.Config) error {
-	if w.options.Check == nil {
-		return nil
-	}
-	return w.options.Check(ctx, config)
-}
-
 // Reload reads the files and applies differences before it returns, for example on a signal. It returns the
-// outcome that Report receives. For unchanged files it does nothing, unless Check or Apply failed: then it
-// retries.
+// outcome that Report receives. For unchanged files it does nothing, unless Apply failed: then it retries.
 func (w *Watcher) Reload(ctx context.Context) Outcome {
-	return w.reload(ctx, readConsistently(w.options.Files))
+	return w.reload(ctx, indexers.ReadSources(w.options.Files...))
 }
 
 func (w *Watcher) reload(ctx context.Context, sources []indexers.Source) Outcome {
@@ -224,28 +173,14 @@ func (w *Watcher) isNew(sources []indexers.Source) bool {
 	return !slices.EqualFunc(sources, w.lastSources, sameSource)
 }
 
-// wasRejected reports whether Check or Apply rejected the last config.
-func (w *Watcher) wasRejected() bool {
-	w.reloadLock.Lock()
-	defer w.reloadLock.Unlock()
-	return w.rejection != nil
-}
-
 func (w *Watcher) apply(ctx context.Context, sources []indexers.Source) Outcome {
 	old := w.Config()
 	config, err := indexers.Parse(sources...)
 	if err != nil {
 		return Outcome{Config: old, Err: err}
 	}
-	if w.rejection = w.check(ctx, config); w.rejection != nil {
+	if w.rejection = w.options.Apply(ctx, config); w.rejection != nil {
 		return Outcome{Config: old, Err: w.rejection}
 	}
-	changes := indexers.Diff(old, config)
-	if len(changes) > 0 && w.options.Apply != nil {
-		if w.rejection = w.options.Apply(ctx,
-			Update{Old: old, New: config, Changes: changes}); w.rejection != nil {
-			return Outcome{Config: old, Err: w.rejection}
-		}
-	}
-	return Outcome{Config: config, Changes: changes}
+	return Outcome{Config: config}
 }

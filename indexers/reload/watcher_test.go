@@ -34,19 +34,19 @@ func write(t *testing.T, name, text string) {
 type fixture struct {
 	*testing.T
 	watcher  *reload.Watcher
-	updates  chan reload.Update
+	updates  chan *indexers.Config
 	outcomes chan reload.Outcome
 }
 
 // watchFiles runs a watcher until the test ends.
 func watchFiles(t *testing.T, files ...string) *fixture {
 	t.Helper()
-	f := &fixture{T: t, updates: make(chan reload.Update, 100), outcomes: make(chan reload.Outcome, 100)}
+	f := &fixture{T: t, updates: make(chan *indexers.Config, 100), outcomes: make(chan reload.Outcome, 100)}
 	var err error
-	f.watcher, err = reload.New(t.Context(), reload.Options{
+	f.watcher, err = reload.New(reload.Options{
 		Files: files, PollInterval: time.Millisecond,
-		Apply: func(_ context.Context, u reload.Update) error {
-			f.updates <- u
+		Apply: func(_ context.Context, config *indexers.Config) error {
+			f.updates <- config
 			return nil
 		},
 		Report: func(o reload.Outcome) { f.outcomes <- o },
@@ -172,51 +172,40 @@ func TestBadConfigChangesNothing(t *testing.T) {
 	})
 	write(t, file, configWith("a", "b"))
 	s.expectIndexes("a", "b")
-	if got := indexesOf((<-s.updates).New); got != "a b" {
+	if got := indexesOf(<-s.updates); got != "a b" {
 		t.Errorf("indexes of the first applied config = %s, want a b", got)
 	}
 }
 
-// TestRejectedConfig verifies that a config that Check or Apply rejects does not take effect, and that each
-// Reload tries it again.
+// TestRejectedConfig verifies that a config that Apply rejects does not take effect, and that each Reload
+// tries it again.
 func TestRejectedConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	write(t, file, configWith("a"))
 	errRejected := errors.New("rejected")
-	var checks, applications int
-	w, err := reload.New(t.Context(), reload.Options{
+	applications := 0
+	w, err := reload.New(reload.Options{
 		Files: []string{file},
-		Check: func(_ context.Context, c *indexers.Config) error {
-			checks++
+		Apply: func(_ context.Context, c *indexers.Config) error {
+			applications++
 			if indexesOf(c) == "b" {
 				return errRejected
 			}
 			return nil
 		},
-		Apply: func(context.Context, reload.Update) error {
-			applications++
-			return errRejected
-		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"b", "c"} {
-		write(t, file, configWith(name))
+	write(t, file, configWith("b"))
+	for range 2 {
 		if o := w.Reload(t.Context()); !errors.Is(o.Err, errRejected) || indexesOf(w.Config()) != "a" {
-			t.Errorf("Reload of %s = %v, want %v and the config a", name, o, errRejected)
-		}
-		if o := w.Reload(t.Context()); !errors.Is(o.Err, errRejected) {
-			t.Errorf("second Reload of %s = %v, want %v", name, o, errRejected)
+			t.Errorf("Reload = %v, want %v and the config a", o, errRejected)
 		}
 	}
 	write(t, file, "# the same\n"+configWith("a"))
-	if o := w.Reload(t.Context()); o.Err != nil || len(o.Changes) > 0 ||
-		!strings.Contains(o.String(), "without changes") {
-		t.Errorf("Reload of an equal config = %v, want no changes", o)
-	}
-	if checks != 6 || applications != 2 {
-		t.Errorf("%d calls of Check and %d of Apply, want 6 and 2", checks, applications)
+	if o := w.Reload(t.Context()); o.Err != nil || applications != 3 {
+		t.Errorf("Reload of an equal config = %v with %d calls of Apply, want no error and 3", o, applications)
 	}
 }
 
@@ -228,7 +217,8 @@ func TestHugeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ce *indexers.ConfigError
-	if _, err := reload.New(t.Context(), reload.Options{Files: []string{file}}); !errors.As(err, &ce) ||
+	if _, err := reload.New(reload.Options{Files: []string{file},
+		Apply: func(context.Context, *indexers.Config) error { return nil }}); !errors.As(err, &ce) ||
 		!strings.Contains(err.Error(), "larger than 4 MiB") {
 		t.Errorf("New with a huge file: got the error %v, want one about the limit of 4 MiB", err)
 	}

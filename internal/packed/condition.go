@@ -11,8 +11,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// Condition selects objects by their labels and a filter. An unset field selects all objects. A nil *Condition
-// selects none.
+// Condition selects objects by their labels and a filter. An unset field selects all objects. A nil
+// *Condition selects none.
 type Condition struct {
 	Labels labels.Selector
 	Filter *jsonpath.Filter
@@ -55,7 +55,9 @@ func (c *Condition) matches(object any) (selected bool) {
 }
 
 // matchesBody reports whether the filter selects a decoded object.
-func (c *Condition) matchesBody(body map[string]any) bool { return c.Filter == nil || c.Filter.Match(body) }
+func (c *Condition) matchesBody(body map[string]any) bool {
+	return c.Filter == nil || c.Filter.Match(body)
+}
 
 var errReadsAnyField = errors.New("the condition can read any field: begin its paths with the name of a field")
 

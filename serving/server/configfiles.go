@@ -27,23 +27,17 @@ func (c *typeCache) loadSelection(config *Config) (err error) {
 	if len(config.IndexConfigs) == 0 {
 		return nil
 	}
-	c.indexConfigWatcher, err = reload.New(context.Background(), reload.Options{
+	c.indexConfigWatcher, err = reload.New(reload.Options{
 		Files: config.IndexConfigs,
-		Check: func(_ context.Context, indexes *indexers.Config) error {
-			_, err := c.selection.Load().withIndexes(indexes).settings()
-			return err
-		},
-		Apply: func(ctx context.Context, u reload.Update) error {
-			return c.applyIndexes(ctx, u.New)
-		},
-		Report: c.reportReload,
+		Apply: c.applyIndexes, Report: c.reportReload,
 	})
 	if err != nil {
 		return err
 	}
 	c.logWarnings(c.indexConfigWatcher.Config())
 	c.selection.Store(initial.withIndexes(c.indexConfigWatcher.Config()))
-	return nil
+	_, err = c.selection.Load().settings()
+	return err
 }
 
 // applyIndexes replaces the index configs, and blocks until the new ones are in effect. An error changes

@@ -76,7 +76,7 @@ func TestServeReloads(t *testing.T) {
 	awaitLine("write resource: gizmos")
 
 	testkit.ReplaceFile(t, file, strings.NewReplacer("name: color", "name: shade", "index: color", "index: shade").Replace(metricsConfig))
-	awaitLine("note: the config has changed: [things]")
+	awaitLine("note: the config has changed")
 	awaitNotice(func(data string) bool { return !strings.Contains(data, "notice") })
 	expect("config: loaded at ", "successful 1")
 	query("answered by the cache server", file, "shade=red", "db/c\nweb/a\n")

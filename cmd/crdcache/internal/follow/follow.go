@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -59,8 +58,8 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 			return err
 		}
 	}
-	if err := o.useSchema(syncCtx, resources); err != nil {
-		return err
+	if len(resources) == 1 && o.Query != nil { // a query rarely fits several types
+		o.UseSchema(resources[0], o.Config, o.Query)
 	}
 	return errors.Join(otherErr, o.run(ctx, syncCtx, output, textPrinter, resources, noMatches))
 }
@@ -72,20 +71,6 @@ func (o Options) proposeWait(unresolved error, noMatches []*discovery.NoMatchErr
 		return unresolved
 	}
 	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
-}
-
-// useSchema compares the query with the schema of the type. It does nothing for several types, because a query
-// rarely fits all of them.
-func (o Options) useSchema(ctx context.Context, resources []discovery.Resource) error {
-	if len(resources) != 1 || o.Query == nil {
-		return nil
-	}
-	client, err := dynamicinformer.NewClient(o.Rest, nil)
-	if err != nil {
-		return err
-	}
-	o.UseSchema(ctx, client, resources[0], o.Config, o.Query)
-	return nil
 }
 
 // splitUnresolved separates missing types from other errors. It only warns about unknown groups, because

@@ -45,7 +45,7 @@ func (o *verb) runCluster(ctx context.Context) error {
 			if err := o.validateQuery(types); err != nil {
 				return err
 			}
-			o.useSchema(ctx, types)
+			o.useSchema(types)
 			return nil
 		},
 		AfterSync: func(ctx context.Context, types *session.Types, synced []session.Cache) error {
@@ -65,8 +65,8 @@ func (o *verb) runCluster(ctx context.Context) error {
 	})
 }
 
-func (o *verb) useSchema(ctx context.Context, types *session.Types) {
-	o.query = o.UseSchema(ctx, types.Client, types.Resources[0], o.Config, o.query,
+func (o *verb) useSchema(types *session.Types) {
+	o.query = o.UseSchema(types.Resources[0], o.Config, o.query,
 		session.FlagPaths{Flag: "sort-by", Paths: query.Columns(o.options, query.Aggregation{})},
 		session.FlagPaths{Flag: "group-by", Paths: query.Columns(query.Options{},
 			query.Aggregation{GroupBy: o.aggregation.GroupBy})},
@@ -230,7 +230,7 @@ func (o *verb) answerFromServer(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
-	o.useSchema(ctx, types)
+	o.useSchema(types)
 	return true, o.printAnswer(ctx, answer.Answer, objects, types)
 }
 

@@ -10,12 +10,13 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/reload"
 )
 
 // createConfigWatcher creates a watcher unless a config file is a pipe, which can be read only once.
-func (s *cacheServer) createConfigWatcher(ctx context.Context) (err error) {
+func (s *cacheServer) createConfigWatcher() (err error) {
 	s.configDigest.Store(new(s.Config.Digest()))
 	isRegular := func(name string) bool {
 		info, err := os.Stat(name)
@@ -24,7 +25,7 @@ func (s *cacheServer) createConfigWatcher(ctx context.Context) (err error) {
 	if !s.Config.IsSet || slices.ContainsFunc(s.Config.Files, func(f string) bool { return !isRegular(f) }) {
 		return nil
 	}
-	s.configWatcher, err = reload.New(ctx, reload.Options{
+	s.configWatcher, err = reload.New(reload.Options{
 		Files: s.Config.Files, Apply: s.applyConfig, Report: s.reportConfig})
 	if err == nil {
 		s.Config = session.NewConfig(s.configWatcher.Config(), s.Config.Files...)
@@ -35,9 +36,8 @@ func (s *cacheServer) createConfigWatcher(ctx context.Context) (err error) {
 
 // applyConfig applies a changed config. Meanwhile, info has no digest of a config. Therefore commands with
 // the old or the new config read from the cluster.
-func (s *cacheServer) applyConfig(ctx context.Context, update reload.Update) error {
-	s.configDigest.Store(new(""))
-	config := session.NewConfig(update.New)
+func (s *cacheServer) applyConfig(ctx context.Context, changed *indexers.Config) error {
+	digest, config := s.configDigest.Swap(new("")), session.NewConfig(changed)
 	settings, err := s.settings(config)
 	if err == nil {
 		err = s.checkNames(ctx, config)
@@ -46,7 +46,7 @@ func (s *cacheServer) applyConfig(ctx context.Context, update reload.Update) err
 		err = s.binding.Update(ctx, settings)
 	}
 	if err != nil {
-		s.configDigest.Store(new(update.Old.Digest()))
+		s.configDigest.Store(digest)
 	}
 	return err
 }

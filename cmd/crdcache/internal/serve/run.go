@@ -89,7 +89,7 @@ func (s *cacheServer) openCaches(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := s.createConfigWatcher(ctx); err != nil {
+	if err := s.createConfigWatcher(); err != nil {
 		return err
 	}
 	if s.Cluster == "" { // one of several clusters can be unreachable

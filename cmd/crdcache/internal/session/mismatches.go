@@ -33,8 +33,8 @@ type FlagPaths struct {
 // UseSchema returns the query with CEL conditions that decode objects with the schema of the type. It warns
 // about conditions, paths and indexes of the config that do not match the schema. A misspelled field causes
 // no error: it matches nothing. Types without a readable schema are not compared.
-func (t *Target) UseSchema(ctx context.Context, client dynamic.Interface, r discovery.Resource,
-	config *Config, q query.Query, flagPaths ...FlagPaths) query.Query {
+func (t *Target) UseSchema(r discovery.Resource, config *Config, q query.Query,
+	flagPaths ...FlagPaths) query.Query {
 	declared := config.resourcesOf(r)
 	pathCount := len(declared.Resources)
 	for _, c := range flagPaths {
@@ -44,9 +44,7 @@ func (t *Target) UseSchema(ctx context.Context, client dynamic.Interface, r disc
 	if !query.UsesWhere(q) && pathCount == 0 || !strings.Contains(r.GVR.Group, ".") {
 		return q
 	}
-	ctx, cancel := context.WithTimeout(ctx, crdTimeout)
-	defer cancel()
-	definition, err := t.Definition(ctx, client, r)
+	definition, err := t.definitionOf(r)
 	if err != nil {
 		return t.WithSchema(r, q)
 	}
@@ -74,11 +72,8 @@ func (t *Target) UseSchema(ctx context.Context, client dynamic.Interface, r disc
 	return query.WithSchema(q, func() *crd.Schema { return version.Schema })
 }
 
-// schemaOf returns the schema of a type; nil for a type without a CRD.
-func (t *Target) schemaOf(r discovery.Resource) (*crd.Schema, error) {
-	if !strings.Contains(r.GVR.Group, ".") {
-		return nil, nil
-	}
+// definitionOf is Definition with a client of its own.
+func (t *Target) definitionOf(r discovery.Resource) (*crd.Definition, error) {
 	httpClient, err := t.HTTPClient()
 	if err != nil {
 		return nil, err
@@ -89,7 +84,15 @@ func (t *Target) schemaOf(r discovery.Resource) (*crd.Schema, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), crdTimeout)
 	defer cancel()
-	definition, err := t.Definition(ctx, client, r)
+	return t.Definition(ctx, client, r)
+}
+
+// schemaOf returns the schema of a type; nil for a type without a CRD.
+func (t *Target) schemaOf(r discovery.Resource) (*crd.Schema, error) {
+	if !strings.Contains(r.GVR.Group, ".") {
+		return nil, nil
+	}
+	definition, err := t.definitionOf(r)
 	if err != nil {
 		if apierrors.IsNotFound(err) {
 			err = nil

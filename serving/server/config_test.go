@@ -1,10 +1,17 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,8 +20,14 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 )
 
 const configHeader = "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n"
@@ -181,5 +194,157 @@ func TestInvalidFlags(t *testing.T) {
 		if err := options.Complete(set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %q", flag, err, want)
 		}
+	}
+}
+
+// TestFieldsAreDocumented verifies that docs/crdcached.md has each field of a config file with its default.
+func TestFieldsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/crdcached.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "| field | default | meaning |\n|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var documented []string
+	got := Config{APIVersion: ConfigAPIVersion, Kind: ConfigKind}
+	for _, row := range strings.Split(table, "\n") {
+		cells := strings.Split(row, "|")
+		if len(cells) != 5 {
+			t.Fatalf("the row %q has not three cells", row)
+		}
+		values := strings.Split(strings.TrimSpace(cells[2]), ", ")
+		for i, name := range strings.Split(strings.TrimSpace(cells[1]), ", ") {
+			name = strings.Trim(name, "`")
+			documented = append(documented, name)
+			if i >= len(values) {
+				continue
+			}
+			value := strings.Trim(values[i], "`")
+			if _, err := strconv.Atoi(value); err != nil && value == values[i] {
+				continue // the default is described in words
+			}
+			nested := strings.ReplaceAll(name, ".", ": {") + ": " + value + strings.Repeat("}",
+				strings.Count(name, "."))
+			if err := decode([]byte(nested), &got); err != nil {
+				t.Errorf("decoding %s: %v", nested, err)
+			}
+		}
+	}
+	want := fieldNames(reflect.TypeFor[Config](), "")
+	slices.Sort(documented)
+	if diff := cmp.Diff(want, documented); diff != "" {
+		t.Errorf("documented fields (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(DefaultConfig(), got); diff != "" {
+		t.Errorf("documented defaults (-want +got):\n%s", diff)
+	}
+}
+
+// TestFieldsOfChart verifies that the schema of the Helm chart has each field of a config file that the chart
+// does not set itself.
+func TestFieldsOfChart(t *testing.T) {
+	text, err := os.ReadFile("../packaging/crdcached/chart/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type object struct {
+		Properties map[string]object `json:"properties"`
+	}
+	var schema object
+	if err := json.Unmarshal(text, &schema); err != nil {
+		t.Fatal(err)
+	}
+	got := []string{"types", "indexConfigs", "persistenceDirectory"}
+	var add func(object, string)
+	add = func(o object, path string) {
+		for name, field := range o.Properties {
+			if len(field.Properties) == 0 {
+				got = append(got, path+name)
+			}
+			add(field, path+name+".")
+		}
+	}
+	add(schema.Properties["config"], "")
+	slices.Sort(got)
+	if diff := cmp.Diff(fieldNames(reflect.TypeFor[Config](), ""), got); diff != "" {
+		t.Errorf("fields (-config +schema):\n%s", diff)
+	}
+}
+
+// fieldNames returns the paths of all fields of a config, sorted.
+func fieldNames(of reflect.Type, path string) []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name == "apiVersion" || name == "kind":
+		case isConfigStruct(field.Type):
+			names = append(names, fieldNames(field.Type, fmt.Sprintf("%s%s.", path, name))...)
+		default:
+			names = append(names, path+name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestStalledHandler verifies that if a handler does not return, run returns after stopTimeout.
+func TestStalledHandler(t *testing.T) {
+	a, config := newAPIServer(t), newConfig("workloads.demo.crdcache.dev")
+	c, err := newTypeCache(t.Context(), &rest.Config{Host: a.URL}, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.stopTimeout = time.Millisecond
+	stalled, err := c.factory.Acquire(crd.GVR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entered, gate := make(chan struct{}), make(chan struct{})
+	defer close(gate)
+	enter := sync.OnceFunc(func() { close(entered) })
+	_, err = stalled.Informer().AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+		enter()
+		<-gate
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- c.run(ctx) }() // ended by cancel
+	<-entered
+	cancel()
+	var running *status.ShutdownError
+	if err := <-ended; !errors.As(err, &running) {
+		t.Errorf("run() = %v, want a ShutdownError", err)
+	}
+}
+
+// TestOneInformerOfDefinitions verifies that package live, the page and the selection share one informer of
+// CustomResourceDefinitions. Two informers would list them twice, and could not persist them in one folder.
+func TestOneInformerOfDefinitions(t *testing.T) {
+	config := DefaultConfig()
+	c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.live.Close()
+	p, err := newPage(c, PageConfig{}, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	options, err := bind.Options{}.ResourceOptions(&indexers.Resource{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handle, err := c.factory.Acquire(crd.GVR, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handle.Release()
+	if all := c.factory.Informers(); len(all) != 1 {
+		t.Errorf("%d informers, want 1 of CustomResourceDefinitions", len(all))
 	}
 }

@@ -4,11 +4,16 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 const workloadsID = "workloads.demo.crdcache.dev/v1"
@@ -215,6 +220,127 @@ func TestFirstListIsNoChange(t *testing.T) {
 	for _, r := range rows {
 		if r.ID == workloadsID && !slices.Equal(r.Changes[len(r.Changes)-4:], []int64{1, 0, 0, 0}) {
 			t.Errorf("the buckets of %s are %v, want the change three buckets ago", r.ID, r.Changes)
+		}
+	}
+}
+
+// TestBuiltInColumns verifies that fields of types without a CRD are shown.
+func TestBuiltInColumns(t *testing.T) {
+	s := newFixture(t, Options{})
+	s.load(map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web",
+			"namespace": "default"},
+		"spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"readyReplicas": int64(2)},
+	})
+	if _, err := s.factory.ForResource(schema.GroupVersionResource{Group: "apps", Version: "v1",
+		Resource: "deployments"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.factory.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const id = "deployments.apps/v1"
+	eventually(t, func() bool {
+		typ := s.handler.source.find(id)
+		return typ != nil && typ.informer.HasSynced()
+	})
+	var names []string
+	for _, c := range getJSON[typePage](s, "type", "type", id).Columns {
+		names = append(names, c.Name+" by "+c.Sort)
+	}
+	want := []string{"Desired by .spec.replicas", "Ready by .status.readyReplicas",
+		"Up-to-date by .status.updatedReplicas", "Available by .status.availableReplicas", "Age by age"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
+	}
+	table := getJSON[tableAnswer](s, "table", "type", id, "sort", ".status.readyReplicas")
+	rows := getJSON[rowsAnswer](s, "rows", "type", id, "table", table.Table, "from", "0").Rows
+	if len(rows) != 1 || rows[0].Key != "default/web" ||
+		!cmp.Equal(rows[0].Cells[:4], []string{"3", "2", "", ""}) {
+		t.Errorf("the rows are %+v, want default/web with its replicas", rows)
+	}
+}
+
+// TestClusterPages checks that each cluster has its own page, and that the first cluster also has the paths
+// without a cluster.
+func TestClusterPages(t *testing.T) {
+	config := &rest.Config{Host: "http://127.0.0.1:1"}
+	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	otherFactory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = otherFactory.Close() })
+	s := newFixture(t, Options{Clusters: []Source{{Title: "arn:eks/other", Factory: otherFactory}}})
+	const workload = "api/type?type=workloads.demo.crdcache.dev/v1"
+	for _, prefix := range []string{"/", "/clusters/memory/"} {
+		if got := s.get(prefix+workload, http.StatusOK); !strings.Contains(got, "Workload") {
+			t.Errorf("the type below %s is %s", prefix, got)
+		}
+	}
+	const clusterPath = "/clusters/arn:eks%2Fother/"
+	if got := s.get(clusterPath, http.StatusOK); !strings.Contains(got, `src="scripts/main.js"`) {
+		t.Errorf("the page of the other cluster is %s", got)
+	}
+	s.get(clusterPath+workload, http.StatusNotFound)
+	s.get("/clusters/none/", http.StatusNotFound)
+	stream := s.openStream()
+	choices := func(problem string) func(string) bool {
+		return func(data string) bool {
+			return strings.Contains(data,
+				`"title":"memory","clusters":[{"title":"memory"},{"title":"arn:eks/other"`+problem)
+		}
+	}
+	awaitEvent(t, stream, "types", choices("}]"))
+	var tracked sync.WaitGroup
+	t.Cleanup(tracked.Wait)
+	tracked.Go(func() { _ = tracker.Run(t.Context()) }) // ended by the context
+	awaitEvent(t, stream, "types", choices(`,"problem":{"type":"Reachable","status":"False","reason":"Unreachable"`))
+	s.client = http.DefaultClient
+	s.get(clusterPath, http.StatusUnauthorized) // the link admits to all clusters
+	if _, err := NewHandler(Source{Title: "a", Factory: otherFactory},
+		Options{Clusters: []Source{{Title: "a", Factory: otherFactory}}}); err == nil {
+		t.Error("NewHandler with two clusters of one title succeeded, want an error")
+	}
+}
+
+func TestCompletionPosition(t *testing.T) {
+	tests := []struct {
+		text string
+		want completionPosition
+	}{
+		{"", completionPosition{completeCondition, "", ""}},
+		{"iss", completionPosition{completeCondition, "iss", ""}},
+		{"team=a && iss", completionPosition{completeCondition, "iss", ""}},
+		{"team=a, iss", completionPosition{completeCondition, "iss", ""}},
+		{"!(iss", completionPosition{completeCondition, "iss", ""}},
+		{"dangling(is", completionPosition{completeCondition, "dangling(is", ""}},
+		{"issuer ", completionPosition{completeOperator, "", "issuer"}},
+		{"issuer !", completionPosition{completeOperator, "!", "issuer"}},
+		{"issuer con", completionPosition{completeOperator, "con", "issuer"}},
+		{"team=a && issuer ", completionPosition{completeOperator, "", "issuer"}},
+		{"issuer=", completionPosition{completeValue, "", "issuer"}},
+		{"issuer = le", completionPosition{completeValue, "le", "issuer"}},
+		{"issuer!=le", completionPosition{completeValue, "le", "issuer"}},
+		{"watts<=1", completionPosition{completeValue, "1", "watts"}},
+		{"issuer in (", completionPosition{completeValue, "", "issuer"}},
+		{"issuer in (a, b", completionPosition{completeValue, "b", "issuer"}},
+		{"host contains ex", completionPosition{completeValue, "ex", "host"}},
+		{`issuer="le t`, completionPosition{completeValue, `"le t`, "issuer"}},
+		{"team=a && issuer=x", completionPosition{completeValue, "x", "issuer"}},
+		{"issuer=x ", completionPosition{completeConnective, "", ""}},
+		{"issuer=x &", completionPosition{completeConnective, "&", ""}},
+		{"dangling() ", completionPosition{completeConnective, "", ""}},
+		{"where(.spec.", completionPosition{}},
+		{`label("app=`, completionPosition{}},
+		{"condition=Ready/Tr", completionPosition{completeValue, "Ready/Tr", "condition"}},
+	}
+	for _, tt := range tests {
+		if got := positionAt(tt.text); got != tt.want {
+			t.Errorf("positionAt(%q) = %+v, want %+v", tt.text, got, tt.want)
 		}
 	}
 }

@@ -1,10 +1,18 @@
 package web
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -111,4 +119,158 @@ func TestRowsOfUnknownResult(t *testing.T) {
 	}
 	s.handler.tables = newResultCache()
 	s.get(pageURL("rows", "type", workloadsID, "table", table, "from", "0"), http.StatusGone)
+}
+
+// TestHostilePaths requests paths that do not exist, with a client that does not clean paths.
+func TestHostilePaths(t *testing.T) {
+	s := newFixture(t, Options{})
+	u, err := url.Parse(s.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookies := s.client.Jar.Cookies(u)
+	if len(cookies) != 1 {
+		t.Fatalf("the cookies are %v, want 1", cookies)
+	}
+	ask := func(t *testing.T, path, cookie string) *http.Response {
+		t.Helper()
+		conn, err := net.Dial("tcp", u.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := fmt.Fprintf(conn,
+			"GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nConnection: close\r\n\r\n", path, u.Host, cookie); err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() })
+		return response
+	}
+	for _, path := range []string{
+		"/../handler.go", "/..%2fhandler.go", "/scripts/../../handler.go", "/assets/index.html", "/scripts/",
+		"/scripts", "//evil.example/", "/%2e%2e/%2e%2e/etc/passwd",
+		"/api", "/api/", "/api/nothing", "/api/type/../object", "/index.html%00.js", "/INDEX.HTML", "/login/",
+		"/./login", "/scripts/main.js/", "/api/type%3ftype=x",
+	} {
+		t.Run(path, func(t *testing.T) {
+			if got := ask(t, path, cookies[0].String()).StatusCode; got != 404 && got != 301 &&
+				got != 307 && got != 400 {
+				t.Errorf("with the cookie: status %d, want an error or a redirect", got)
+			}
+			if got := ask(t, path, "").StatusCode; got != 401 && got != 400 {
+				t.Errorf("without a cookie: %d, want 401", got)
+			}
+		})
+	}
+	for _, path := range []string{"/", "/index.html", "/scripts/main.js", "/api/stream", "/api/object?type=" +
+		workloadsID + "&key=payments/ledger"} {
+		if got := ask(t, path, "").StatusCode; got != 401 {
+			t.Errorf("%s without a cookie: %d, want 401", path, got)
+		}
+	}
+}
+
+// TestStreamsAreBounded opens more streams than a user is allowed to. Another user must still be able to open
+// one.
+func TestStreamsAreBounded(t *testing.T) {
+	s := newFixture(t, Options{User: func(r *http.Request) string { return r.FormValue("user") }})
+	for range maxStreamsPerUser {
+		s.openStream("user", "a")
+	}
+	if got := s.get(pageURL("stream", "user", "a"), http.StatusServiceUnavailable); !strings.Contains(got,
+		"too many pages") {
+		t.Errorf("the stream above the limit = %s, want \"too many pages\"", got)
+	}
+	awaitEvent(t, s.openStream("user", "b"), "types", anyText)
+}
+
+// TestWorkLimiter verifies that work is limited per user and in total, and idle users occupy no memory.
+func TestWorkLimiter(t *testing.T) {
+	limiter := newWorkLimiter(1, 2)
+	now, cancel := context.WithCancel(t.Context())
+	cancel()
+	take := func(user string, want bool) func() {
+		t.Helper()
+		release, ok := limiter.acquire(now, user)
+		if ok != want {
+			t.Errorf("%s got a slot: %v, want %v", user, ok, want)
+		}
+		return release
+	}
+	a, b := take("a", true), take("b", true)
+	take("a", false)
+	take("c", false)
+	waiting := make(chan func())
+	go func() { // ends with the release below
+		release, _ := limiter.acquire(t.Context(), "a")
+		waiting <- release
+	}()
+	a()
+	a = <-waiting
+	b()
+	a()
+	if len(limiter.mu.users)+len(limiter.totalSlots) != 0 {
+		t.Errorf("%d users with %d slots remain, want 0", len(limiter.mu.users), len(limiter.totalSlots))
+	}
+}
+
+// TestWorkIsBounded verifies that without a free slot, a request waits until its context ends.
+func TestWorkIsBounded(t *testing.T) {
+	s := newFixture(t, Options{})
+	var release func()
+	for range maxWorkPerUser {
+		release, _ = s.handler.limiter.acquire(t.Context(), "")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	ask := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		s.handler.limitConcurrency(s.handler.table)(w, httptest.NewRequestWithContext(ctx, "GET",
+			pageURL("table", "type", workloadsID), nil))
+		return w
+	}
+	if got := ask(); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("response without a free slot = %d %s, want 503", got.Code, got.Body)
+	}
+	ctx = context.Background()
+	release()
+	if got := ask(); got.Code != http.StatusOK {
+		t.Errorf("response with a free slot = %d %s, want 200", got.Code, got.Body)
+	}
+}
+
+// TestSlowReadersAreCut verifies that writes to a browser that does not read have a deadline.
+func TestSlowReadersAreCut(t *testing.T) {
+	s := newFixture(t, Options{})
+	w := &slowWriter{header: http.Header{}}
+	r := httptest.NewRequest("GET", "/api/stream", nil)
+	s.handler.serveStream(w, r) // ends with the first failed write
+	if w.lastDeadline.IsZero() || w.writes != 1 {
+		t.Errorf("%d writes with the deadline %v, want 1 with a deadline", w.writes, w.lastDeadline)
+	}
+	if len(s.handler.streams.totalSlots) != 0 {
+		t.Error("the slot of the ended stream was not released")
+	}
+}
+
+// slowWriter is a response writer whose writes fail, as after a write deadline.
+type slowWriter struct {
+	header       http.Header
+	lastDeadline time.Time
+	writes       int
+}
+
+func (w *slowWriter) Header() http.Header { return w.header }
+
+func (w *slowWriter) WriteHeader(int) {}
+
+func (w *slowWriter) SetWriteDeadline(at time.Time) error { w.lastDeadline = at; return nil }
+
+func (w *slowWriter) Write([]byte) (int, error) {
+	w.writes++
+	return 0, os.ErrDeadlineExceeded
 }

@@ -7,13 +7,17 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/expression"
 )
 
@@ -185,5 +189,131 @@ func TestFailedExpressionEndsWatch(t *testing.T) {
 	want := []string{"ADDED in", "BOOKMARK ", "ERROR 400 false", "ERROR 400 false"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// TestStoppedInformer verifies that when its informer stops, a type is no longer served, and its watches end.
+func TestStoppedInformer(t *testing.T) {
+	s := newFixture(t, Options{})
+	w := s.watch("/apis/" + demoGroup + "/v1/environments?watch=true&resourceVersion=" + s.writeEnvironment("moon-1",
+		"dev").GetResourceVersion())
+	s.must(s.factory.Shutdown(context.Background()))
+	for { // until the watch ends
+		if _, ok := w.next(); !ok {
+			break
+		}
+	}
+	s.writeEnvironment("moon-2", "dev")
+	answer := get(t, s.server, "/apis/"+demoGroup+"/v1/environments/moon-2?resourceVersion=0")
+	if answer.Code != 200 || answer.Header().Get(ServedHeader) != servedByCluster {
+		t.Errorf("a later request = %d, served by the %s, want 200 by the cluster", answer.Code,
+			answer.Header().Get(ServedHeader))
+	}
+	if err := s.server.WaitForSync(t.Context(), environments.GroupResource()); !errors.Is(err,
+		dynamicinformer.ErrStopped) {
+		t.Errorf("WaitForSync() of a stopped informer = %v, want ErrStopped", err)
+	}
+}
+
+// TestWaitingEnds verifies that WaitForSync fails if its type is dropped, and waits for the new informer if
+// it is replaced.
+func TestWaitingEnds(t *testing.T) {
+	s := newFixture(t, Options{})
+	absent := schema.GroupVersionResource{Group: demoGroup, Version: "v1", Resource: "absents"}
+	informer, err := s.factory.ForResource(absent)
+	s.must(err)
+	s.must(s.server.AddType(informer))
+	done := make(chan error, 1)
+	wait := func(gvr schema.GroupVersionResource) {
+		started := make(chan struct{})
+		go func() { // ends with the next step
+			close(started)
+			done <- s.server.WaitForSync(context.Background(), gvr.GroupResource())
+		}()
+		<-started
+	}
+	wait(absent)
+	s.server.RemoveType(absent.GroupResource())
+	if err := <-done; err == nil {
+		t.Error("WaitForSync() of a dropped type succeeded, want an error")
+	}
+	workloadsInformer, err := s.factory.ForResource(workloads)
+	s.must(err)
+	later := workloads.GroupResource().WithVersion("v0") // this version does not exist
+	informer, err = s.factory.ForResource(later)
+	s.must(err)
+	s.must(s.server.AddType(informer))
+	wait(workloads)
+	s.must(s.server.AddType(workloadsInformer))
+	s.must(<-done)
+}
+
+var environmentsPath = "/apis/" + demoGroup + "/v1/environments"
+
+// parseVersion parses a resource version. It returns 0 if the text is invalid.
+func parseVersion(version string) uint64 {
+	n, _ := strconv.ParseUint(version, 10, 64)
+	return n
+}
+
+// awaitVersion waits until the cache of a type has the version of an object.
+func (f *fixture) awaitVersion(o *unstructured.Unstructured) {
+	f.Helper()
+	version := parseVersion(o.GetResourceVersion())
+	informer := f.server.cacheOf(environments.GroupResource()).informer
+	for {
+		h := informer.History()
+		if h.ResourceVersion >= version {
+			return
+		}
+		select {
+		case <-h.Next:
+		case <-f.Context().Done():
+			f.Fatal("timed out waiting for the cache to reach the version")
+		}
+	}
+}
+
+// TestRelistOfTheInformerExpiresWatches verifies that when the API server ends the informer's watch with 410,
+// watches expire, because the changes before the next list are unordered.
+func TestRelistOfTheInformerExpiresWatches(t *testing.T) {
+	s := newFixture(t, Options{})
+	o := s.writeEnvironment("w", "a")
+	s.awaitVersion(o)
+	watch := s.watch(environmentsPath + "?watch=true&resourceVersion=" + o.GetResourceVersion())
+	o = o.DeepCopy()
+	s.must(unstructured.SetNestedField(o.Object, "b", "spec", "stage"))
+	s.must(s.cluster.Restore(o))
+	if e, _ := watch.next(); e.Type != "ERROR" || e.Object.Code != http.StatusGone {
+		t.Errorf("the watch sent %+v, want ERROR with code 410", e)
+	}
+	if e, more := watch.next(); more {
+		t.Errorf("the watch continues with the event %+v, want its end", e)
+	}
+}
+
+// TestRedefinitionEndsWatches verifies that when the definition of a type changes, its watches end.
+func TestRedefinitionEndsWatches(t *testing.T) {
+	s := newFixture(t, Options{})
+	watch := s.watch(environmentsPath + "?watch=true&allowWatchBookmarks=true&resourceVersion=" +
+		s.writeEnvironment("w", "a").GetResourceVersion())
+	definition, err := s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demoGroup, getOptions)
+	s.must(err)
+	labelled := definition.DeepCopy()
+	labelled.SetLabels(map[string]string{"no": "matter"})
+	_, err = s.cluster.Client().Resource(crd.GVR).Update(t.Context(), labelled, updateOptions)
+	s.must(err)
+	definition, err = s.cluster.Client().Resource(crd.GVR).Get(t.Context(), "environments."+demoGroup, getOptions)
+	s.must(err)
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	versions[0].(map[string]any)["additionalPrinterColumns"] = []any{map[string]any{"name": "Moon",
+		"type": "string", "jsonPath": ".spec.region"}}
+	s.must(unstructured.SetNestedSlice(definition.Object, versions, "spec", "versions"))
+	_, err = s.cluster.Client().Resource(crd.GVR).Update(t.Context(), definition, updateOptions)
+	s.must(err)
+	for {
+		if _, more := watch.next(); !more {
+			break
+		}
 	}
 }

@@ -3,15 +3,18 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/crdcache/crdcache/serving/web"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
@@ -97,4 +100,75 @@ func TestTour(t *testing.T) {
 	b.press("p")
 	b.awaitText("[role=status]", "Paused")
 	b.screenshot("changes")
+}
+
+// TestClusterSwitch opens the same page of another cluster.
+func TestClusterSwitch(t *testing.T) {
+	one := servePage(t, newCluster(t, 0).Config(), platformConfig(t))
+	two := servePage(t, newCluster(t, 3).Config(), platformConfig(t))
+	handler, err := web.NewHandler(web.Source{Title: "one", Factory: one.factory},
+		web.Options{Clusters: []web.Source{{Title: "arn:eks/two", Factory: two.factory}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	t.Cleanup(handler.Close)
+	b := openTab(t, server.URL+handler.Login(), 1280, 800)
+	b.goTo(workloadsPage + "&sort=name")
+	b.awaitText(".grid-row", "cart")
+	b.await(`document.getElementById("cluster")?.value === "one"`)
+	// RunResponse waits for the new page.
+	if _, err := chromedp.RunResponse(b.ctx, chromedp.Evaluate(`{
+  const choice = document.getElementById("cluster");
+  choice.value = "arn:eks/two";
+  choice.dispatchEvent(new Event("change"));
+} true`, nil)); err != nil {
+		t.Fatal(err)
+	}
+	b.await(`location.pathname === "/clusters/arn%3Aeks%2Ftwo/" && document.getElementById("cluster")?.value === "arn:eks/two"`)
+	b.awaitText(".grid-row", "many-00000")
+}
+
+// stoppableServer serves a page with a handler that can be replaced, for example by abortRequest.
+type stoppableServer struct{ handler atomic.Pointer[http.Handler] }
+
+func (a *stoppableServer) replaceHandler(handler http.Handler) { a.handler.Store(&handler) }
+
+func (a *stoppableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	(*a.handler.Load()).ServeHTTP(w, r)
+}
+
+var abortRequest = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+
+// TestConnectionLost stops the server and starts it again: first the same server, then a new server, which
+// does not accept the browser's cookie.
+func TestConnectionLost(t *testing.T) {
+	s := servePage(t, newCluster(t, 0).Config(), platformConfig(t))
+	page := &stoppableServer{}
+	page.replaceHandler(s.handler)
+	server := httptest.NewServer(page)
+	t.Cleanup(server.Close)
+	t.Cleanup(s.handler.Close)
+	b := openTab(t, server.URL+s.handler.Login()+"#/types", 1000, 700)
+	b.permitError("net::ERR_")
+	b.permitError("401 (Unauthorized)")
+	b.awaitText(".connection", "Live")
+	b.awaitText(".grid-row", "workloads")
+
+	page.replaceHandler(abortRequest)
+	server.CloseClientConnections()
+	b.awaitText(".connection", "Connection lost")
+	b.awaitText("#banner", "crdcache does not answer. The page shows the state at")
+	b.awaitText(".grid-row", "workloads")
+	b.screenshot("lost")
+	page.replaceHandler(s.handler)
+	// The page can be faster and reconnect on its own.
+	b.runActions(chromedp.Evaluate(`document.querySelector("#banner button")?.click(); true`, nil))
+	b.awaitText(".connection", "Live")
+	b.await(`document.getElementById("banner").hidden`)
+
+	page.replaceHandler(servePage(t, newCluster(t, 0).Config(), platformConfig(t)).handler)
+	server.CloseClientConnections()
+	b.awaitText("#banner", "this browser is not logged in")
 }

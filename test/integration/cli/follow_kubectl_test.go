@@ -185,3 +185,9 @@ var (
 func withoutAgeValues(table string) string {
 	return gapPattern.ReplaceAllString(agePattern.ReplaceAllString(table, "AGE"), " ")
 }
+
+func (f *runningCommand) stderrText() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.stderr.String()
+}

@@ -2,7 +2,9 @@ package controllerruntime_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +12,20 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/crdcache/crdcache/adapters/controllerruntime"
+	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
 // suite is one of controller-runtime's suites.
@@ -132,4 +148,139 @@ func goOutput(t *testing.T, args ...string) string {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// TestKind runs a source of events for each form of a type. The type is installed after the sources start,
+// deleted, and installed again.
+func TestKind(t *testing.T) {
+	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
+	namespace := harness.Namespace(t)
+	forms := map[string]func() client.Object{"unstructured": w.unstructured, "metadata": w.metadata,
+		"typed": w.typed}
+	shared := startCache(t, cache.Options{Scheme: w.scheme()})
+	events := map[string]chan string{}
+	for name, form := range forms {
+		events[name] = make(chan string, 100)
+		startKind(t, shared, form(), events[name])
+	}
+	definition := harness.NewCRD(w.Group, "Widget")
+	for _, color := range []string{"red", "blue"} {
+		t.Run("installed", func(t *testing.T) {
+			harness.InstallCRDs(t, definition)
+			harness.Apply(t, w.new(namespace, "a", color))
+			for name, form := range forms {
+				awaitEvent(t, events[name], name, "create a")
+				o := form()
+				if err := shared.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a"},
+					o); err != nil {
+					t.Errorf("Get into a %s: %v", name, err)
+				}
+				if typed, ok := o.(*widget); ok && typed.Spec.Color != color {
+					t.Errorf("the widget is %q, want %q", typed.Spec.Color, color)
+				}
+			}
+		})
+		for name := range forms {
+			awaitEvent(t, events[name], name, "delete a")
+		}
+	}
+}
+
+// TestScopeChanges checks reads of a type that is installed again with another scope.
+func TestScopeChanges(t *testing.T) {
+	w := widgets{schema.GroupVersion{Group: harness.Group(t), Version: "v1"}}
+	namespace := harness.Namespace(t)
+	shared := startCache(t, cache.Options{Scheme: w.scheme()})
+	definition := harness.NewCRD(w.Group, "Widget")
+	for _, scope := range []string{"Namespaced", "Cluster", "Namespaced"} {
+		t.Run(scope, func(t *testing.T) {
+			if err := unstructured.SetNestedField(definition.Object, scope, "spec", "scope"); err != nil {
+				t.Fatal(err)
+			}
+			harness.InstallCRDs(t, definition)
+			object := w.new(namespace, "a", "red")
+			if scope == "Cluster" {
+				object.SetNamespace("")
+			}
+			harness.Apply(t, object)
+			for _, form := range []func() client.Object{w.unstructured, w.metadata, w.typed} {
+				harness.Eventually(t, func(ctx context.Context) error {
+					return shared.Get(ctx, client.ObjectKeyFromObject(object), form())
+				})
+				// Cluster-scoped types ignore the namespace.
+				err := shared.Get(t.Context(), client.ObjectKey{Namespace: "elsewhere", Name: "a"}, form())
+				if scope == "Cluster" && err != nil || scope == "Namespaced" && !apierrors.IsNotFound(err) {
+					t.Errorf("Get() of a %T with another namespace = %v", form(), err)
+				}
+			}
+		})
+	}
+}
+
+func awaitEvent(t *testing.T, events <-chan string, client, want string) {
+	t.Helper()
+	harness.Eventually(t, func(ctx context.Context) error {
+		select {
+		case got := <-events:
+			if got != want {
+				t.Errorf("%s: got %q, want %q", client, got, want)
+			}
+			return nil
+		default:
+			return fmt.Errorf("%s: timeout before %q", client, want)
+		}
+	})
+}
+
+// startCache runs a cache until the test ends.
+func startCache(t *testing.T, options cache.Options) cache.Cache {
+	t.Helper()
+	c, err := controllerruntime.NewCache(harness.Config(t), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Start(ctx) }() // ended by cancel
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if !c.WaitForCacheSync(ctx) {
+		t.Fatal("timed out waiting for the cache's sync")
+	}
+	return c
+}
+
+// startKind runs a source of events until the test ends, like a controller. It sends created and deleted
+// objects to events.
+func startKind(t *testing.T, c cache.Cache, object client.Object, events chan<- string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	queue := workqueue.NewTypedRateLimitingQueue(
+		workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	kind := source.Kind(c, object, handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent,
+			_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			events <- "create " + e.Object.GetName()
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent,
+			_ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			events <- "delete " + e.Object.GetName()
+		},
+	})
+	if err := kind.Start(ctx, queue); err != nil {
+		t.Fatal(err)
+	}
+	synced := make(chan error, 1)
+	go func() { synced <- kind.WaitForSync(ctx) }() // ended by cancel
+	t.Cleanup(func() {
+		cancel()
+		queue.ShutDown()
+		if err := <-synced; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
 }

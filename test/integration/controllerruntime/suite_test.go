@@ -14,6 +14,12 @@ import (
 	"time"
 
 	"github.com/onsi/ginkgo/v2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
@@ -107,3 +113,115 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 
 // testResults match the lines with results of tests.
 var testResults = regexp.MustCompile(`(?m)^\s*--- (PASS|FAIL): (\S+)`)
+
+// exception is a spec of controller-runtime's suite that fails with this cache, with the reason.
+type exception struct {
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// readExceptions reads the list of exceptions.
+func readExceptions(t *testing.T) []exception {
+	t.Helper()
+	text, err := os.ReadFile("exceptions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Exceptions []exception `json:"exceptions"`
+	}
+	if err := yaml.UnmarshalStrict(text, &list); err != nil {
+		t.Fatal(err)
+	}
+	return list.Exceptions
+}
+
+// TestDocumentedExceptions checks that the documentation lists exactly the exceptions.
+func TestDocumentedExceptions(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/controller-runtime.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := 0
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| spec: ") {
+			documented++
+		}
+	}
+	list := readExceptions(t)
+	for _, e := range list {
+		if e.Reason == "" {
+			t.Errorf("%q has no reason", e.Name)
+		}
+		if line := "| spec: " + e.Name + " | " + e.Reason + " |\n"; !strings.Contains(string(page), line) {
+			t.Errorf("docs/controller-runtime.md does not contain the line %q", line)
+		}
+	}
+	if documented != len(list) {
+		t.Errorf("docs/controller-runtime.md lists %d specs that fail, want the %d of exceptions.yaml",
+			documented, len(list))
+	}
+}
+
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec struct {
+		Color string `json:"color"`
+	} `json:"spec"`
+}
+
+func (w *widget) DeepCopyObject() runtime.Object {
+	out := *w
+	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+type widgetList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []widget `json:"items"`
+}
+
+func (l *widgetList) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = make([]widget, len(l.Items))
+	for i := range l.Items {
+		out.Items[i] = *l.Items[i].DeepCopyObject().(*widget)
+	}
+	return &out
+}
+
+type widgets struct{ schema.GroupVersion }
+
+func (w widgets) scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(w.WithKind("Widget"), &widget{})
+	scheme.AddKnownTypeWithName(w.WithKind("WidgetList"), &widgetList{})
+	metav1.AddToGroupVersion(scheme, w.GroupVersion)
+	return scheme
+}
+
+func (w widgets) new(namespace, name, color string) *unstructured.Unstructured {
+	o := w.unstructured().(*unstructured.Unstructured)
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	o.Object["spec"] = map[string]any{"color": color}
+	return o
+}
+
+func (w widgets) unstructured() client.Object {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(w.WithKind("Widget"))
+	return o
+}
+
+func (w widgets) metadata() client.Object {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(w.WithKind("Widget"))
+	return o
+}
+
+func (w widgets) typed() client.Object { return &widget{} }

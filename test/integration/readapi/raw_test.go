@@ -1,13 +1,23 @@
 package readapi_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/crdcache/crdcache/test/integration/harness"
 	"github.com/crdcache/crdcache/test/integration/internal/answers"
+	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 const (
@@ -96,5 +106,205 @@ func testPages(t *testing.T, p *serverPair) {
 				break
 			}
 		}
+	}
+}
+
+var environments = schema.GroupVersionResource{Group: group, Version: "v1", Resource: "environments"}
+
+// TestWatchChanges makes the same changes on both servers and compares watches with several selectors.
+func TestWatchChanges(t *testing.T) {
+	p := newPair(t)
+	selectors := []metav1.ListOptions{
+		{}, {LabelSelector: "demo.crdcache.dev/continent=europe"}, {FieldSelector: "spec.stage=staging"},
+		{FieldSelector: "metadata.name=nova"},
+	}
+	type stream struct{ real, ours watch.Interface }
+	var streams []stream
+	for _, options := range selectors {
+		streams = append(streams, stream{startWatch(t, p.apiServer, options),
+			startWatch(t, p.crdcache, options)})
+	}
+
+	client := dynamicFor(t, p.apiServer).Resource(environments)
+	mirror := func(o *unstructured.Unstructured, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.storage.Apply(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nova := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": group + "/v1", "kind": "Environment", "metadata": map[string]any{"name": "nova"},
+		"spec": map[string]any{"stage": "staging", "region": "moon"},
+	}}
+	ctx := t.Context()
+	o, err := client.Create(ctx, nova, metav1.CreateOptions{})
+	mirror(o, err)
+	o.SetLabels(map[string]string{"demo.crdcache.dev/continent": "europe"}) // enters the second selection
+	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
+	mirror(o, err)
+	_ = unstructured.SetNestedField(o.Object, "production", "spec", "stage") // leaves the third
+	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
+	mirror(o, err)
+	same, err := client.Update(ctx, o, metav1.UpdateOptions{}) // no change
+	mirror(same, err)
+	o.SetLabels(nil) // leaves the second
+	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
+	mirror(o, err)
+	if err := client.Delete(ctx, "nova", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.storage.Delete(environments.GroupResource(), "", "nova")
+
+	for i, s := range streams {
+		t.Run(fmt.Sprintf("%+v", selectors[i]), func(t *testing.T) {
+			want, got := readUntilDeleted(t, s.real), readUntilDeleted(t, s.ours)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("events (-API server +crdcache):\n%s", diff)
+			}
+			if len(want) < 2 {
+				t.Errorf("only %d events to compare", len(want))
+			}
+		})
+	}
+}
+
+func dynamicFor(t *testing.T, config *rest.Config) dynamic.Interface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// startWatch starts a watch at the current version.
+func startWatch(t *testing.T, config *rest.Config, options metav1.ListOptions) watch.Interface {
+	t.Helper()
+	client := dynamicFor(t, config).Resource(environments)
+	list, err := client.List(t.Context(), metav1.ListOptions{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.ResourceVersion = list.GetResourceVersion()
+	w, err := client.Watch(context.Background(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// readUntilDeleted returns the events, without their versions, up to the last deletion in the selection.
+func readUntilDeleted(t *testing.T, w watch.Interface) []any {
+	t.Helper()
+	var all []any
+	for {
+		select {
+		case event, ok := <-w.ResultChan():
+			if !ok {
+				t.Fatalf("the watch ended after %v", all)
+			}
+			u := event.Object.(*unstructured.Unstructured)
+			u.SetResourceVersion("")
+			all = append(all, string(event.Type), u.Object)
+			if event.Type == watch.Deleted {
+				return all
+			}
+		case <-t.Context().Done():
+			t.Fatalf("timeout before the deletion, after %v", all)
+		}
+	}
+}
+
+// TestRefusals compares errors and warnings that depend on rules of single types.
+func TestRefusals(t *testing.T) {
+	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
+	group, namespace := harness.Group(t), harness.Namespace(t)
+	gizmo := newDefinition(group, "Gizmo", "Namespaced", true)
+	harness.InstallCRDs(t, gizmo)
+	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientgoscheme.Scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": namespace}}}
+	if err := cluster.Load(t.Context(), gizmo, home); err != nil {
+		t.Fatal(err)
+	}
+	core, custom := "/api/v1/namespaces/"+namespace, "/apis/"+group+"/v1/namespaces/"+namespace+"/gizmos"
+	object := func(apiVersion, kind, rest string) string {
+		return `{"apiVersion":"` + apiVersion + `","kind":"` + kind + `","metadata":{"name":"a"` + rest + "}"
+	}
+	configMap := func(rest string) string { return object("v1", "ConfigMap", "}"+rest) }
+	const labels, mutable = `{"metadata":{"labels":{"a":"b"}}}`, `{"immutable":false}`
+	real, ours := newTestedServer(t, harness.Config(t)), newTestedServer(t, cluster.Config())
+	for _, step := range []struct {
+		name string
+		request
+	}{
+		{"no namespace", request{http.MethodPost, "/api/v1/configmaps", "", mediaJSON, configMap("")}},
+		{"no namespace, delete all", request{http.MethodDelete, "/api/v1/configmaps", "", "", nil}},
+		{"no namespace, custom", request{http.MethodPost, "/apis/" + group + "/v1/gizmos", "", mediaJSON,
+			object(group+"/v1", "Gizmo", "}")}},
+		{"no namespace, custom, delete all",
+			request{http.MethodDelete, "/apis/" + group + "/v1/gizmos", "", "", nil}},
+
+		{"no map", request{http.MethodPost, core + "/configmaps", "", mediaJSON, configMap(`,"data":5`)}},
+		{"no string", request{http.MethodPost, core + "/configmaps", "", mediaJSON,
+			configMap(`,"data":{"a":1}`)}},
+		{"no base64", request{http.MethodPost, core + "/secrets", "", mediaJSON,
+			object("v1", "Secret", `},"data":{"a":"!"}`)}},
+		{"no number", request{http.MethodPost, "/apis/apps/v1/namespaces/" + namespace + "/deployments", "",
+			mediaJSON, object("apps/v1", "Deployment", `},"spec":{"replicas":"1"}`)}},
+		{"labels", request{http.MethodPost, core + "/configmaps", "", mediaJSON,
+			object("v1", "ConfigMap", `,"labels":{"a":1}}`)}},
+
+		{"immutable", request{http.MethodPost, core + "/configmaps", "", mediaJSON,
+			configMap(`,"immutable":true,"data":{"a":"1"},"binaryData":{"b":"AA=="}`)}},
+		{"other data", request{http.MethodPut, core + "/configmaps/a", "", mediaJSON,
+			configMap(`,"immutable":true,"data":{"a":"2"},"binaryData":{"b":"AA=="}`)}},
+		{"an array", request{http.MethodPut, core + "/configmaps/a", "", mediaJSON,
+			configMap(`,"immutable":true,"data":{"a":[]}`)}},
+		{"nothing kept", request{http.MethodPut, core + "/configmaps/a", "", mediaJSON,
+			configMap(`,"data":{"a":"2"}`)}},
+		{"mutable", request{http.MethodPatch, core + "/configmaps/a", "", mediaMerge, mutable}},
+		{"no data", request{http.MethodPatch, core + "/configmaps/a", "", mediaMerge,
+			`{"data":null,"binaryData":{}}`}},
+		{"a patch to a number", request{http.MethodPatch, core + "/configmaps/a", "", mediaMerge,
+			`{"data":{"a":1}}`}},
+		{"labels of immutable", request{http.MethodPatch, core + "/configmaps/a", "", mediaMerge, labels}},
+		{"immutable Secret", request{http.MethodPost, core + "/secrets", "", mediaJSON,
+			object("v1", "Secret", `},"type":"a/b","immutable":true,"data":{"a":"AA=="}`)}},
+		{"mutable Secret", request{http.MethodPatch, core + "/secrets/a", "", mediaMerge, mutable}},
+		{"other data of a Secret", request{http.MethodPatch, core + "/secrets/a", "", mediaMerge,
+			`{"data":{"b":"AA=="}}`}},
+		{"labels of immutable Secret", request{http.MethodPatch, core + "/secrets/a", "",
+			mediaMerge, labels}},
+
+		{"finalizers", request{http.MethodPost, custom, "", mediaJSON,
+			object(group+"/v1", "Gizmo", `,"finalizers":["plain","b.c","a.b/c","orphan"]}`)}},
+		{"the same finalizers", request{http.MethodPatch, custom + "/a", "", mediaMerge, labels}},
+		{"one finalizer more", request{http.MethodPatch, custom + "/a", "", mediaMerge,
+			`{"metadata":{"finalizers":["plain","more"]}}`}},
+		{"finalizers of a Lease", request{http.MethodPost, "/apis/coordination.k8s.io/v1/namespaces/" +
+			namespace + "/leases", "", mediaJSON, object("coordination.k8s.io/v1", "Lease",
+			`,"finalizers":["plain"]},"spec":{"holderIdentity":"x"}`)}},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			want, err := real.send(t.Context(), step.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := ours.send(t.Context(), step.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-real +ours):\n%s", diff)
+			}
+		})
 	}
 }

@@ -3,12 +3,16 @@ package soak_test
 import (
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -211,4 +215,119 @@ func freezeAPIServer(t testing.TB) (thaw func()) {
 	})
 	t.Cleanup(thaw)
 	return thaw
+}
+
+// requests counts the requests for full objects in all namespaces. Temporary informers send other requests.
+type requests struct {
+	resources map[string]bool
+
+	mu struct {
+		sync.Mutex
+		requestCounts
+	}
+}
+
+// requestCounts counts lists, watch-lists and watches, whether or not they were answered.
+type requestCounts struct{ Lists, WatchLists, Watches int }
+
+// countInitial counts the requests for all objects.
+func (a requestCounts) countInitial() int { return a.Lists + a.WatchLists }
+
+func countRequests(config *rest.Config, types []*kind) (*rest.Config, *requests) {
+	r := &requests{resources: map[string]bool{}}
+	for _, k := range types {
+		r.resources[k.gvr.Resource] = true
+	}
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counter{next: next, requests: r} })
+	return config, r
+}
+
+func (r *requests) sent() requestCounts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.requestCounts
+}
+
+type counter struct {
+	next     http.RoundTripper
+	requests *requests
+}
+
+func (c counter) RoundTrip(request *http.Request) (*http.Response, error) {
+	path := request.URL.Path
+	temporary := strings.Contains(path, "/namespaces/") || strings.Contains(request.Header.Get("Accept"),
+		"PartialObjectMetadata")
+	if request.Method == http.MethodGet && !temporary &&
+		c.requests.resources[path[strings.LastIndex(path, "/")+1:]] {
+		query := request.URL.Query()
+		c.requests.mu.Lock()
+		switch {
+		case query.Get("watch") != "true" && query.Get("watch") != "1":
+			if query.Get("continue") == "" { // further pages belong to the same list
+				c.requests.mu.Lists++
+			}
+		case query.Get("sendInitialEvents") == "true":
+			c.requests.mu.WatchLists++
+		default:
+			c.requests.mu.Watches++
+		}
+		c.requests.mu.Unlock()
+	}
+	return c.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper for client-go.
+func (c counter) WrappedRoundTripper() http.RoundTripper { return c.next }
+
+// goroutineStacks counts the goroutines by their functions. It ignores the fault proxy, which leaks
+// goroutines of broken connections.
+func goroutineStacks(t testing.TB) map[string]int {
+	t.Helper()
+	var text strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		t.Fatal(err)
+	}
+	return countStacks(text.String())
+}
+
+var (
+	stackPattern   = regexp.MustCompile(`(?ms)^(\d+) @[^\n]*\n(.*)`)
+	addressPattern = regexp.MustCompile(`0x[0-9a-f]+\s*`)
+)
+
+// internedStacks interns the stacks of all measurements, which would otherwise count as growth of the heap.
+var internedStacks = map[string]string{}
+
+func intern(stack string) string {
+	if interned, found := internedStacks[stack]; found {
+		return interned
+	}
+	internedStacks[stack] = stack
+	return stack
+}
+
+// countStacks parses a goroutine profile in text form.
+func countStacks(profile string) map[string]int {
+	counts := map[string]int{}
+	for entry := range strings.SplitSeq(profile, "\n\n") {
+		found := stackPattern.FindStringSubmatch(entry)
+		if found == nil || strings.Contains(entry, "Shopify/toxiproxy") {
+			continue
+		}
+		if n, err := strconv.Atoi(found[1]); err == nil { // the expression matches digits
+			counts[intern(addressPattern.ReplaceAllString(found[2], ""))] += n
+		}
+	}
+	return counts
+}
+
+// logMoreGoroutines logs the stacks of which there are more goroutines than before.
+func logMoreGoroutines(t testing.TB, before, after map[string]int) {
+	t.Helper()
+	for stack, n := range after {
+		if more := n - before[stack]; more > 1 {
+			t.Logf("%d more goroutines in\n%s", more, stack)
+		}
+	}
 }

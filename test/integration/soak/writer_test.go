@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 const (
@@ -109,5 +112,144 @@ func (w *fixture) populate() {
 	group.Wait()
 	if w.Failed() {
 		w.FailNow()
+	}
+}
+
+// retryUntilEnd calls try until it succeeds or the context ends.
+func (w *fixture) retryUntilEnd(try func(context.Context) error) error {
+	for {
+		ctx, cancel := context.WithTimeout(w.ctx, requestTimeout)
+		err := try(ctx)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-w.ctx.Done():
+			return fmt.Errorf("%w: %w", w.ctx.Err(), err)
+		}
+	}
+}
+
+// toggleType deletes an installed type or installs a missing one, without waiting.
+func (w *fixture) toggleType(k *kind) {
+	k.installed.Store(!k.installed.Load())
+	w.changes.Go(func() { // ended by success or by the context of the fixture
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		change := w.uninstall
+		if k.installed.Load() { // read under the lock, so that the last call wins
+			change = w.install
+		}
+		if err := change(k); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func (w *fixture) install(k *kind) error {
+	definitions := w.admin.Resource(crd.GVR)
+	err := w.retryUntilEnd(func(ctx context.Context) error {
+		_, err := definitions.Create(ctx, k.definition, metav1.CreateOptions{})
+		if !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+		// The definition exists: either the answer to this attempt was lost, or the previous one is being
+		// deleted.
+		existing, err := definitions.Get(ctx, k.definition.GetName(), metav1.GetOptions{})
+		if err == nil && existing.GetDeletionTimestamp() != nil {
+			return fmt.Errorf("%s is still being deleted", k.name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.retryUntilEnd(func(ctx context.Context) error {
+		_, err := w.admin.Resource(k.gvr).List(ctx, metav1.ListOptions{Limit: 1})
+		return err
+	})
+}
+
+func (w *fixture) uninstall(k *kind) error {
+	definitions := w.admin.Resource(crd.GVR)
+	return w.retryUntilEnd(func(ctx context.Context) error {
+		err := definitions.Delete(ctx, k.definition.GetName(), metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = fmt.Errorf("%s is being deleted", k.name)
+		}
+		return err
+	})
+}
+
+// installAll installs all types. They disappear with the control plane.
+func (w *fixture) installAll() {
+	w.Helper()
+	for _, k := range w.kinds {
+		if err := w.install(k); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// maxTemporaryHandles limits the temporary informers.
+const maxTemporaryHandles = 5
+
+// acquireTemporary acquires a temporary informer of a type with other options, and releases the oldest
+// temporary informer.
+func (w *fixture) acquireTemporary(k *kind) {
+	w.Helper()
+	variants := []dynamicinformer.ResourceOptions{
+		{Namespaces: dynamicinformer.InNamespaces(w.namespaces[0], w.namespaces[1])},
+		{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+		{}, // the default options
+	}
+	handle, err := w.factory.Acquire(k.gvr, variants[w.random.IntN(len(variants))])
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	w.temporaryHandles = append(w.temporaryHandles, handle)
+	if len(w.temporaryHandles) > maxTemporaryHandles {
+		w.temporaryHandles[0].Release()
+		w.temporaryHandles = w.temporaryHandles[1:]
+	}
+}
+
+// releaseTemporaryInformers releases all temporary informers.
+func (w *fixture) releaseTemporaryInformers() {
+	for _, handle := range w.temporaryHandles {
+		handle.Release()
+	}
+	w.temporaryHandles = nil
+}
+
+// startAndShutDown starts a factory and shuts it down, synced or not.
+func (w *fixture) startAndShutDown(k *kind) {
+	w.Helper()
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: w.config(), Types: w.types})
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	informer, err := factory.ForResource(k.gvr)
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	if err := factory.Start(w.ctx); err != nil {
+		w.Error(err)
+	}
+	wait, cancel := context.WithTimeout(w.ctx, 200*time.Millisecond)
+	_ = informer.WaitForSync(wait) // can fail under faults
+	cancel()
+	end, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
+	if err := factory.Shutdown(end); err != nil {
+		w.Errorf("shutting a factory down: %v", err)
 	}
 }

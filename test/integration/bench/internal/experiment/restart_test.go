@@ -6,6 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
@@ -69,5 +73,38 @@ func TestRestart(t *testing.T) {
 	task.Folder = t.TempDir()
 	if _, err := Run(t.Context(), task, nil); err == nil {
 		t.Error("want an error for a cache without persisted objects")
+	}
+}
+
+func TestQueriesAreMeasured(t *testing.T) {
+	for _, objects := range []int{1000, 3000} {
+		outcome, err := measureQueries(t.Context(), Task{Objects: objects, Subject: Crdcache,
+			Budget: time.Millisecond}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, metric := range []string{QueryFew, QuerySorted, QueryKeys, QuerySortedKeys, QueryDangling} {
+			if outcome.Metrics[metric] <= 0 {
+				t.Errorf("the outcome has no metric %s", metric)
+			}
+		}
+	}
+}
+
+// TestSubjectsAreCreatedWithoutRequests creates every subject without requests.
+func TestSubjectsAreCreatedWithoutRequests(t *testing.T) {
+	for _, s := range Subjects() {
+		c, err := s.New(Options{
+			Config: &rest.Config{Host: "https://localhost:1", QPS: -1},
+			GVR:    schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"},
+			Kind:   "Widget",
+		})
+		if err != nil {
+			t.Errorf("New of %s: %v", s.Name, err)
+			continue
+		}
+		if _, ok := c.(Reader); ok != (s.Name != Stream) {
+			t.Errorf("%s implements Reader: %v", s.Name, ok)
+		}
 	}
 }

@@ -1,7 +1,14 @@
 package report
 
 import (
+	"encoding/xml"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/test/integration/bench/internal/experiment"
 )
@@ -134,5 +141,134 @@ func TestPromises(t *testing.T) {
 				t.Errorf("%v: unknown subject", id)
 			}
 		}
+	}
+}
+
+// TestPage checks that the page shows figures, promises, charts and failures, and leaves out sections
+// without figures.
+func TestPage(t *testing.T) {
+	r := &Result{
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Machine: Machine{CPU: "a processor", Cores: 2, LoadAverage: "0.25", Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
+	}
+	for name, cpu := range map[string]float64{experiment.ClientGo: 30, experiment.PackedTrimmed: 2} {
+		r.Add(experiment.Sync, experiment.Small, 1_000, name, map[string]float64{experiment.CPU: cpu})
+	}
+	text, charts, err := renderPage(r, "charts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"2 January 2026", "a processor", "v1.2.3", "load average 0.25", "At 1,000 objects.",
+		"|crdcache, packed, pruned|2.00 s (15.0×)|", "|≥ 14.0×|15.0×|met|", "- sync: broken\n",
+		"(charts/client-cpu-until-synced.svg)",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the page lacks %q:\n%s", want, text)
+		}
+	}
+	for _, unwanted := range []string{"with details", "## Latency", "%!"} {
+		if strings.Contains(string(text), unwanted) {
+			t.Errorf("the page has %q", unwanted)
+		}
+	}
+	if len(charts) != 1 {
+		t.Fatalf("%d charts, want 1", len(charts))
+	}
+	svg := charts[0].svg
+	for _, want := range []string{"Client CPU until synced", "client-go", "2.00 s (15.0×)"} {
+		if !strings.Contains(string(svg), ">"+want+"<") || xml.Unmarshal(svg, new(struct{})) != nil {
+			t.Errorf("the chart lacks %q, or is malformed:\n%s", want, svg)
+		}
+	}
+}
+
+// TestPublishedPage checks that docs/benchmarks.md shows all charts and names all versions.
+func TestPublishedPage(t *testing.T) {
+	text, err := os.ReadFile("../../../../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "](benchmarks/"); n != 3 || strings.Contains(string(text), "unknown") {
+		t.Errorf("the page has %d charts, want 3, or an unknown version", n)
+	}
+}
+
+func TestReadWrite(t *testing.T) {
+	r := &Result{
+		Started:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Took:     "1m30s",
+		Machine:  Machine{CPU: "a processor", Cores: 2},
+		Failures: []string{"one"},
+	}
+	r.Add("sync", "small", 10, "a", map[string]float64{"x": 0.25})
+	path := filepath.Join(t.TempDir(), "result.json")
+	if err := r.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadResult(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, got); diff != "" {
+		t.Errorf("the result after reading (-want +got):\n%s", diff)
+	}
+}
+
+// TestRoundsOfPromises checks the extremes of a promise's rounds after its floor is subtracted, and pooled
+// figures.
+func TestRoundsOfPromises(t *testing.T) {
+	r := &Result{}
+	for round, costs := range []map[string]float64{{"base": 90, "us": 30, "floor": 10},
+		{"base": 100, "us": 25, "floor": 10}} {
+		for subject, cost := range costs {
+			r.Add("e", "small", 10, subject, map[string]float64{"cost": cost, "p": float64(round)})
+		}
+	}
+	key := func(subject string) Key { return Key{Experiment: "e", Subject: subject, Metric: "cost"} }
+	o := Promise{Over: key("base"), Under: key("us"), Floor: key("floor"), Target: 4}.judge(r)
+	if o.Low != 4 || o.High != 6 || o.Ratio != 85/17.5 || o.formatMeasured() != "4.86× (4.00–6.00)" {
+		t.Errorf("judge() = the ratio %v, from %v to %v, written %q; want 4.86, from 4 to 6", o.Ratio, o.Low,
+			o.High, o.formatMeasured())
+	}
+	if o := (Promise{Over: key("us"), Absolute: true, AtMost: true, Target: 40}).judge(r); o.Low != 25 ||
+		o.High != 30 {
+		t.Errorf("the absolute figure is from %v to %v, want 25 to 30", o.Low, o.High)
+	}
+	r.Pool("e", "small", 10, "us", map[string]float64{"p": 0.75, "unknown": 1})
+	pooled := Key{Experiment: "e", Size: "small", Objects: 10, Subject: "us", Metric: "p"}
+	if f, _ := r.Get(pooled); f.Median != 0.75 || len(f.Values) != 2 {
+		t.Errorf("Get() after Pool = %+v, want the pooled median and both rounds", f)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	hundred := make([]int, 100)
+	for i := range hundred {
+		hundred[i] = 100 - i // unsorted
+	}
+	tests := map[string]struct {
+		values []int
+		q      float64
+		want   int
+	}{
+		"none":              {nil, 0.5, 0},
+		"one":               {[]int{7}, 0.99, 7},
+		"median":            {hundred, 0.50, 50},
+		"99 of 100":         {hundred, 0.99, 99},
+		"least":             {hundred, 0, 1},
+		"greatest":          {hundred, 1, 100},
+		"99 % of a few":     {[]int{3, 1, 2}, 0.99, 3},
+		"nearest, not next": {[]int{1, 2, 3, 4}, 0.5, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Quantile(tt.values, tt.q); got != tt.want {
+				t.Errorf("Quantile(%v, %v) is %v, want %v", tt.values, tt.q, got, tt.want)
+			}
+		})
+	}
+	if hundred[0] != 100 {
+		t.Error("Quantile sorted the values of its caller")
 	}
 }

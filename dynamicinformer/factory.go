@@ -116,7 +116,7 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 		keepRepeated:    options.KeepRepeated,
 	}}
 	f.leaveGroup = sync.OnceFunc(func() {
-		limiter.Leave()
+		limiter.LeavePool()
 		g.drop(f)
 		if connection := connectionOf(options.Config); connection != nil {
 			connection.CloseIdleConnections()
@@ -181,7 +181,7 @@ func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error
 	return h.Informer(), nil
 }
 
-// MustForResource is ForResource for a constant GVR: it panics where ForResource returns an error.
+// MustForResource works like ForResource for a constant GVR: it panics where ForResource returns an error.
 func (f *Factory) MustForResource(gvr schema.GroupVersionResource) *Informer {
 	i, err := f.ForResource(gvr)
 	if err != nil {

@@ -43,7 +43,7 @@ func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventH
 // wrapper forwards to an event handler. Structs that embed it add a property to the handler.
 type wrapper struct{ cache.ResourceEventHandler }
 
-// Unwrap implements informer.Wrapper.
+// Unwrap implements informer.HandlerWrapper.
 func (w wrapper) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }
 
 type namedHandler struct {
@@ -76,7 +76,7 @@ func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler
 
 type metadataHandler struct{ wrapper }
 
-// TakesUndecoded implements informer.Undecoded.
+// TakesUndecoded implements informer.UndecodedHandler.
 func (metadataHandler) TakesUndecoded() {}
 
 // Coalesce returns an event handler that forwards to handler. Its queue has at most one event per object. A
@@ -117,7 +117,7 @@ type coalescingHandler struct {
 	merge bool
 }
 
-// CoalescesEvents implements informer.Coalescing.
+// CoalescesEvents implements informer.CoalescingHandler.
 func (c coalescingHandler) CoalescesEvents() bool { return c.merge }
 
 // WithLeftShard returns an event handler that forwards to handler and implements sharding.LeftShardHandler.
@@ -138,9 +138,9 @@ func (w leftShardHandler) OnLeftShard(obj any) { w.leftShard(obj) }
 
 // The properties that informers look for.
 var (
-	_ informer.Wrapper          = wrapper{}
-	_ informer.Named            = namedHandler{}
-	_ informer.Undecoded        = metadataHandler{}
-	_ informer.Coalescing       = coalescingHandler{}
-	_ sharding.LeftShardHandler = leftShardHandler{}
+	_ informer.HandlerWrapper    = wrapper{}
+	_ informer.NamedHandler      = namedHandler{}
+	_ informer.UndecodedHandler  = metadataHandler{}
+	_ informer.CoalescingHandler = coalescingHandler{}
+	_ sharding.LeftShardHandler  = leftShardHandler{}
 )

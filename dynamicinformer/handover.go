@@ -86,7 +86,7 @@ func MoveHandlers(ctx context.Context, ready func(), moves ...*HandlerMove) erro
 // handover is a HandlerMove with detached handlers.
 type handover struct {
 	*HandlerMove
-	detached  []*informer.Detached // of From
+	detached  []*informer.DetachedContent // of From
 	previous  [][]*informer.Registration
 	recorder  *removalRecorder // of the shard of To, if any
 	attachErr error
@@ -141,7 +141,7 @@ func (h *handover) awaitVersions(ctx context.Context) error {
 }
 
 // awaitVersion waits until an informer is as recent as detached content.
-func awaitVersion(ctx context.Context, i *Informer, d *informer.Detached) error {
+func awaitVersion(ctx context.Context, i *Informer, d *informer.DetachedContent) error {
 	if d.Synced && d.Version != "" {
 		if i.Shard() != nil {
 			if err := i.WaitForShard(ctx); err != nil {
@@ -180,7 +180,7 @@ func (h *handover) awaitDeletion(k int, failure error) (changed <-chan struct{},
 // If perInformer is set, informer k continues only the handlers in perInformer[k]. Otherwise each
 // informer continues all detached handlers.
 func (h *handover) attach(to []*Informer, owns func(k int, key string) bool,
-	perInformer []*informer.Detached) error {
+	perInformer []*informer.DetachedContent) error {
 	registrations := make([][]cache.ResourceEventHandlerRegistration, len(h.previous))
 	h.Handlers = registrations
 	for k, i := range to {

@@ -262,7 +262,7 @@ func (i *Informer) recordVerification(logger klog.Logger, result informer.Verifi
 	}
 }
 
-// Run is RunWithContext with a stop channel.
+// Run works like RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
 // RunWithContext runs the informer and updates its status until ctx ends, and returns when all its goroutines

@@ -38,12 +38,12 @@ type Keep struct {
 	WholeWhen   string
 }
 
-// keepsWhole reports whether some objects keep all fields.
-func (k Keep) keepsWhole() bool { return k.WholeLabels != nil || k.WholeWhen != "" }
+// keepsWholeObjects reports whether some objects keep all fields.
+func (k Keep) keepsWholeObjects() bool { return k.WholeLabels != nil || k.WholeWhen != "" }
 
 // condition returns the compiled condition on whole objects; nil if it is unset.
 func (k Keep) condition() (*packed.Condition, error) {
-	if !k.keepsWhole() {
+	if !k.keepsWholeObjects() {
 		return nil, nil
 	}
 	c := &packed.Condition{Labels: k.WholeLabels}
@@ -58,7 +58,7 @@ func (k Keep) condition() (*packed.Condition, error) {
 
 // conditionKey identifies a valid condition; empty if it is unset.
 func (k Keep) conditionKey() string {
-	if !k.keepsWhole() {
+	if !k.keepsWholeObjects() {
 		return ""
 	}
 	text := " whole "
@@ -79,7 +79,7 @@ var errWholeAndTransform = errors.New("conditions of Keep on whole objects, and 
 var errWholeMetadata = errors.New("conditions of Keep on whole objects with StorageMetadata, which has no whole objects: " +
 	"choose another storage mode")
 
-func (k Keep) isSet() bool { return k.Paths != nil || k.keepsWhole() }
+func (k Keep) isSet() bool { return k.Paths != nil || k.keepsWholeObjects() }
 
 // pruner returns the compiled Keep. wholePruner drops fields of whole objects.
 func (k Keep) pruner(wholePruner *packed.Pruner) (*packed.Pruner, error) {
@@ -129,7 +129,7 @@ func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
 		transform = o.Transform
 	}
 	switch {
-	case err != nil || !o.Keep.keepsWhole():
+	case err != nil || !o.Keep.keepsWholeObjects():
 	case transform != nil:
 		err = errWholeAndTransform
 	case o.Storage.Mode == StorageMetadata:

@@ -15,14 +15,16 @@ import (
 type Namespaces struct{ set follow.Namespaces }
 
 // AllNamespaces selects all namespaces and cluster-scoped objects.
-func AllNamespaces() Namespaces { return Namespaces{follow.All()} }
+func AllNamespaces() Namespaces { return Namespaces{follow.AllNamespaces()} }
 
 // InNamespaces selects these namespaces, and no cluster-scoped objects.
-func InNamespaces(names ...string) Namespaces { return Namespaces{follow.Only(names...)} }
+func InNamespaces(names ...string) Namespaces { return Namespaces{follow.OnlyNamespaces(names...)} }
 
 // ExceptNamespaces selects all namespaces except these, and cluster-scoped objects. The informer watches all
 // namespaces and drops the excluded objects. If that is forbidden, it behaves like MatchingNamespaces.
-func ExceptNamespaces(names ...string) Namespaces { return Namespaces{follow.Except(names...)} }
+func ExceptNamespaces(names ...string) Namespaces {
+	return Namespaces{follow.AllNamespacesExcept(names...)}
+}
 
 // MatchingNamespaces selects the namespaces that match a pattern of include and no pattern of except. "*"
 // matches any characters. With an empty include it selects cluster-scoped objects and all namespaces
@@ -39,7 +41,7 @@ func ExceptNamespaces(names ...string) Namespaces { return Namespaces{follow.Exc
 // A type that may be cluster-scoped (every type without Options.Types) is watched by namespace only if
 // include is not empty.
 func MatchingNamespaces(include, except []string) Namespaces {
-	return Namespaces{follow.Matching(include, except)}
+	return Namespaces{follow.NamespacesMatching(include, except)}
 }
 
 // String describes the set: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or "not

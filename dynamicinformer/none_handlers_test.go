@@ -177,7 +177,7 @@ func TestNoneConformance(t *testing.T) {
 	}
 	server := apitest.New(t, apitest.ConfigMaps, apitest.Namespaces)
 	conformance.Run(t, server.Config(), conformance.Subject{Name: "none", WithoutObjects: true,
-		New: conformance.Mirrored(func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
+		New: conformance.WithMirror(func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 			t.Helper()
 			options := ResourceOptions{Storage: storageNone}
 			if setup.Namespace != "" {

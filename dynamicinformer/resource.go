@@ -262,18 +262,18 @@ type VersionPolicy struct{ versions follow.Versions }
 
 // PinnedVersion watches only the requested version. While the server does not serve it, the informer keeps
 // its objects as stale, and waits.
-func PinnedVersion() VersionPolicy { return VersionPolicy{follow.Pinned()} }
+func PinnedVersion() VersionPolicy { return VersionPolicy{follow.PinnedVersion()} }
 
 // PreferredVersion watches the server's preferred version that supports list and watch. The informer keeps it
 // until the server stops serving it. Then it changes to the version that is preferred at that time, and
 // delivers objects that exist in both as updates. It requires Options.Types. The version of the requested GVR
 // may be empty and only identifies the informer.
-func PreferredVersion() VersionPolicy { return VersionPolicy{follow.Preferred()} }
+func PreferredVersion() VersionPolicy { return VersionPolicy{follow.PreferredVersion()} }
 
-// VersionOrder is PreferredVersion with a custom order: it selects the first of these versions that supports
-// list and watch, or else list, and no other version.
+// VersionOrder works like PreferredVersion with a custom order: it selects the first of these versions that
+// supports list and watch, or else list, and no other version.
 func VersionOrder(versions ...string) VersionPolicy {
-	return VersionPolicy{follow.Ordered(versions...)}
+	return VersionPolicy{follow.OrderedVersions(versions...)}
 }
 
 // String returns "pinned", "preferred", or the versions in order.

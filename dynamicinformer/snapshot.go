@@ -142,8 +142,7 @@ func (s *Snapshot) Stored(key string) (object runtime.Object, ok bool) {
 	return runtimeObject(item)
 }
 
-// Lookup is Stored for an object name. A name with a slash matches no object; as a key it would refer to
-// another namespace.
+// Lookup works like Stored for an object name. A name with a slash, in keys a namespace, matches no object.
 func (s *Snapshot) Lookup(name cache.ObjectName) (object runtime.Object, ok bool) {
 	key, ok := naming.Key(name)
 	if !ok {

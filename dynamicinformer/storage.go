@@ -37,8 +37,8 @@ const (
 	// StoragePacked stores JSON. An object is decoded when it is read, and the decoded copy is shared until
 	// the garbage collector frees it. It suits most programs.
 	StoragePacked
-	// StorageCompressed is StoragePacked with compression: reads also decompress. It suits large objects that
-	// are seldom read.
+	// StorageCompressed works like StoragePacked with compression: reads also decompress. It suits large
+	// objects that are seldom read.
 	StorageCompressed
 	// StorageObject stores decoded objects, in at least eight times the memory of StoragePacked. It suits
 	// types with objects that are all read all the time.

@@ -279,7 +279,7 @@ func (f *follower) requestReconcile() {
 // hasEnded reports whether the type was deleted and all its events have been handled.
 func (f *follower) hasEnded() bool {
 	now := f.informer.Status()
-	return f.openIncarnations.Load() == 0 && health.Absent(now)
+	return f.openIncarnations.Load() == 0 && health.IsTypeAbsent(now)
 }
 
 // isSuspended reports whether the version is no longer served, and all its events have been handled.

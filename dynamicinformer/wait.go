@@ -51,8 +51,8 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 	return i.waitForSync(ctx, i.health.Required)
 }
 
-// WaitForSync is Informer.WaitForSync, except that this handle's options decide whether the type is required.
-// After Release it ends when the informer stops.
+// WaitForSync works like Informer.WaitForSync, except that this handle's options decide whether the type is
+// required. After Release it ends when the informer stops.
 func (h *Handle) WaitForSync(ctx context.Context) error {
 	return h.Informer().waitForSync(ctx, func() bool { return h.required })
 }

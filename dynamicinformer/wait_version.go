@@ -51,8 +51,8 @@ func (i *Informer) WaitUntilFresh(ctx context.Context) (resourceVersion string, 
 	return resourceVersion, i.describeWait(err)
 }
 
-// WaitForVersion is Informer.WaitForVersion for every informer of a type. It returns nil if there is none.
-// The error joins the errors of all informers.
+// WaitForVersion works like Informer.WaitForVersion for every informer of a type. It returns nil if there is
+// none. The error joins the errors of all informers.
 func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionResource,
 	resourceVersion string) error {
 	var errs []error
@@ -62,7 +62,7 @@ func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionRes
 	return errors.Join(errs...)
 }
 
-// AwaitDeletion is WaitForVersion for a deletion, for which the server returns no resource version.
+// AwaitDeletion works like WaitForVersion for a deletion, for which the server returns no resource version.
 // Call it before the request, and call the returned function after the request: it waits until the
 // cache shows the deletion. The object is then not cached, or has a deletion timestamp. An empty uid
 // means the UID of the cached object.

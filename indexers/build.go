@@ -48,14 +48,14 @@ func (f *Functions) EndBuild() { f.build.Store(nil) }
 // Refuse ends the computation of all indexes for a reason. They stay incomplete.
 func (f *Functions) Refuse(reason error) {
 	for _, fn := range f.functions {
-		fn.refusal.CompareAndSwap(nil, &reason)
+		fn.incompleteReason.CompareAndSwap(nil, &reason)
 	}
 }
 
 // Refusal returns why the named index is incomplete, or nil.
 func (f *Functions) Refusal(name string) error {
 	for _, fn := range f.functions {
-		if reason := fn.refusal.Load(); fn.index.Name == name && reason != nil {
+		if reason := fn.incompleteReason.Load(); fn.index.Name == name && reason != nil {
 			return *reason
 		}
 	}
@@ -68,7 +68,7 @@ func (f *Functions) CheckBuild() error {
 		return fmt.Errorf("build the indexes: %w", context.Cause(b.ctx))
 	}
 	for _, fn := range f.functions {
-		if reason := fn.refusal.Load(); reason != nil {
+		if reason := fn.incompleteReason.Load(); reason != nil {
 			return *reason
 		}
 	}
@@ -92,7 +92,7 @@ func (f *Functions) refuseCostly(b *build) {
 		indexBytes, indexTime := b.indexes[i].bytes.Load(), time.Duration(b.indexes[i].nanoseconds.Load())
 		var reason error
 		switch limits := b.limits; {
-		case fn.refusal.Load() != nil:
+		case fn.incompleteReason.Load() != nil:
 			continue
 		case limits.IndexBytes > 0 && indexBytes > limits.IndexBytes:
 			reason = fmt.Errorf("the index %q needs more than %d bytes after %d objects: "+
@@ -103,7 +103,7 @@ func (f *Functions) refuseCostly(b *build) {
 				fn.index.Name, (indexTime / time.Duration(objects)).Round(time.Microsecond), limits.IndexTime)
 		}
 		if reason != nil {
-			fn.refusal.CompareAndSwap(nil, &reason)
+			fn.incompleteReason.CompareAndSwap(nil, &reason)
 			continue
 		}
 		bytes, elapsed = bytes+indexBytes, elapsed+indexTime

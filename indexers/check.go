@@ -21,7 +21,7 @@ func (c *Config) Check(definitions []*crd.Definition) (warnings []Diagnostic, er
 	return splitFindings(checkResources(c.Resources, definitions, false))
 }
 
-// CheckOptions control [CheckSources].
+// CheckOptions selects the checks of [CheckSources] and their limits.
 type CheckOptions struct {
 	// Definitions returns the CustomResourceDefinitions to compare with. It is called with the groups of all
 	// resources that could be parsed, and of their reference targets; a group can be a pattern.

@@ -27,7 +27,7 @@ func CheckCondition(text string, d *crd.Definition, version string) []Diagnostic
 	})
 }
 
-// CheckCEL is [CheckCondition] for a CEL expression that is evaluated with the schema. It needs module cel.
+// CheckCEL works like [CheckCondition] for a CEL expression on the schema. It needs module cel.
 func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
 	return checkText(text, d, version, func(k *checker, roots []cursor) {
 		if e, err := expression.Compile(text); err == nil {

@@ -397,7 +397,7 @@ func (f *Functions) KeysOfStored(object any) [][]string {
 	return f.storedKeysAndValues(object, false)
 }
 
-// ValuesOfStored is KeysOfStored with repeated keys for repeated values. maxValues does not apply.
+// ValuesOfStored works like KeysOfStored with repeated keys for repeated values. maxValues does not apply.
 func (f *Functions) ValuesOfStored(object any) [][]string { return f.storedKeysAndValues(object, true) }
 
 func (f *Functions) storedKeysAndValues(object any, keepRepeated bool) [][]string {

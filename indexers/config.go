@@ -143,7 +143,7 @@ type Storage struct {
 	Mode string
 }
 
-// Prune lists the fields that are removed from objects before they are stored. Indexes are computed before.
+// Prune lists the fields that are removed before objects are stored, but after their indexes are computed.
 type Prune struct {
 	// Presets are ManagedFields and LastApplied, or one of them.
 	Presets []string

@@ -17,8 +17,8 @@ import (
 type formHeader struct {
 	node *yaml.Node
 	keys map[string]*yaml.Node
-	// excusedFields are not reported as missing, because an earlier error explains it: a misspelled or
-	// removed field, an alias, or a merge key.
+	// excusedFields are the fields that are not reported as missing. An earlier error explains each: a
+	// misspelled or removed field, an alias, or a merge key.
 	excusedFields map[string]bool
 	// chosenFields has an element for each oneOf rule: the first alternative that is set, or "" if none is
 	// set or the node is not a map.

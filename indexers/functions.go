@@ -24,13 +24,13 @@ type Functions struct {
 type indexFunction struct {
 	index *Index
 	counters
-	refusal atomic.Pointer[error] // why the index is incomplete; see LimitBuild
+	incompleteReason atomic.Pointer[error] // why the index is incomplete; see LimitBuild
 }
 
 // Compile compiles the index functions of a resource.
 func Compile(r *Resource) *Functions { return CompileIndexes(r.Indexes...) }
 
-// CompileIndexes is Compile for some indexes.
+// CompileIndexes works like Compile for some indexes.
 func CompileIndexes(indexes ...*Index) *Functions {
 	f := &Functions{}
 	for _, index := range indexes {
@@ -114,7 +114,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 			fn.failed.Add(1)
 			continue
 		}
-		if fn.refusal.Load() != nil {
+		if fn.incompleteReason.Load() != nil {
 			continue
 		}
 		var start time.Time

@@ -73,7 +73,7 @@ func (i *Index) deriveFields() {
 	i.label = indexedLabel(i)
 }
 
-// complete reports whether the index has no errors.
+// complete reports whether the index was compiled without errors.
 func (i *Index) complete() bool {
 	lacksSource := func(p indexPart) bool { return len(p.sources) == 0 && p.cel == nil && !p.constant }
 	return len(i.parts) > 0 && !i.unreadable && !slices.ContainsFunc(i.parts, lacksSource)

@@ -62,7 +62,7 @@ func (m *Metric) equals(other *Metric) bool {
 		m.stateLabel == other.stateLabel && m.function == other.function && m.limit == other.limit
 }
 
-// MetricSource has the metrics of one type, and the indexes of its cache.
+// MetricSource reads the metrics of one type from the indexes of its cache.
 type MetricSource struct {
 	Type    schema.GroupVersionResource
 	Metrics []*Metric

@@ -54,7 +54,7 @@ type Persistence struct {
 	DisabledReason string
 	// Err is the last failure, until a save succeeds.
 	Err error
-	// Saves and Failures are the numbers of saves and of failures. After a failure the informer waits
+	// Saves counts successful saves, and Failures failed ones. After a failure the informer waits
 	// twice Options.PersistenceInterval; the pause doubles up to five minutes.
 	Saves, Failures int
 	// Resumed reports whether the informer continued from restored objects without a list.

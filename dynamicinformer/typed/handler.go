@@ -35,7 +35,7 @@ type adapter[T any] struct {
 }
 
 var (
-	_ informer.Named            = (*adapter[struct{}])(nil)
+	_ informer.NamedHandler     = (*adapter[struct{}])(nil)
 	_ informer.LeftShardHandler = (*adapter[struct{}])(nil)
 )
 

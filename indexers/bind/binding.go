@@ -53,7 +53,7 @@ type slot struct {
 	replacement *Target
 }
 
-func (s slot) newest() *Target { return cmp.Or(s.replacement, s.serving) }
+func (s slot) newestTarget() *Target { return cmp.Or(s.replacement, s.serving) }
 
 func (s slot) targets() []*Target {
 	return slices.DeleteFunc([]*Target{s.serving, s.replacement}, func(t *Target) bool { return t == nil })
@@ -78,7 +78,7 @@ func New(factory *dynamicinformer.Factory, config *indexers.Config, options Opti
 	return NewWithSettings(factory, Settings{Config: config}, options)
 }
 
-// NewWithSettings is New for settings.
+// NewWithSettings works like New for settings.
 func NewWithSettings(factory *dynamicinformer.Factory, settings Settings, options Options) (*Binding, error) {
 	options.complete()
 	completed, err := settings.complete(options)

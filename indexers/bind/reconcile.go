@@ -97,7 +97,7 @@ func (b *Binding) unlock() { <-b.changing }
 // plan is a prepared change of a binding.
 type plan struct {
 	settings *Settings
-	desired  map[slotKey]desired
+	desired  map[slotKey]desiredTarget
 	slots    map[slotKey]slot
 	problems map[string]error
 	// isAtomic is set if an index above a limit refuses the plan. Otherwise its target is bound without it.
@@ -124,7 +124,7 @@ func (p *plan) rollBack() {
 // prepare plans the first target of a slot, other indexes, or a replacement. An error changes nothing.
 func (b *Binding) prepare(ctx context.Context, p *plan, key slotKey) error {
 	d, current := p.desired[key], p.slots[key]
-	newest := current.newest()
+	newest := current.newestTarget()
 	isCurrent := newest != nil && newest.settings == p.settings && newest.GVR == d.typ.GVR
 	if isCurrent && (newest.schema == nil || newest.schema == b.schemas.of(ctx, d.typ)) {
 		p.slots[key] = p.settle(current)

@@ -28,23 +28,23 @@ type boundResource struct {
 }
 
 // resourceOf returns the resource of a target.
-func (b *Binding) resourceOf(ctx context.Context, s *Settings, d desired) (bound boundResource, err error) {
+func (b *Binding) resourceOf(ctx context.Context, s *Settings, d desiredTarget) (r boundResource, err error) {
 	if d.resource == nil {
-		bound.declared, err = s.ResourceOf(d.typ)
+		r.declared, err = s.ResourceOf(d.typ)
 	} else {
-		bound.declared, err = s.limit(d.resource, d.typ)
+		r.declared, err = s.limit(d.resource, d.typ)
 	}
 	if err != nil {
-		return bound, err
+		return r, err
 	}
-	bound.resource, bound.refusals = bound.declared.WithSchema(func() (*crd.Schema, error) {
-		bound.schema = b.schemas.of(ctx, d.typ)
-		return bound.schema.schema, bound.schema.err
+	r.resource, r.refusals = r.declared.WithSchema(func() (*crd.Schema, error) {
+		r.schema = b.schemas.of(ctx, d.typ)
+		return r.schema.schema, r.schema.err
 	})
-	if bound.schema != nil && bound.schema.stale != nil {
-		bound.refusals = append(bound.refusals, bound.schema.stale)
+	if r.schema != nil && r.schema.stale != nil {
+		r.refusals = append(r.refusals, r.schema.stale)
 	}
-	return bound, nil
+	return r, nil
 }
 
 // equals reports whether two resources with the same settings have the same indexes, references, metrics and

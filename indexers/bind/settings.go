@@ -48,8 +48,8 @@ func (s Settings) complete(o Options) (*Settings, error) {
 	return &s, nil
 }
 
-// desired is the target content of a slot.
-type desired struct {
+// desiredTarget is the target content of a slot.
+type desiredTarget struct {
 	typ discovery.Resource
 	// resource is nil for a type of Settings.Selection. Its resource is ResourceOf the config.
 	resource *indexers.Resource
@@ -84,8 +84,8 @@ func (s Settings) limit(r *indexers.Resource, typ discovery.Resource) (*indexers
 }
 
 // desired returns the desired targets. It adds an error to problems for each name without a target.
-func (b *Binding) desired(s *Settings, problems map[string]error) map[slotKey]desired {
-	targets := map[slotKey]desired{}
+func (b *Binding) desired(s *Settings, problems map[string]error) map[slotKey]desiredTarget {
+	targets := map[slotKey]desiredTarget{}
 	if s.Selection != nil && b.catalog != nil {
 		b.addSelected(targets, s, problems)
 		return targets
@@ -94,8 +94,8 @@ func (b *Binding) desired(s *Settings, problems map[string]error) map[slotKey]de
 	for gr, versions := range b.types {
 		for _, r := range s.Config.Resources {
 			key := slotKey{r.Name, gr}
-			if typ, ok := versionFor(r.Match, versions, slots[key].newest()); ok {
-				targets[key] = desired{typ, r, r.Name + ", " + typ.String()}
+			if typ, ok := versionFor(r.Match, versions, slots[key].newestTarget()); ok {
+				targets[key] = desiredTarget{typ, r, r.Name + ", " + typ.String()}
 			}
 		}
 	}
@@ -103,7 +103,7 @@ func (b *Binding) desired(s *Settings, problems map[string]error) map[slotKey]de
 }
 
 // addSelected adds the cacheable types of the selection.
-func (b *Binding) addSelected(targets map[slotKey]desired, s *Settings, problems map[string]error) {
+func (b *Binding) addSelected(targets map[slotKey]desiredTarget, s *Settings, problems map[string]error) {
 	selected, absent := s.Selection.Types(b.catalog)
 	for name, err := range absent {
 		problems[name] = err
@@ -123,7 +123,7 @@ func (b *Binding) addSelected(targets map[slotKey]desired, s *Settings, problems
 		case typ.FromPattern && typ.Stale && typ.CRDUID == "" && slots[key].serving == nil:
 			// The tracker notifies when discovery of the type recovers.
 		default:
-			targets[key] = desired{typ: typ.Resource, name: typ.Resource.String()}
+			targets[key] = desiredTarget{typ: typ.Resource, name: typ.Resource.String()}
 		}
 	}
 }

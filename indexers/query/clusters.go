@@ -131,13 +131,13 @@ func (c Clusters) Aggregate(ctx context.Context, query Query, aggregation Aggreg
 		if err != nil {
 			return nil, fmt.Errorf("cluster %q: %w", cluster, err)
 		}
-		groups = append(groups, InCluster(cluster, r.Groups)...)
+		groups = append(groups, PrependCluster(cluster, r.Groups)...)
 	}
 	return groups, nil
 }
 
-// InCluster returns groups with the cluster as the first of Group.Values.
-func InCluster(cluster string, groups []Group) []Group {
+// PrependCluster returns groups with the cluster as the first of Group.Values.
+func PrependCluster(cluster string, groups []Group) []Group {
 	groups = slices.Clone(groups)
 	for i, g := range groups {
 		groups[i].Values = slices.Insert(slices.Clone(g.Values), 0, cluster)

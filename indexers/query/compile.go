@@ -24,8 +24,8 @@ type compiler struct {
 
 func (c *compiler) compile(q Query) (compiledCondition, error) {
 	switch q := q.(type) {
-	case everything:
-		return constant(true), nil
+	case matchAll:
+		return constantCondition(true), nil
 	case junction:
 		return c.compileJunction(q)
 	case negation:
@@ -38,7 +38,7 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 			return nil, err
 		}
 		switch sub := sub.(type) {
-		case constant:
+		case constantCondition:
 			return !sub, nil
 		case negatedCondition:
 			return sub.sub, nil
@@ -86,7 +86,7 @@ func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
 			return nil, err
 		}
 		switch part := part.(type) {
-		case constant:
+		case constantCondition:
 			isConstant = isConstant || bool(part) == q.isOr
 			continue
 		case groupCondition:
@@ -102,9 +102,9 @@ func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
 	}
 	switch {
 	case isConstant:
-		return constant(q.isOr), nil
+		return constantCondition(q.isOr), nil
 	case len(group.subs) == 0:
-		return constant(!q.isOr), nil
+		return constantCondition(!q.isOr), nil
 	case len(group.subs) == 1:
 		return group.subs[0], nil
 	}

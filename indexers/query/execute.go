@@ -66,7 +66,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 		return nil, err
 	}
 	exec.candidateList, exec.hasCandidateList = chooseCandidates(exec.condition)
-	_, isConstant := exec.condition.(constant)
+	_, isConstant := exec.condition.(constantCondition)
 	if !exec.hasCandidateList && !isConstant && !options.AllowScan {
 		return nil, &ScanError{Query: query.String(), Objects: exec.snapshot.Len()}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-func (everything) String() string { return "*" }
+func (matchAll) String() string { return "*" }
 
 func (j junction) String() string {
 	switch {
@@ -55,7 +55,7 @@ func (n negation) String() string {
 // isAtomic reports whether a query can follow "!" without parentheses.
 func isAtomic(q Query) bool {
 	switch q := q.(type) {
-	case everything, negation, *labelQuery, *condition, *celQuery, *referenceQuery:
+	case matchAll, negation, *labelQuery, *condition, *celQuery, *referenceQuery:
 		return true
 	case *comparison:
 		return q.op == opExists

@@ -24,9 +24,9 @@ func compareKeys(a, b string) int {
 }
 
 // order is a list of sort terms. Namespace and name are implied at its end.
-type order []term
+type order []sortTerm
 
-type term struct {
+type sortTerm struct {
 	name       string
 	descending bool
 	index      *openedIndex // nil for a built-in name or a path
@@ -55,7 +55,7 @@ func (o order) compare(a, b position) int {
 	return compareKeys(a.key, b.key)
 }
 
-func (t term) compare(a, b sortValue) int {
+func (t sortTerm) compare(a, b sortValue) int {
 	switch {
 	case a.present != b.present && a.present:
 		return -1
@@ -78,7 +78,7 @@ func (o order) String() string {
 		}
 	}
 	for _, tieBreaker := range []string{"namespace", "name"} {
-		if !slices.ContainsFunc(o, func(t term) bool { return t.index == nil && t.name == tieBreaker }) {
+		if !slices.ContainsFunc(o, func(t sortTerm) bool { return t.index == nil && t.name == tieBreaker }) {
 			texts = append(texts, tieBreaker)
 		}
 	}
@@ -105,12 +105,12 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 
 // compileTerm parses a sort term: an expression and an optional direction. The expression is a path, the name
 // of a sorted index, or one of name, namespace and age. isReversed inverts the direction.
-func (c *compiler) compileTerm(text string, isReversed bool) (term, error) {
+func (c *compiler) compileTerm(text string, isReversed bool) (sortTerm, error) {
 	name, direction := splitDirection(text)
 	if direction != "" && sortDirections[direction] == 0 {
-		return term{}, &SortError{Text: text}
+		return sortTerm{}, &SortError{Text: text}
 	}
-	t := term{name: name, descending: (sortDirections[direction] < 0) != isReversed}
+	t := sortTerm{name: name, descending: (sortDirections[direction] < 0) != isReversed}
 	if isPath(name) {
 		return t, t.compilePath(c)
 	}
@@ -133,7 +133,7 @@ func (c *compiler) compileTerm(text string, isReversed bool) (term, error) {
 }
 
 // indexValueFunc returns a function that returns the first key of an object in the order of the term.
-func (t term) indexValueFunc() func(object string, item any) sortValue {
+func (t sortTerm) indexValueFunc() func(object string, item any) sortValue {
 	var keys []string // reused for each object
 	return func(object string, item any) (first sortValue) {
 		keys = t.index.keysOf(keys[:0], object, item)
@@ -227,7 +227,7 @@ func splitDirection(text string) (name, direction string) {
 var sortDirections = map[string]int{"asc": 1, "ascending": 1, "desc": -1, "descending": -1}
 
 // compilePath sorts a term by the first value at its path, in the natural order.
-func (t *term) compilePath(c *compiler) error {
+func (t *sortTerm) compilePath(c *compiler) error {
 	path, err := jsonpath.Compile(t.name)
 	if err != nil {
 		return &SortError{Text: t.name, Err: err}

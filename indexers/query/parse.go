@@ -150,7 +150,7 @@ func (p *parser) parseUnary(depth int) (Query, error) {
 		return q, nil
 	}
 	if _, ok := p.take("*"); ok {
-		return everything{}, nil
+		return matchAll{}, nil
 	}
 	return p.parseComparison()
 }

@@ -28,13 +28,13 @@ const (
 	costBody // reads the object
 )
 
-// constant matches all objects or none.
-type constant bool
+// constantCondition matches all objects or none.
+type constantCondition bool
 
-func (c constant) matches(string, any) bool { return bool(c) }
-func (c constant) cost() cost               { return costNothing }
+func (c constantCondition) matches(string, any) bool { return bool(c) }
+func (c constantCondition) cost() cost               { return costNothing }
 
-func (c constant) text() string {
+func (c constantCondition) text() string {
 	if c {
 		return "*"
 	}
@@ -312,7 +312,7 @@ func chooseCandidates(c compiledCondition) (smallest candidateList, found bool) 
 				smallest, found = candidateList{parts: []candidateSource{source}}, true
 			}
 		}
-	case constant:
+	case constantCondition:
 		return candidateList{isExact: true}, !bool(c)
 	case groupCondition:
 		if c.isOr {

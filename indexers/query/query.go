@@ -41,8 +41,8 @@ func (j junction) negated() junction {
 // negation matches the objects that sub does not match.
 type negation struct{ sub Query }
 
-// everything matches all objects.
-type everything struct{}
+// matchAll matches all objects.
+type matchAll struct{}
 
 // comparison compares the values of an index.
 type comparison struct {
@@ -171,14 +171,14 @@ const (
 func (*referenceQuery) query() {}
 func (junction) query()        {}
 func (negation) query()        {}
-func (everything) query()      {}
+func (matchAll) query()        {}
 func (*comparison) query()     {}
 func (*labelQuery) query()     {}
 func (*condition) query()      {}
 func (*celQuery) query()       {}
 
 // All matches every object.
-func All() Query { return everything{} }
+func All() Query { return matchAll{} }
 
 // And matches the objects that all queries match; without queries, every object.
 func And(queries ...Query) Query { return junction{subs: queries} }
@@ -298,7 +298,7 @@ func Label(selector string) Query {
 
 var errNoSelector = errors.New("the label selector is nil; labels.Everything() selects all objects")
 
-// Selector is Label for a parsed selector. A nil selector makes a query that always fails.
+// Selector works like Label for a parsed selector. A nil selector makes a query that always fails.
 func Selector(selector labels.Selector) Query {
 	if selector == nil {
 		return &labelQuery{err: errNoSelector, text: noQuery}
@@ -317,8 +317,8 @@ func Namespace(namespaces ...string) Query { return In(namespaceIndex, namespace
 // other conditions.
 func Where(condition string) Query { return newCondition(condition) }
 
-// WhereCEL is [Where] for a CEL expression on the object, self. It needs module cel. A query fails if the
-// expression fails on an object, for example because a field is missing; a subscription sends [Failed].
+// WhereCEL works like [Where] for a CEL expression on the object, self. It needs module cel. A query fails if
+// the expression fails on an object, for example because a field is missing; a subscription sends [Failed].
 func WhereCEL(expression string) Query { return newCELQuery(expression) }
 
 func newCELQuery(text string) *celQuery {

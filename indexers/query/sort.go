@@ -116,7 +116,7 @@ func (e *execution) positionFunc() func(key string, item any) position {
 }
 
 // firstKeys maps each object with a value to its first key.
-func (e *execution) firstKeys(t term) map[string]string {
+func (e *execution) firstKeys(t sortTerm) map[string]string {
 	firstKeys := map[string]string{}
 	t.index.Keys("", "", t.descending, func(value string, _ int) bool {
 		if value == indexers.Null && !t.index.isComposite() {
@@ -137,7 +137,7 @@ func (e *execution) firstKeys(t term) map[string]string {
 type indexWalk struct {
 	*execution
 	out  *outputPage
-	term term
+	term sortTerm
 	// budget is the number of objects that a walk with a limit tests before it stops and sets exhausted.
 	budget      int
 	exhausted   bool

@@ -29,7 +29,7 @@ func (q *Querier) Values(ctx context.Context, index string, query Query,
 		return nil, err
 	}
 	var matched map[string]struct{} // nil means all objects
-	if c, ok := exec.condition.(constant); !ok || !bool(c) {
+	if c, ok := exec.condition.(constantCondition); !ok || !bool(c) {
 		matched = map[string]struct{}{}
 		exec.candidates(func(key string, item any) bool {
 			if allMatch(exec.expensive, key, item) {

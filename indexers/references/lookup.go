@@ -38,7 +38,7 @@ func (g *Graph) From(o Object) []Reference {
 	return g.referencesFrom(o, func(*edge) bool { return true })
 }
 
-// referencesFrom is From with a filter.
+// referencesFrom works like From with a filter.
 func (g *Graph) referencesFrom(o Object, matches func(*edge) bool) []Reference {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,10 +149,10 @@ func (g *Graph) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Unchecked counts references to a type that cannot be resolved, because the graph does not have all objects
-// of the type, or because the references have no namespace. They do not dangle; their state is [Unknown]
-// unless the graph has the target.
-type Unchecked struct {
+// UncheckedReferences counts references to a type that cannot be resolved, because the graph does not have
+// all objects of the type, or because the references have no namespace. They do not dangle; their state is
+// [Unknown] unless the graph has the target.
+type UncheckedReferences struct {
 	// Type is the target type. If it never had a source, only the group and one of the names are set.
 	Type Type
 	// References is the number of such references.
@@ -162,7 +162,7 @@ type Unchecked struct {
 }
 
 // String describes the references and the reason in one line.
-func (u Unchecked) String() string {
+func (u UncheckedReferences) String() string {
 	name := cmp.Or(u.Type.Kind, u.Type.Resource)
 	if u.Type.Group != "" {
 		name += "." + u.Type.Group
@@ -185,23 +185,22 @@ func (g *Graph) Explain(explain func(Type) string) {
 // Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling references
 // should check it, because references to unfollowed types are never dangling. The cost is linear in the
 // number of types.
-func (g *Graph) Unchecked() []Unchecked {
+func (g *Graph) Unchecked() []UncheckedReferences {
 	return g.unchecked(func(referrer) bool { return true })
 }
 
-// Unchecked is [Graph.Unchecked] for the references of the type's objects with this name, or with any if name
-// is empty.
-func (t *TypeGraph) Unchecked(name string) []Unchecked {
+// Unchecked works like [Graph.Unchecked] for the type's references with this name, or for all if it is empty.
+func (t *TypeGraph) Unchecked(name string) []UncheckedReferences {
 	return t.graph.unchecked(func(from referrer) bool {
 		return (name == "" || from.name == name) && t.isOfType(from.typeNode.Type)
 	})
 }
 
-func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
+func (g *Graph) unchecked(matches func(referrer) bool) []UncheckedReferences {
 	g.mu.Lock()
 	explain := g.mu.explainType
 	visited := map[*typeNode]bool{} // a kind can have two names
-	var out []Unchecked
+	var out []UncheckedReferences
 	for _, byName := range []map[typeName]*typeNode{g.mu.byKind, g.mu.byResource} {
 		for _, typ := range byName {
 			if !visited[typ] {
@@ -216,7 +215,7 @@ func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 			out[i].Reason = cmp.Or(explain(u.Type), u.Reason)
 		}
 	}
-	slices.SortFunc(out, func(a, b Unchecked) int {
+	slices.SortFunc(out, func(a, b UncheckedReferences) int {
 		return cmp.Or(strings.Compare(a.Type.Group, b.Type.Group), strings.Compare(a.Type.Kind, b.Type.Kind),
 			strings.Compare(a.Type.Resource, b.Type.Resource), strings.Compare(a.Reason, b.Reason))
 	})
@@ -224,15 +223,15 @@ func (g *Graph) unchecked(matches func(referrer) bool) []Unchecked {
 }
 
 // unchecked counts the uncheckable references of some referrers to the kind by reason.
-func (t *typeNode) unchecked(matches func(referrer) bool) (out []Unchecked) {
+func (t *typeNode) unchecked(matches func(referrer) bool) (out []UncheckedReferences) {
 	reason := t.incompleteReason()
 	n := t.countReferences(func(from referrer) bool { return matches(from) && !from.noNamespace })
 	if n > 0 && reason != "" {
-		out = append(out, Unchecked{Type: t.Type, References: n, Reason: reason})
+		out = append(out, UncheckedReferences{Type: t.Type, References: n, Reason: reason})
 	}
 	n = t.countReferences(func(from referrer) bool { return matches(from) && from.noNamespace })
 	if n > 0 {
-		out = append(out, Unchecked{Type: t.Type, References: n, Reason: reasonNoNamespace})
+		out = append(out, UncheckedReferences{Type: t.Type, References: n, Reason: reasonNoNamespace})
 	}
 	return out
 }

@@ -115,19 +115,19 @@ func (s *Storage) Apply(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.put(s.copyOf(obj), putOptions{now: s.options.Now()})
 }
 
-// ApplyJSON is Apply for an object in JSON.
+// ApplyJSON works like Apply for an object in JSON.
 func (s *Storage) ApplyJSON(data []byte) (Outcome, error) {
 	return s.putJSON(data, putOptions{now: s.options.Now()})
 }
 
-// Restore is Apply for objects of another server, which keep their resource version. Use it before the
-// storage is served: it drops the history of the type, so that watches end with 410.
+// Restore works like Apply for objects of another server, which keep their resource version. Use it before
+// the storage is served: it drops the history of the type, so that watches end with 410.
 func (s *Storage) Restore(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), restore: true})
 }
 
-// RestoreJSON is Restore for an object in JSON, which it does not retain. It is faster than Restore, because
-// it does not decode objects in the form that API servers send.
+// RestoreJSON works like Restore for an object in JSON, which it does not retain. It is faster than Restore,
+// because it does not decode objects in the form that API servers send.
 func (s *Storage) RestoreJSON(data []byte) (Outcome, error) {
 	if s.restoreCanonical(data) {
 		return Added, nil

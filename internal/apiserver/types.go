@@ -34,7 +34,7 @@ type Rules struct {
 // and its watches end. The error describes an invalid type.
 func (s *Storage) SetType(t readapi.Type) error { return s.SetBuiltIn(t, Rules{}) }
 
-// SetBuiltIn is SetType for a built-in type. Its writes differ from those of custom resources.
+// SetBuiltIn works like SetType for a built-in type. Its writes differ from those of custom resources.
 func (s *Storage) SetBuiltIn(t readapi.Type, rules Rules) error {
 	now := s.options.Now()
 	s.mu.Lock()

@@ -99,7 +99,8 @@ func (s *strategy) validateMetadata(u, old *unstructured.Unstructured) field.Err
 	return problems
 }
 
-// validateName returns the validation of names. The name of an existing object was valid when it was created.
+// validateName returns the function that validates the names of objects. The name of an existing object was
+// valid when it was created.
 func (s *strategy) validateName(isCreate bool) validation.ValidateNameFunc {
 	if isCreate && !s.collection.rules.AnyName {
 		return validation.NameIsDNSSubdomain

@@ -52,13 +52,13 @@ func (c *servedCollection) InVersion(version string) readapi.Collection {
 	return &inVersion
 }
 
-// RestoreInVersion is Restore for an object that is used only by requests for its version: others use the
-// object of that name in another version. The storage must keep all versions.
+// RestoreInVersion works like Restore for an object that is used only by requests for its version: others use
+// the object of that name in another version. The storage must keep all versions.
 func (s *Storage) RestoreInVersion(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), restore: true, onlyInVersion: true})
 }
 
-// ApplyInVersion is Apply with the effect of RestoreInVersion.
+// ApplyInVersion works like Apply with the effect of RestoreInVersion.
 func (s *Storage) ApplyInVersion(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), onlyInVersion: true})
 }

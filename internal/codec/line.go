@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// lineBufferSize is the size of the buffer of a lineReader. Only long frames need more.
+	// lineBufferSize is the initial buffer size of a lineReader in bytes. Only long frames need more.
 	lineBufferSize = 64 << 10
 	// firstReadSize is the size of the first read of a frame. The first read needs no buffer, so an
 	// idle watch has none.

@@ -80,7 +80,7 @@ func (c Column) Cell(object map[string]any) any {
 	return value
 }
 
-// Value is Cell, except that it returns dates unchanged.
+// Value works like Cell, except that it returns dates unchanged.
 func (c Column) Value(object map[string]any) any {
 	if text, ok := c.fieldText(object); ok && c.Type == "string" {
 		return text

@@ -114,7 +114,7 @@ func (d *differ) compareLists(path []Step, before, after []any) {
 		}
 		return
 	}
-	for _, gap := range Gaps(before, after) {
+	for _, gap := range DifferingRanges(before, after) {
 		for i := range max(gap.BeforeEnd-gap.Before, gap.AfterEnd-gap.After) {
 			beforeIndex, afterIndex := gap.Before+i, gap.After+i
 			if beforeIndex >= gap.BeforeEnd {
@@ -168,15 +168,15 @@ func indexOf(indexes map[string]int, id string) int {
 	return -1
 }
 
-// Gap is a range of two lists in which they differ.
-type Gap struct{ Before, BeforeEnd, After, AfterEnd int }
+// DifferingRange is a range of two lists in which they differ.
+type DifferingRange struct{ Before, BeforeEnd, After, AfterEnd int }
 
-// maxSubsequenceCells is the maximum size of lcsLengths in Gaps. If lists need more, everything between the
-// first and the last difference is one gap.
+// maxSubsequenceCells is the maximum size of lcsLengths in DifferingRanges. If lists need more, everything
+// between the first and the last difference is one gap.
 const maxSubsequenceCells = 1 << 18
 
-// Gaps returns the ranges outside the longest common subsequence of two lists.
-func Gaps[T any](before, after []T) []Gap {
+// DifferingRanges returns the ranges outside the longest common subsequence of two lists.
+func DifferingRanges[T any](before, after []T) []DifferingRange {
 	equal := func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) }
 	begin := 0
 	for begin < min(len(before), len(after)) && equal(begin, begin) {
@@ -190,7 +190,7 @@ func Gaps[T any](before, after []T) []Gap {
 		return nil
 	}
 	if (beforeEnd-begin)*(afterEnd-begin) > maxSubsequenceCells {
-		return []Gap{{begin, beforeEnd, begin, afterEnd}}
+		return []DifferingRange{{begin, beforeEnd, begin, afterEnd}}
 	}
 	// lcsLengths[i][j] is the length of the longest common subsequence of before[i:] and after[j:],
 	// counted from begin.
@@ -207,8 +207,8 @@ func Gaps[T any](before, after []T) []Gap {
 			}
 		}
 	}
-	var gaps []Gap
-	current := Gap{begin, begin, begin, begin}
+	var gaps []DifferingRange
+	current := DifferingRange{begin, begin, begin, begin}
 	for i, j := begin, begin; ; {
 		isMatch := i < beforeEnd && j < afterEnd && equal(i, j)
 		if isMatch || i == beforeEnd && j == afterEnd {
@@ -219,7 +219,7 @@ func Gaps[T any](before, after []T) []Gap {
 				return gaps
 			}
 			i, j = i+1, j+1
-			current = Gap{i, i, j, j}
+			current = DifferingRange{i, i, j, j}
 			continue
 		}
 		if j == afterEnd ||

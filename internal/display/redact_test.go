@@ -79,7 +79,8 @@ func FuzzGaps(f *testing.F) {
 		before, after := []byte(a), []byte(b)
 		i, j := 0, 0
 		var rebuilt []byte
-		for _, g := range append(Gaps(before, after), Gap{len(a), len(a), len(b), len(b)}) {
+		end := DifferingRange{len(a), len(a), len(b), len(b)}
+		for _, g := range append(DifferingRanges(before, after), end) {
 			if string(before[i:g.Before]) != string(after[j:g.After]) || g.Before > g.BeforeEnd ||
 				g.After > g.AfterEnd {
 				t.Fatalf("%q and %q differ outside of the gaps", a, b)

@@ -106,7 +106,7 @@ func (f *Follower) Run(ctx context.Context) {
 		return
 	}
 	changed := make(chan struct{}, 1)
-	defer f.Types.addWatcher(f.Type.GroupResource(), func() { signal(changed) })()
+	defer f.Types.addWatcher(f.Type.GroupResource(), func() { wake(changed) })()
 	var content *identity
 	for {
 		state, version := f.awaitVersion(ctx, changed, content)
@@ -147,8 +147,7 @@ func (f *Follower) awaitVersion(ctx context.Context, changed <-chan struct{},
 	return nil, ""
 }
 
-// forgetDeleted empties the cache if the objects of the type are known to be deleted, and reports whether
-// they are.
+// forgetDeleted empties the cache if the type's objects are known to be deleted. It reports whether it did.
 func (f *Follower) forgetDeleted(state *typeState, content identity) bool {
 	reason := state.deletionReason(content)
 	if reason == status.ReasonNone {
@@ -160,8 +159,8 @@ func (f *Follower) forgetDeleted(state *typeState, content identity) bool {
 	return true
 }
 
-// signal wakes the receiver of a channel with a capacity of one.
-func signal(changed chan<- struct{}) {
+// wake wakes the receiver of a channel with a capacity of one.
+func wake(changed chan<- struct{}) {
 	select {
 	case changed <- struct{}{}:
 	default:
@@ -197,6 +196,7 @@ func (f *Follower) runVersion(ctx context.Context, state *typeState, version str
 // runIncarnation lists and watches a version until ctx ends. No goroutine of the incarnation remains when it
 // returns.
 func (f *Follower) runIncarnation(ctx context.Context, state *typeState, version string) {
-	f.serve(ctx, &incarnation{number: f.Health.Begin(version, state.UID), version: version, state: state})
+	number := f.Health.Begin(version, state.UID)
+	f.listAndWatch(ctx, &incarnation{number: number, version: version, state: state})
 	<-ctx.Done()
 }

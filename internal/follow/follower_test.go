@@ -166,7 +166,7 @@ func served(uid types.UID, versions ...string) typesource.Type {
 
 // TestFollowerOrder checks that the cache is cleared after the end of an incarnation and before the next one.
 func TestFollowerOrder(t *testing.T) {
-	runFollower(t, &callRecorder{}, func(f *Follower) { f.Versions = Preferred() },
+	runFollower(t, &callRecorder{}, func(f *Follower) { f.Versions = PreferredVersion() },
 		func(registry *TypeRegistry, expect func(string, ...string)) {
 			expect("nothing is known", "pending TypesUnknown")
 			registry.SetComplete()
@@ -189,7 +189,7 @@ func TestFollowerOrder(t *testing.T) {
 func TestFollowerReadsNamespaces(t *testing.T) {
 	d := &callRecorder{forbidden: errors.New("list is forbidden"), namespaces: []string{"a1", "b"}}
 	runFollower(t, d, func(f *Follower) {
-		f.Namespaces = Matching([]string{"a*"}, nil)
+		f.Namespaces = NamespacesMatching([]string{"a*"}, nil)
 		f.Types.SetType(served("1", "v1"))
 		d.allowed = make(chan struct{})
 	}, func(_ *TypeRegistry, expect func(string, ...string)) {
@@ -206,7 +206,7 @@ func TestFollowerReadsNamespaces(t *testing.T) {
 	})
 	unknown := &callRecorder{forbidden: errors.New("list is forbidden"), namespacesErr: errors.New("namespaces are forbidden")}
 	runFollower(t, unknown, func(f *Follower) {
-		f.Namespaces = Matching([]string{"prod", "a*"}, nil)
+		f.Namespaces = NamespacesMatching([]string{"prod", "a*"}, nil)
 		f.Types.SetType(served("1", "v1"))
 	}, func(_ *TypeRegistry, expect func(string, ...string)) {
 		const message = "namespaces matching a*,prod: list is forbidden; the namespaces are unknown: namespaces are forbidden"
@@ -224,9 +224,9 @@ func TestFollowerReadsSelection(t *testing.T) {
 	}{
 		"every type exists": {func(f *Follower) { f.Types = nil },
 			[]string{`begin v1 of ""`, `read v1 in ""`, "synced 1"}},
-		"one namespace": {func(f *Follower) { f.Namespaces = Only("a") },
+		"one namespace": {func(f *Follower) { f.Namespaces = OnlyNamespaces("a") },
 			[]string{`begin v1 of "1"`, `read v1 in "a"`, "synced 1"}},
-		"several namespaces": {func(f *Follower) { f.Namespaces = Only("b", "a") },
+		"several namespaces": {func(f *Follower) { f.Namespaces = OnlyNamespaces("b", "a") },
 			[]string{`begin v1 of "1"`, `read v1 in "a"`, `read v1 in "b"`, "run in a,b", "synced 1"}},
 		"nothing": {func(f *Follower) { f.SelectsNothing = true },
 			[]string{`begin v1 of "1"`, "run in ", "synced 1"}},

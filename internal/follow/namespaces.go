@@ -31,22 +31,22 @@ const (
 	namespacesMatching
 )
 
-// All is every namespace, and cluster-scoped objects.
-func All() Namespaces { return Namespaces{kind: namespacesAll} }
+// AllNamespaces is every namespace, and cluster-scoped objects.
+func AllNamespaces() Namespaces { return Namespaces{kind: namespacesAll} }
 
-// Only is the set of these namespaces.
-func Only(names ...string) Namespaces {
+// OnlyNamespaces is the set of these namespaces.
+func OnlyNamespaces(names ...string) Namespaces {
 	return Namespaces{kind: namespacesOnly, names: sortedUnique(names)}
 }
 
-// Except is every namespace except these, and cluster-scoped objects.
-func Except(names ...string) Namespaces {
+// AllNamespacesExcept is every namespace except these, and cluster-scoped objects.
+func AllNamespacesExcept(names ...string) Namespaces {
 	return Namespaces{kind: namespacesExcept, names: sortedUnique(names)}
 }
 
-// Matching is every namespace that matches a pattern of include, or any if that is empty, and no pattern of
-// except.
-func Matching(include, except []string) Namespaces {
+// NamespacesMatching is every namespace that matches a pattern of include, or any if that is empty, and no
+// pattern of except.
+func NamespacesMatching(include, except []string) Namespaces {
 	return Namespaces{kind: namespacesMatching, names: sortedUnique(include), except: sortedUnique(except)}
 }
 

@@ -24,7 +24,7 @@ func TestMatchingNamespaces(t *testing.T) {
 		{nil, []string{"kube-*"}, "default", true},
 		{nil, []string{"kube-*"}, "", true},
 	} {
-		n := Matching(test.include, test.except)
+		n := NamespacesMatching(test.include, test.except)
 		u := &unstructured.Unstructured{
 			Object: map[string]any{"metadata": map[string]any{"namespace": test.namespace}}}
 		if got := n.Filter()(u); got != test.want {
@@ -40,8 +40,8 @@ func TestMatchingNamespaces(t *testing.T) {
 			t.Errorf("%s: Validate() = %v, want no error", n, err)
 		}
 	}
-	a, b := Matching([]string{"b*", "a*"}, []string{"c"}), Matching([]string{"a*", "b*", "a*"}, []string{"c"})
-	if a.String() != b.String() || a.String() == Matching([]string{"a*", "b*"}, nil).String() {
+	a, b := NamespacesMatching([]string{"b*", "a*"}, []string{"c"}), NamespacesMatching([]string{"a*", "b*", "a*"}, []string{"c"})
+	if a.String() != b.String() || a.String() == NamespacesMatching([]string{"a*", "b*"}, nil).String() {
 		t.Errorf("String() depends on the order, or ignores the exception: %s and %s", a, b)
 	}
 }
@@ -49,19 +49,19 @@ func TestMatchingNamespaces(t *testing.T) {
 func TestCanFollowSeparately(t *testing.T) {
 	namespaced, clusterScoped := typeState{exists: true, Type: typesource.Type{Namespaced: true}},
 		typeState{exists: true}
-	teams := Matching([]string{"prod", "team-*"}, []string{"team-sandbox"})
+	teams := NamespacesMatching([]string{"prod", "team-*"}, []string{"team-sandbox"})
 	for _, test := range []struct {
 		namespaces Namespaces
 		known      typeState
 		want       bool
 	}{
-		{All(), namespaced, false},
-		{Only("a", "b"), namespaced, false},
+		{AllNamespaces(), namespaced, false},
+		{OnlyNamespaces("a", "b"), namespaced, false},
 		{teams, typeState{}, true},
-		{Matching(nil, []string{"kube-*"}), namespaced, true},
-		{Matching(nil, []string{"kube-*"}), clusterScoped, false},
-		{Except("kube-system"), namespaced, true},
-		{Except("kube-system"), typeState{}, false},
+		{NamespacesMatching(nil, []string{"kube-*"}), namespaced, true},
+		{NamespacesMatching(nil, []string{"kube-*"}), clusterScoped, false},
+		{AllNamespacesExcept("kube-system"), namespaced, true},
+		{AllNamespacesExcept("kube-system"), typeState{}, false},
 	} {
 		if got := test.namespaces.canFollowSeparately(&test.known); got != test.want {
 			t.Errorf("canFollowSeparately() of %s with %+v = %v, want %v", test.namespaces, test.known, got,
@@ -72,10 +72,10 @@ func TestCanFollowSeparately(t *testing.T) {
 
 func TestNamespacesString(t *testing.T) {
 	for want, n := range map[string]Namespaces{
-		"all": All(), "in a,b": Only("b", "a", "b"), "except c": Except("c"),
-		"matching a-*,b": Matching([]string{"b", "a-*"}, nil), "not matching kube-*": Matching(nil,
+		"all": AllNamespaces(), "in a,b": OnlyNamespaces("b", "a", "b"), "except c": AllNamespacesExcept("c"),
+		"matching a-*,b": NamespacesMatching([]string{"b", "a-*"}, nil), "not matching kube-*": NamespacesMatching(nil,
 			[]string{"kube-*"}),
-		"matching a-* except a-b": Matching([]string{"a-*"}, []string{"a-b"}),
+		"matching a-* except a-b": NamespacesMatching([]string{"a-*"}, []string{"a-b"}),
 	} {
 		if got := n.String(); got != want {
 			t.Errorf("String() = %q, want %q", got, want)
@@ -84,7 +84,7 @@ func TestNamespacesString(t *testing.T) {
 	if got := (Namespaces{}).String(); got != "all" {
 		t.Errorf("String() of the zero value = %q, want all", got)
 	}
-	if got := Matching(nil, nil); got.String() != "all" || got.Key() == All().Key() {
+	if got := NamespacesMatching(nil, nil); got.String() != "all" || got.Key() == AllNamespaces().Key() {
 		t.Errorf("Matching(nil, nil) = %q, want all, with another key than All()", got)
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// serve lists and watches an incarnation until ctx ends. It ignores errors of the cache, which only occur
-// after a stop.
-func (f *Follower) serve(ctx context.Context, g *incarnation) {
+// listAndWatch runs an incarnation until ctx ends. It ignores the cache's errors, which occur after a stop.
+func (f *Follower) listAndWatch(ctx context.Context, g *incarnation) {
 	listed := func() { f.Health.Synced(g.number) }
 	switch {
 	case f.SelectsNothing:
@@ -150,7 +149,7 @@ func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(),
 		refusal: refusal,
 		changed: make(chan struct{}, 1),
 	}
-	defer namespaces.OnChange(func() { signal(each.changed) })()
+	defer namespaces.OnChange(func() { wake(each.changed) })()
 	defer f.Shard.stop()
 	_ = f.Cache.RunPartitions(ctx, listed, each.next)
 }

@@ -47,7 +47,7 @@ func (s *Shard) Narrow() {
 
 // Changed must be called after Narrow, when the desired ranges have changed.
 func (s *Shard) Changed() {
-	signal(s.changed)
+	wake(s.changed)
 	s.notify()
 }
 

@@ -25,14 +25,14 @@ const (
 	versionsOrdered
 )
 
-// Pinned follows only the requested version.
-func Pinned() Versions { return Versions{kind: versionsPinned} }
+// PinnedVersion follows only the requested version.
+func PinnedVersion() Versions { return Versions{kind: versionsPinned} }
 
-// Preferred follows the version that the server prefers.
-func Preferred() Versions { return Versions{kind: versionsPreferred} }
+// PreferredVersion follows the version that the server prefers.
+func PreferredVersion() Versions { return Versions{kind: versionsPreferred} }
 
-// Ordered follows the first of these versions that can be watched, or else listed.
-func Ordered(versions ...string) Versions {
+// OrderedVersions follows the first of these versions that can be watched, or else listed.
+func OrderedVersions(versions ...string) Versions {
 	return Versions{kind: versionsOrdered, order: slices.Clone(versions)}
 }
 

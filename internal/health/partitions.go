@@ -9,9 +9,10 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// partitionRecords are the records of a type's partitions: a namespace, or everything (""). Only partitions
-// with problems affect the state. They are usually few and stored separately, because visiting a thousand
-// partitions for each request of each would take seconds. Both lists are sorted by name.
+// partitionRecords has one record for each partition of a type. The name of a partition is its namespace, or
+// "" if it has all objects. Only partitions with problems affect the state. They are usually few and stored
+// separately, because visiting a thousand partitions for each request of each would take seconds. Both lists
+// are sorted by name.
 type partitionRecords struct{ all, withProblems []*partitionRecord }
 
 type partitionRecord struct {
@@ -135,8 +136,8 @@ func (p *partitionRecords) set(partition *partitionRecord) {
 	p.update(partition)
 }
 
-// find returns the position of a name in a sorted list, and whether the list has the name.
-func find(sorted []*partitionRecord, name string) (at int, found bool) {
+// findPartition returns the position of a name in a sorted list, and whether the list has the name.
+func findPartition(sorted []*partitionRecord, name string) (at int, found bool) {
 	return slices.BinarySearchFunc(sorted, name, func(p *partitionRecord, name string) int {
 		return strings.Compare(p.name, name)
 	})
@@ -144,7 +145,7 @@ func find(sorted []*partitionRecord, name string) (at int, found bool) {
 
 // withPartition adds a partition to a sorted list, or replaces the one with its name.
 func withPartition(sorted []*partitionRecord, p *partitionRecord) []*partitionRecord {
-	at, found := find(sorted, p.name)
+	at, found := findPartition(sorted, p.name)
 	if found {
 		sorted[at] = p
 		return sorted
@@ -167,7 +168,7 @@ func (f *observations) recordUnknownNamespaces(namespaces string, reason status.
 func (p *partitionRecords) update(partition *partitionRecord) {
 	if !partition.isHealthy() || len(partition.remarks) > 0 {
 		p.withProblems = withPartition(p.withProblems, partition)
-	} else if at, found := find(p.withProblems, partition.name); found {
+	} else if at, found := findPartition(p.withProblems, partition.name); found {
 		p.withProblems = slices.Delete(p.withProblems, at, at+1)
 	}
 }
@@ -186,7 +187,7 @@ func (p *partitionRecords) setRelistReason(reason status.RelistReason) {
 
 // get returns the partition with a name, or nil.
 func (p *partitionRecords) get(name string) *partitionRecord {
-	if at, found := find(p.all, name); found {
+	if at, found := findPartition(p.all, name); found {
 		return p.all[at]
 	}
 	return nil

@@ -17,8 +17,8 @@ type (
 	Listener       = status.Listener
 )
 
-// Absent reports whether an informer with this status waits for a type that does not exist.
-func Absent(s Status) bool {
+// IsTypeAbsent reports whether an informer with this status waits for a type that does not exist.
+func IsTypeAbsent(s Status) bool {
 	return (s.State == status.Pending || s.State == status.Degraded) && s.Reason.Absent()
 }
 

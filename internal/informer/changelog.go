@@ -7,7 +7,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// History has the recent changes of a cache.
+// History answers reads at, and watches from, recent resource versions of a cache.
 type History struct {
 	// Snapshot is the current content. Synced is true if it has been listed.
 	Snapshot *store.Snapshot
@@ -93,7 +93,7 @@ func (l *changeLog) record(key, version string, old, next Item) {
 }
 
 // recordPut records that a prepared object has been stored. old is the object that it replaces, or nil.
-func (l *changeLog) recordPut(stored store.Prepared, old Item) {
+func (l *changeLog) recordPut(stored store.PreparedItem, old Item) {
 	switch {
 	case old == nil || sameUID(old, stored.Item) && !sameVersion(old, stored.Item):
 		l.record(stored.Key, stored.ResourceVersion, old, stored.Item)

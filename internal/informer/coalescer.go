@@ -104,14 +104,14 @@ func (c *coalescer) pushListLocked(list *notificationCursor) {
 	c.appendLocked(&pendingEntry{list: list, queuedAt: c.elapsed()})
 	c.mu.lists++
 	c.mu.differing = !list.additionsOnly
-	c.queue.AddLen(list.remaining)
+	c.queue.AddElements(list.remaining)
 }
 
 func (c *coalescer) putLocked(n notification) {
 	key, err := c.keyOfNotification(n)
 	if err != nil { // it can be delivered, but not merged
 		c.appendLocked(&pendingEntry{change: n, changed: true, queuedAt: c.elapsed()})
-		c.queue.AddLen(1)
+		c.queue.AddElements(1)
 		return
 	}
 	e := c.mu.entries[key]
@@ -124,14 +124,14 @@ func (c *coalescer) putLocked(n notification) {
 		c.mu.entries[key] = e
 		c.mu.maxEntries = max(c.mu.maxEntries, len(c.mu.entries))
 		c.appendLocked(e)
-		c.queue.AddLen(1)
+		c.queue.AddElements(1)
 		return
 	}
 	before := e.count()
 	e.apply(n)
 	after := e.count()
 	c.countMergedLocked(before+1, after)
-	c.queue.AddLen(after - before)
+	c.queue.AddElements(after - before)
 	switch {
 	case after == 0:
 		c.removeLocked(e)
@@ -287,7 +287,7 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 	}
 	before, after := 1+latest.count(), merged.count()
 	c.countMergedLocked(before, after)
-	c.queue.AddLen(after - before)
+	c.queue.AddElements(after - before)
 	if after == 0 {
 		c.removeLocked(latest)
 		return true

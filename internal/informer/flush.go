@@ -15,7 +15,7 @@ type flushMark struct {
 	done    chan struct{}
 }
 
-// StartFlush marks the ends of the queues. It does not wait.
+// StartFlush marks the current end of each handler's queue. It does not wait.
 func (i *Informer) StartFlush() Flush {
 	i.mu.Lock()
 	defer i.mu.Unlock()

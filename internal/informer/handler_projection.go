@@ -9,48 +9,48 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Undecoded is implemented by event handlers that only need the metadata of objects. They receive store
-// items. The getters of metav1.Object and runtime.Object work on such objects; the setters panic.
-type Undecoded interface {
+// UndecodedHandler is implemented by event handlers that only need the metadata of objects. They receive
+// store items. The getters of metav1.Object and runtime.Object work on such objects; the setters panic.
+type UndecodedHandler interface {
 	cache.ResourceEventHandler
 	// TakesUndecoded is never called.
 	TakesUndecoded()
 }
 
-// Decoding is implemented by Undecoded handlers that decode objects themselves.
-type Decoding interface {
+// DecodingHandler is implemented by UndecodedHandlers that decode objects themselves.
+type DecodingHandler interface {
 	// DecodesBecause returns the reason, which can be empty.
 	DecodesBecause() string
 }
 
-// Marking is implemented by event handlers that mark objects without all fields, for which the informer's
-// keep-list has removed some.
-type Marking interface {
+// MarkingHandler is implemented by event handlers that mark objects without all fields, for which the
+// informer's keep-list has removed some.
+type MarkingHandler interface {
 	cache.ResourceEventHandler
 	// MarkReduced returns the object to call the handler with. It must not change its argument. keptFields
 	// identifies the keep-list.
 	MarkReduced(object any, keptFields string) any
 }
 
-// Wrapper is implemented by event handlers that only add properties to another one, which is called in their
-// place: Undecoded, Coalescing, Named, Marking or LeftShardHandler.
-type Wrapper interface {
+// HandlerWrapper is implemented by event handlers that only add properties to another one, which is called in
+// their place: UndecodedHandler, CoalescingHandler, NamedHandler, MarkingHandler or LeftShardHandler.
+type HandlerWrapper interface {
 	cache.ResourceEventHandler
 	// Unwrap returns the other handler.
 	Unwrap() cache.ResourceEventHandler
 }
 
-// Coalescing is implemented by event handlers that choose whether events of an object are merged while they
-// wait in the handler's queue. The default is to merge them for Undecoded handlers of informers that do not
-// select objects.
-type Coalescing interface {
+// CoalescingHandler is implemented by event handlers that choose whether events of an object are merged while
+// they wait in the handler's queue. The default is to merge them for UndecodedHandlers of informers that do
+// not select objects.
+type CoalescingHandler interface {
 	cache.ResourceEventHandler
 	// CoalescesEvents returns the choice.
 	CoalescesEvents() bool
 }
 
-// Named is implemented by event handlers with a name.
-type Named interface {
+// NamedHandler is implemented by event handlers with a name.
+type NamedHandler interface {
 	cache.ResourceEventHandler
 	// HandlerName returns the name. It can be empty.
 	HandlerName() string
@@ -82,26 +82,26 @@ type handlerTraits struct {
 func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 	traits := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", coalescingByDefault: true}
 	for {
-		if n, ok := handler.(Named); ok && traits.name == "" {
+		if n, ok := handler.(NamedHandler); ok && traits.name == "" {
 			traits.name = n.HandlerName()
 		}
-		if _, ok := handler.(Undecoded); ok {
+		if _, ok := handler.(UndecodedHandler); ok {
 			traits.undecoded, traits.decodesBecause = true, ""
 		}
-		if d, ok := handler.(Decoding); ok {
+		if d, ok := handler.(DecodingHandler); ok {
 			traits.decodesBecause = d.DecodesBecause()
 		}
-		if c, ok := handler.(Coalescing); ok && traits.coalescingByDefault {
+		if c, ok := handler.(CoalescingHandler); ok && traits.coalescingByDefault {
 			traits.coalescing, traits.coalescingByDefault = c.CoalescesEvents(), false
 		}
 		if d, ok := handler.(LeftShardHandler); ok && traits.onLeftShard == nil {
 			traits.onLeftShard = d.OnLeftShard
 		}
-		if m, ok := handler.(Marking); ok {
+		if m, ok := handler.(MarkingHandler); ok {
 			traits.markReduced = m.MarkReduced
 		}
 		traits.handler = handler
-		w, ok := handler.(Wrapper)
+		w, ok := handler.(HandlerWrapper)
 		if !ok {
 			break
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Detached is the state of an informer when handlers were detached from it. The handlers have received it, or
-// have it in their queues.
-type Detached struct {
+// DetachedContent is the state of an informer when handlers were detached from it. The handlers have received
+// it, or have it in their queues.
+type DetachedContent struct {
 	knownContent
 	// Version is the resource version of the content; empty if there is none.
 	Version string
@@ -18,7 +18,7 @@ type Detached struct {
 }
 
 // Len returns the number of objects.
-func (d *Detached) Len() int { return d.snapshot.Len() }
+func (d *DetachedContent) Len() int { return d.snapshot.Len() }
 
 // knownContent is the content that handlers are notified of: without unconfirmed objects.
 type knownContent struct {
@@ -44,7 +44,7 @@ func (c *knownContent) all(yield func(key string, item Item) bool) {
 
 // Detach removes handlers from the informer so that Attach can continue them. Each handler processes its
 // queue, and then its registration ends.
-func (i *Informer) Detach(handlers []*Registration) *Detached {
+func (i *Informer) Detach(handlers []*Registration) *DetachedContent {
 	i.registering.Lock()
 	defer i.registering.Unlock()
 	i.mu.Lock()
@@ -58,7 +58,7 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 		}
 		return true
 	})
-	d := &Detached{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
+	d := &DetachedContent{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
 	d.Version = d.snapshot.ResourceVersion() // also between two incarnations
 	for _, p := range i.mu.partitions {
 		if d.Version == "" || naming.IsOlder(d.Version, p.observedVersion) {
@@ -71,7 +71,7 @@ func (i *Informer) Detach(handlers []*Registration) *Detached {
 // Handover is the content that the previous registrations of handlers have, as seen by one of the informers
 // that continue them.
 type Handover struct {
-	From []*Detached
+	From []*DetachedContent
 	// Owns reports whether the informer is responsible for a key.
 	Owns func(key string) bool
 	// LeftShard reports whether a missing object has left the shard, rather than the selection. Regained
@@ -102,7 +102,7 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 	var leaving []notification
 	if len(next) > 0 {
 		l.changes, leaving = i.differencesLocked(h)
-		l.initial = slices.ContainsFunc(h.From, func(d *Detached) bool { return !d.Synced })
+		l.initial = slices.ContainsFunc(h.From, func(d *DetachedContent) bool { return !d.Synced })
 	}
 	for k, r := range next {
 		i.addLocked(r)
@@ -155,7 +155,7 @@ func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving [
 		}
 	}
 	for key, next := range now.all {
-		known := func(d *Detached) bool { return d.get(key) != nil }
+		known := func(d *DetachedContent) bool { return d.get(key) != nil }
 		if !slices.ContainsFunc(h.From, known) {
 			changes = append(changes, store.Change{Key: key, New: next})
 		}

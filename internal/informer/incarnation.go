@@ -83,7 +83,7 @@ func (p *partition) Update(obj any) error { return p.Add(obj) }
 
 // commit stores a prepared object and notifies the handlers. It returns false if the object has to be
 // prepared again because indexes were added.
-func (p *partition) commit(next store.Prepared) (bool, error) {
+func (p *partition) commit(next store.PreparedItem) (bool, error) {
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()

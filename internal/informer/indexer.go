@@ -69,7 +69,7 @@ func (x *indexer) Delete(obj any) error {
 
 func (x *indexer) Replace(list []any, version string) error {
 	i := x.informer
-	items := make([]store.Keyed, len(list))
+	items := make([]store.KeyedItem, len(list))
 	for k, obj := range list {
 		var err error
 		if items[k], err = withKey(i.store.Format().Item(obj)); err != nil {

@@ -163,7 +163,7 @@ func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 	return i.configure(func() { i.mu.transform = transform })
 }
 
-// SetWatchErrorHandler is SetWatchErrorHandlerWithContext for a handler without a context.
+// SetWatchErrorHandler works like SetWatchErrorHandlerWithContext for a handler without a context.
 func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
 	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) {
 		handler(r, err)

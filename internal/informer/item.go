@@ -85,9 +85,9 @@ func namespaceOf(item Item) string {
 	return ""
 }
 
-func withKey(item Item) (store.Keyed, error) {
+func withKey(item Item) (store.KeyedItem, error) {
 	key, err := keyOf(item)
-	return store.Keyed{Key: key, ResourceVersion: resourceVersion(item), Item: item}, err
+	return store.KeyedItem{Key: key, ResourceVersion: resourceVersion(item), Item: item}, err
 }
 
 // keyOf is client-go's key function, without an allocation for packed objects.

@@ -28,11 +28,11 @@ func TestItemsHaveTheirKeys(t *testing.T) {
 	own := []Item{packedNamed(t, "a", "1", ""), packedNamed(t, "b", "1", "")}
 	for _, others := range [][]Item{nil, {packedNamed(t, "x", "1", "")}, {"text"},
 		{"text", packedNamed(t, "x", "1", ""), nil}} {
-		var want []store.Keyed
+		var want []store.KeyedItem
 		all := &items{}
 		add := func(key string, item Item) {
 			all.add(key, item)
-			want = append(want, store.Keyed{Key: key, Item: item})
+			want = append(want, store.KeyedItem{Key: key, Item: item})
 		}
 		for _, item := range own {
 			add(item.(*packed.Object).Key(), item)
@@ -60,16 +60,16 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 	for _, c := range []struct {
 		listing listChanges
 		resyncs bool
-		want    []kind
+		want    []notificationKind
 	}{
-		{listChanges{}, true, []kind{kindLostDeletion, kindAdd, kindUpdate, kindUpdate, kindLostDeletion,
-			kindAdd, kindUpdate}},
-		{listChanges{}, false, []kind{kindLostDeletion, kindAdd, kindUpdate, kindLostDeletion, kindAdd}},
-		{listChanges{firstOfIncarnation: true}, false, []kind{kindLostDeletion, kindAdd, kindUpdate,
-			kindUpdate, kindLostDeletion,
-			kindAdd, kindUpdate}},
+		{listChanges{}, true, []notificationKind{
+			kindLostDeletion, kindAdd, kindUpdate, kindUpdate, kindLostDeletion, kindAdd, kindUpdate}},
+		{listChanges{}, false, []notificationKind{
+			kindLostDeletion, kindAdd, kindUpdate, kindLostDeletion, kindAdd}},
+		{listChanges{firstOfIncarnation: true}, false, []notificationKind{
+			kindLostDeletion, kindAdd, kindUpdate, kindUpdate, kindLostDeletion, kindAdd, kindUpdate}},
 		{listChanges{handlersLackOld: true, initial: true}, true,
-			[]kind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
+			[]notificationKind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
 	} {
 		c.listing.changes = changes
 		var counts Events
@@ -83,7 +83,7 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 			t.Errorf("%+v: there are %d notifications, want %d", c.listing, n.count(), len(c.want))
 			continue
 		}
-		var got []kind
+		var got []notificationKind
 		for more := true; more; {
 			var one notification
 			one, more = n.next()
@@ -96,7 +96,7 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 			t.Errorf("%+v: notifications (-want +got):\n%s", c.listing, diff)
 		}
 		if adds := int64(len(slices.DeleteFunc(got,
-			func(k kind) bool { return k != kindAdd }))); counts.Adds != adds {
+			func(k notificationKind) bool { return k != kindAdd }))); counts.Adds != adds {
 			t.Errorf("%+v: %d additions are counted, want %d", c.listing, counts.Adds, adds)
 		}
 	}

@@ -6,22 +6,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-type kind uint8
+type notificationKind uint8
 
 const (
-	kindAdd          kind = iota // current was added
-	kindUpdate                   // previous was updated to current
-	kindDelete                   // previous is the final state of a deleted object
-	kindLostDeletion             // previous is the *tombstone of a deleted object
-	kindLeftShard                // previous is the last known state of an object that left the shard
-	kindMark                     // mark is called in place of the handler
-	kindList                     // current is the *notificationCursor of a list
-	kindCoalesced                // current is the *coalescer of the queue
+	kindAdd          notificationKind = iota // current was added
+	kindUpdate                               // previous was updated to current
+	kindDelete                               // previous is the final state of a deleted object
+	kindLostDeletion                         // previous is the *tombstone of a deleted object
+	kindLeftShard                            // the object left the shard; previous is its last known state
+	kindMark                                 // mark is called in place of the handler
+	kindList                                 // current is the *notificationCursor of a list
+	kindCoalesced                            // current is the *coalescer of the queue
 )
 
 // notification is one element of a handler's queue. Its items are decoded when the handler is called.
 type notification struct {
-	kind kind
+	kind notificationKind
 	// initial is true if the object belongs to the initial list.
 	initial bool
 	// resync is true for an update without a change. Only handlers that take part in resyncs receive it.

@@ -10,9 +10,9 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// RunPartitions is RunPartition for several partitions. next returns the next set of partitions, each of
-// another namespace or selection, and may block until there is one. It is called again when that set runs and
-// the partitions outside it have ended. It must return false when its context ends. It can return false
+// RunPartitions works like RunPartition for several partitions. next returns the next set of partitions, each
+// of another namespace or selection, and may block until there is one. It is called again when that set runs
+// and the partitions outside it have ended. It must return false when its context ends. It can return false
 // earlier to end the incarnation.
 //
 // A partition with the namespace and selection of a running one is the same and continues. Objects outside

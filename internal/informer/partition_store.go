@@ -120,7 +120,7 @@ func (p *partition) replace(listed *items, resourceVersion string) (bool, error)
 		keys[listed.itemWithKey(k).Key] = true
 	}
 	listed = p.withDistinctKeys(listed, len(keys))
-	prepared := make([]store.Prepared, len(listed.items))
+	prepared := make([]store.PreparedItem, len(listed.items))
 	for k := range prepared {
 		prepared[k] = p.informer.store.Prepare(listed.itemWithKey(k))
 		keys[prepared[k].Key] = true
@@ -150,7 +150,7 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 
 // commitList stores the prepared list of one of several partitions; listed has its keys. If it returns false,
 // the handlers have been notified of the objects stored so far.
-func (p *partition) commitList(prepared []store.Prepared, listed map[string]bool,
+func (p *partition) commitList(prepared []store.PreparedItem, listed map[string]bool,
 	resourceVersion string) (bool, error) {
 	i := p.informer
 	i.mu.Lock()
@@ -198,7 +198,7 @@ func (p *partition) recordListedLocked(changes changeList, resourceVersion strin
 	p.recordLocked(l, true)
 }
 
-// recordLocked records the changes that a list has made. done is true if the list is complete.
+// recordLocked adds the changes of a list to the history. done is true if the list is complete.
 func (p *partition) recordLocked(l listChanges, done bool) {
 	if done && p.relisting && !p.polled {
 		p.informer.mu.events.Relists++

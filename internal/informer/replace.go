@@ -24,11 +24,11 @@ type items struct {
 }
 
 // itemWithKey returns item n with its key.
-func (l *items) itemWithKey(n int) store.Keyed {
+func (l *items) itemWithKey(n int) store.KeyedItem {
 	if l.keys != nil {
-		return store.Keyed{Key: l.keys[n], Item: l.items[n]}
+		return store.KeyedItem{Key: l.keys[n], Item: l.items[n]}
 	}
-	return store.Keyed{Key: l.items[n].(*packed.Object).Key(), Item: l.items[n]}
+	return store.KeyedItem{Key: l.items[n].(*packed.Object).Key(), Item: l.items[n]}
 }
 
 func (l *items) add(key string, item Item) {

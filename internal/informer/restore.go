@@ -23,7 +23,7 @@ type PersistedState interface {
 	// Load returns the persisted objects, or nil if none were persisted for the current cluster and
 	// definition of the type. It is called before the server has responded, and again afterwards, when the
 	// server can be identified. If the second call returns nil, the result of the first one is invalid.
-	Load(ctx context.Context, responded bool) *Restored
+	Load(ctx context.Context, responded bool) *RestoredContent
 	// OnServingChange is called with true when readers see the restored objects, and with false when they
 	// no longer do, or when the server has confirmed the objects but the informer has not synced.
 	OnServingChange(unconfirmed bool)
@@ -31,8 +31,8 @@ type PersistedState interface {
 	OnConfirmed()
 }
 
-// Restored is the content of the cache of an earlier process.
-type Restored struct {
+// RestoredContent is the content of the cache of an earlier process.
+type RestoredContent struct {
 	Items []Item
 	// Versions has the resource version to watch from of each namespace, or of everything ("").
 	Versions map[string]string
@@ -85,7 +85,8 @@ func (i *Informer) isSyncedOrNonEmpty() bool {
 }
 
 // storeRestored stores the restored objects of the partitions.
-func (g *incarnation) storeRestored(restored *Restored, state PersistedState, partitions []*partition) error {
+func (g *incarnation) storeRestored(restored *RestoredContent, state PersistedState,
+	partitions []*partition) error {
 	i := g.informer
 	versions := map[string]string{}
 	for _, p := range partitions {
@@ -97,7 +98,7 @@ func (g *incarnation) storeRestored(restored *Restored, state PersistedState, pa
 	if len(versions) == 0 {
 		return nil
 	}
-	keyed := make([]store.Keyed, 0, len(restored.Items))
+	keyed := make([]store.KeyedItem, 0, len(restored.Items))
 	for _, item := range restored.Items {
 		if versions[""] == "" && versions[namespaceOf(item)] == "" {
 			continue
@@ -106,7 +107,7 @@ func (g *incarnation) storeRestored(restored *Restored, state PersistedState, pa
 		if err != nil {
 			return err
 		}
-		keyed = append(keyed, store.Keyed{Key: key, Item: item})
+		keyed = append(keyed, store.KeyedItem{Key: key, Item: item})
 	}
 	for {
 		batch := i.store.PrepareAll(keyed)

@@ -29,8 +29,8 @@ func newPersistedObjects(version string, objects func() []*unstructured.Unstruct
 	return &persistedObjects{version: version, objects: objects, calls: make(chan string, 10)}
 }
 
-func (k *persistedObjects) Load(_ context.Context, responded bool) *Restored {
-	restored := &Restored{Versions: map[string]string{"": k.version}}
+func (k *persistedObjects) Load(_ context.Context, responded bool) *RestoredContent {
+	restored := &RestoredContent{Versions: map[string]string{"": k.version}}
 	if !responded {
 		for _, o := range k.objects() {
 			restored.Items = append(restored.Items, o)

@@ -16,7 +16,7 @@ import (
 
 var errNoListerWatcher = errors.New("there is no ListerWatcher to run")
 
-// Run is RunWithContext with a stop channel.
+// Run works like RunWithContext with a stop channel.
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
 // RunWithContext runs the informer until the context ends, and returns when all its goroutines have ended.

@@ -15,7 +15,7 @@ func (i *Informer) Select(selector labels.Selector) []any {
 	return i.matching(i.store.Snapshot().Items(), selector)
 }
 
-// SelectIn is Select for the objects of a namespace.
+// SelectIn works like Select for the objects of a namespace.
 func (i *Informer) SelectIn(namespace string, selector labels.Selector) []any {
 	snapshot := i.store.Snapshot()
 	items, err := snapshot.ItemsByIndex(cache.NamespaceIndex, namespace)

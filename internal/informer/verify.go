@@ -85,7 +85,7 @@ func (i *Informer) compare(ctx context.Context) (difference digest, err error) {
 		if err != nil {
 			errs = append(errs, err)
 		}
-		difference.objects += one.objects
+		difference.objectCount += one.objectCount
 		difference.sum += one.sum
 	}
 	return difference, errors.Join(errs...)
@@ -103,7 +103,7 @@ func (w *inlineWatch) difference(ctx context.Context) (difference digest, err er
 		options := metav1.ListOptions{Limit: verifyPageSize, ResourceVersion: version,
 			ResourceVersionMatch: metav1.ResourceVersionMatchExact}
 		if listed, _, err = w.listedDigest(ctx, options, untransformed); err == nil {
-			return digest{listed.objects - cached.objects, listed.sum - cached.sum}, nil
+			return digest{listed.objectCount - cached.objectCount, listed.sum - cached.sum}, nil
 		}
 		err = fmt.Errorf("list metadata at resource version %s: %w", version, err)
 		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
@@ -115,14 +115,14 @@ func (w *inlineWatch) difference(ctx context.Context) (difference digest, err er
 
 // digest identifies a set of objects, or the difference between two.
 type digest struct {
-	objects int
-	sum     uint64
+	objectCount int
+	sum         uint64
 }
 
 var digestSeed = maphash.MakeSeed()
 
 func (d *digest) add(key string, object Item) {
-	d.objects++
+	d.objectCount++
 	d.sum += maphash.Comparable(digestSeed, [3]string{key, string(uidOf(object)), versionOf(object)})
 }
 

@@ -78,7 +78,7 @@ func (f *Filter) Match(obj any) bool {
 	return ev.match(node{value: obj}, f.cond)
 }
 
-// MatchContext is [Filter.Match], but returns the cause when the context ends.
+// MatchContext works like [Filter.Match], but returns the cause when the context ends.
 func (f *Filter) MatchContext(ctx context.Context, obj any) (bool, error) {
 	ev := evaluator{ctx: ctx}
 	defer ev.release()

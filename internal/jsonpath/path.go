@@ -33,7 +33,7 @@ func Compile(expr string) (*Path, error) {
 	return path, nil
 }
 
-// MustCompile is Compile for constant expressions. It panics on an error.
+// MustCompile works like Compile for constant expressions. It panics on an error.
 func MustCompile(expr string) *Path {
 	p, err := Compile(expr)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *Path) Find(obj any, yield func(v any) bool) {
 	}
 }
 
-// FindContext is [Path.Find], but returns the cause when the context ends.
+// FindContext works like [Path.Find], but returns the cause when the context ends.
 func (p *Path) FindContext(ctx context.Context, obj any, yield func(v any) bool) error {
 	if p.names != nil {
 		p.Find(obj, yield)
@@ -172,7 +172,7 @@ func (p *Path) FindJSON(raw []byte, yield func(v Value) bool) error {
 	return p.FindJSONContext(context.Background(), raw, yield)
 }
 
-// FindJSONContext is [Path.FindJSON], but returns the cause when the context ends.
+// FindJSONContext works like [Path.FindJSON], but returns the cause when the context ends.
 func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Value) bool) error {
 	ev := evaluator{ctx: ctx}
 	defer ev.release()

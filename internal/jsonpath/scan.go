@@ -262,7 +262,7 @@ type tape struct {
 	entries []entry
 }
 
-// entry is one value. Offsets have 32 bits, because a document is limited to 2 GiB.
+// entry is one value of the scanned document. Offsets have 32 bits, because a document is limited to 2 GiB.
 type entry struct {
 	start, end       int32 // the bytes of the value
 	keyStart, keyEnd int32 // bytes of its key without quotes; equal for an empty key or an element

@@ -1,8 +1,8 @@
 package jsontext
 
-// DecodePair is Decode for two similar texts, such as an object before and after an update. If the second
-// text repeats an object, array or string of the first text at the same place, both results share the value.
-// Changing one result can therefore change the other.
+// DecodePair works like Decode for two similar texts, such as an object before and after an update. If the
+// second text repeats an object, array or string of the first text at the same place, both results share the
+// value. Changing one result can therefore change the other.
 func (d *Decoder) DecodePair(first, second []byte) (firstObject, secondObject map[string]any, err error) {
 	p := d.acquireParser(first)
 	defer d.releaseParser(p)

@@ -42,7 +42,7 @@ func ScanString(data []byte, i int) int {
 	return scanStringSlowly(data, i)
 }
 
-// scanStringSlowly is ScanString for strings with special bytes, or near the end of the data.
+// scanStringSlowly works like ScanString for strings with special bytes, or near the end of the data.
 func scanStringSlowly(data []byte, i int) int {
 	for {
 		for i+8 <= len(data) {
@@ -98,7 +98,7 @@ func ScanAnyString(data []byte, i int) (end int, needsUnescape bool) {
 	}
 }
 
-// ScanPlain is ScanString for ASCII strings without escapes; it returns false for others.
+// ScanPlain works like ScanString for ASCII strings without escapes; it returns false for others.
 func ScanPlain(data []byte, i int) (end int, ok bool) {
 	i = asciiPrefixEnd(data, i)
 	return i + 1, i < len(data) && data[i] == '"'

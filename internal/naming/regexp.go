@@ -26,8 +26,7 @@ func (e *RegexpTooLargeError) Error() string {
 		e.Size, maxRegexpSize)
 }
 
-// CompileRegexp is [regexp.Compile] for expressions of a bounded size. The error is a [*syntax.Error] or a
-// [*RegexpTooLargeError].
+// CompileRegexp compiles expressions of a bounded size. Errors: [*syntax.Error] or [*RegexpTooLargeError].
 func CompileRegexp(text string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

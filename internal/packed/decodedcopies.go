@@ -85,7 +85,7 @@ func (o *Object) DecodedAs(typ reflect.Type) any {
 }
 
 // KeepDecoded stores value, a pointer to a struct that the object was decoded into, as the typed copy for
-// DecodedAs. It returns the stored copy, which is shared and must not be changed; this is an existing copy of
+// DecodedAs. It returns the stored copy, which is shared and must not be changed. It is an existing copy of
 // the same type if there is one. A copy of another type is replaced. It panics if value is not a pointer to a
 // struct.
 func (o *Object) KeepDecoded(value any) any {

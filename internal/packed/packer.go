@@ -92,8 +92,8 @@ func (p *Packer) TryNext(data []byte, start int) (o *Object, end int, truncated 
 	return p.TryItem(data, start, "", "")
 }
 
-// TryItem is TryNext for an item of a list. apiVersion and kind are the defaults for an item without them, as
-// in lists of built-in types.
+// TryItem works like TryNext for an item of a list. apiVersion and kind are the defaults for an item without
+// them, as in lists of built-in types.
 func (p *Packer) TryItem(
 	data []byte, start int, apiVersion, kind string) (o *Object, end int, truncated bool) {
 	s := scanners.Get().(*scanner)

@@ -47,9 +47,9 @@ func (r *restorer) sameType(other *restorer) bool {
 
 // Load implements informer.PersistedState. Before the server has responded, it accepts content from the
 // same endpoint, and after that only content from the same cluster.
-func (r *restorer) Load(ctx context.Context, responded bool) *informer.Restored {
+func (r *restorer) Load(ctx context.Context, responded bool) *informer.RestoredContent {
 	var result struct {
-		restored *informer.Restored
+		restored *informer.RestoredContent
 		err      error
 	}
 	err := r.withToken(ctx, func(ctx context.Context) {
@@ -68,14 +68,14 @@ func (r *restorer) Load(ctx context.Context, responded bool) *informer.Restored 
 	return result.restored
 }
 
-func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored, error) {
+func (r *restorer) load(ctx context.Context, responded bool) (*informer.RestoredContent, error) {
 	if responded && r.itemsReturned.Load() { // the cache shows it already
 		uid, err := r.cluster.verifiedUID(ctx, time.Now(), clusterTolerance)
 		if err != nil || !r.cluster.matchesCheckpoint(*r.restored, uid) {
 			return nil, err
 		}
 		r.verified.Store(true)
-		return &informer.Restored{}, nil
+		return &informer.RestoredContent{}, nil
 	}
 	var uid types.UID
 	var identifyErr error
@@ -102,7 +102,8 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 	if err != nil {
 		return nil, err
 	}
-	restored := &informer.Restored{Items: items, Versions: map[string]string{"": checkpoint.ResourceVersion}}
+	versions := map[string]string{"": checkpoint.ResourceVersion}
+	restored := &informer.RestoredContent{Items: items, Versions: versions}
 	if checkpoint.Namespaces != "" {
 		if restored.Versions, err = parseVersions(checkpoint.Namespaces); err != nil {
 			return nil, err

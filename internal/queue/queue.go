@@ -106,9 +106,8 @@ func (q *Queue[T]) Push(elements ...T) {
 // dropped elements.
 func (q *Queue[T]) Len() int { return int(q.length.Load()) }
 
-// AddLen adds to Len. It is for an element that represents several elements, if their number changes after
-// Push.
-func (q *Queue[T]) AddLen(elements int) {
+// AddElements adds to Len. It is for an element that represents several, whose number changes after Push.
+func (q *Queue[T]) AddElements(elements int) {
 	if elements != 0 {
 		q.length.Add(int64(elements))
 	}

@@ -67,8 +67,8 @@ func (p *ListPool) NewLimiter(limit int, now func() time.Time) *Limiter {
 	return &Limiter{pool: p, limit: limit, now: now, currentLimit: limit}
 }
 
-// Leave ends the cluster's share of the pool. The limiter remains usable, so that its lists can end.
-func (l *Limiter) Leave() {
+// LeavePool ends the cluster's share of the pool. The limiter remains usable, so that its lists can end.
+func (l *Limiter) LeavePool() {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()
 	l.pool.mu.limiters--
@@ -81,7 +81,7 @@ func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	return l.acquire(ctx, false)
 }
 
-// AcquireFirst is Acquire for a list that has held a slot before. It precedes the lists that wait.
+// AcquireFirst works like Acquire for a list that has held a slot before. It precedes the lists that wait.
 func (l *Limiter) AcquireFirst(ctx context.Context) (release func(), err error) {
 	return l.acquire(ctx, true)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// backoff is an exponential backoff. The pauses double from first to longest. jitter is the random fraction
-// of a pause, so that types and programs do not retry at the same time.
+// backoff computes the pauses between attempts. The pauses double from first to longest. jitter is the random
+// fraction of a pause, so that types and programs do not retry at the same time.
 type backoff struct {
 	first, longest time.Duration
 	jitter         float64

@@ -83,7 +83,7 @@ type Reporter interface {
 	// ListCompleted is called with the duration of a list over all pages, or of a watch-list's initial
 	// events.
 	ListCompleted(took time.Duration)
-	// Throttled is called when the server has said when to repeat the request. That is no failure.
+	// Throttled is called when the server has said when to repeat the request. This is not a failure.
 	Throttled(verb Verb)
 	// Remark sets or replaces a remark about a synced target, by reason. An empty message
 	// removes it.

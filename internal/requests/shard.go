@@ -86,8 +86,7 @@ func (r Ranges) complement() Ranges {
 // maxSelectorTerms is the maximum number of ranges in a selector, which is part of a URL of limited length.
 const maxSelectorTerms = 64
 
-// requestRanges returns the ranges for a selector: r, with its smallest gaps filled if there are too many
-// ranges.
+// requestRanges returns the ranges to request: r, with the smallest gaps filled if it has too many ranges.
 func (r Ranges) requestRanges() Ranges {
 	if len(r) <= maxSelectorTerms {
 		return r

@@ -37,13 +37,13 @@ type Change struct {
 // PrepareAll prepares a complete content. The last of several objects with one key wins. Failures of an index
 // function are reported once, and the objects are left out of that index. Rows of objects that are already
 // stored with the same compression are reused, without running index functions.
-func (s *Store) PrepareAll(objects []Keyed) *Batch {
-	return s.PrepareList(len(objects), func(i int) Keyed { return objects[i] })
+func (s *Store) PrepareAll(objects []KeyedItem) *Batch {
+	return s.PrepareList(len(objects), func(i int) KeyedItem { return objects[i] })
 }
 
-// PrepareList is PrepareAll for objects that are produced on demand. objectAt may be called more than once
-// for an object.
-func (s *Store) PrepareList(count int, objectAt func(i int) Keyed) *Batch {
+// PrepareList works like PrepareAll for objects that are produced on demand. objectAt may be called more than
+// once for an object.
+func (s *Store) PrepareList(count int, objectAt func(i int) KeyedItem) *Batch {
 	for {
 		current := s.current.Load()
 		b := &Batch{base: current, rows: make([]hashedEntry[*storedRow], count),
@@ -76,13 +76,13 @@ func (s *Store) PrepareList(count int, objectAt func(i int) Keyed) *Batch {
 }
 
 // isUnchanged reports whether the existing row of an object, which can be nil, can be reused.
-func (s *Store) isUnchanged(current *Snapshot, stored *storedRow, o Keyed) bool {
+func (s *Store) isUnchanged(current *Snapshot, stored *storedRow, o KeyedItem) bool {
 	return stored != nil && current.indexesComplete() && s.format.Same(stored.item(), o.Item)
 }
 
 // newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's
 // encoding can change later; then the key is copied.
-func (s *Store) newRow(current *Snapshot, o Keyed, failures *Failures) *storedRow {
+func (s *Store) newRow(current *Snapshot, o KeyedItem, failures *Failures) *storedRow {
 	if !s.StoresObjects() {
 		return newIdentityRow(o)
 	}

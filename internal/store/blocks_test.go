@@ -24,7 +24,7 @@ const perBlock = 40
 // returns true are in the blocks, but not in the store.
 func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n int) bool) {
 	t.Helper()
-	var all []Keyed
+	var all []KeyedItem
 	for first := 0; first < objects; first += perBlock {
 		var w packed.BlockWriter
 		for n := first; n < min(first+perBlock, objects); n++ {
@@ -46,7 +46,7 @@ func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n i
 		}
 		for k, o := range read {
 			if isLeft == nil || !isLeft(first+k) {
-				all = append(all, Keyed{Key: o.Key(), Item: s.format.Item(o)})
+				all = append(all, KeyedItem{Key: o.Key(), Item: s.format.Item(o)})
 			}
 		}
 	}
@@ -261,7 +261,7 @@ func TestBlocksInHistories(t *testing.T) {
 							before := model[n]
 							put(t, s, n, 2+step)
 							s.CompactBlocks()
-							if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
+							if _, ok := s.Put(s.Prepare(KeyedItem{Key: key, Item: o})); !ok {
 								t.Fatal("Put() = false, want true")
 							}
 							model[n] = before

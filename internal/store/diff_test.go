@@ -27,13 +27,13 @@ func TestDiff(t *testing.T) {
 					continue
 				}
 				item := &thing{key: key, number: round}
-				s.Put(s.Prepare(Keyed{Key: key, Item: item}))
+				s.Put(s.Prepare(KeyedItem{Key: key, Item: item}))
 				model[key] = item
 			}
 			if round%7 == 6 { // a list, which shares no nodes
-				var all []Keyed
+				var all []KeyedItem
 				for key, item := range model {
-					all = append(all, Keyed{Key: key, Item: item})
+					all = append(all, KeyedItem{Key: key, Item: item})
 					changedKeys[key] = true
 				}
 				s.Replace(s.PrepareAll(all), "")
@@ -62,7 +62,7 @@ func TestDiffStops(t *testing.T) {
 	s := New(Options{})
 	before := s.Snapshot()
 	for k := range 100 {
-		s.Put(s.Prepare(Keyed{Key: fmt.Sprint(k), Item: &thing{}}))
+		s.Put(s.Prepare(KeyedItem{Key: fmt.Sprint(k), Item: &thing{}}))
 	}
 	for _, way := range []func(func(string, Item, Item) bool){
 		func(changed func(string, Item, Item) bool) { s.Snapshot().Diff(before, changed) },

@@ -16,7 +16,7 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 	const objects = 20_000
 	s := New(Options{Format: NewPacked(nil, nil),
 		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
-	list := make([]Keyed, objects)
+	list := make([]KeyedItem, objects)
 	for n := range list {
 		o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil,
 			`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns-%d","name":"object-%d","uid":"%d"}}`,
@@ -24,9 +24,9 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		list[n] = Keyed{Key: o.Key(), Item: o}
+		list[n] = KeyedItem{Key: o.Key(), Item: o}
 	}
-	at := func(n int) Keyed { return list[n] }
+	at := func(n int) KeyedItem { return list[n] }
 	if _, ok := s.Replace(s.PrepareList(objects, at), "1"); !ok {
 		t.Fatal("Replace() = false, want true")
 	}

@@ -17,7 +17,7 @@ func TestExtractBlocks(t *testing.T) {
 	}
 	const objects, each = 3000, 30
 	texts := map[string]string{}
-	var keyed []Keyed
+	var keyed []KeyedItem
 	for n := 0; n < objects; n += each {
 		var w packed.BlockWriter
 		for k := n; k < n+each; k++ {
@@ -34,7 +34,7 @@ func TestExtractBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range read {
-			keyed = append(keyed, Keyed{Key: o.Key(), Item: s.format.Item(o)})
+			keyed = append(keyed, KeyedItem{Key: o.Key(), Item: s.format.Item(o)})
 		}
 	}
 	if _, ok := s.Replace(s.PrepareAll(keyed), "7"); !ok {
@@ -45,7 +45,7 @@ func TestExtractBlocks(t *testing.T) {
 		key := fmt.Sprintf("n%d/o%d", k%7, k)
 		texts[key] = fmt.Sprintf(`{"apiVersion":"v1","kind":"K","metadata":{"name":"o%d","namespace":"n%d","resourceVersion":"%d"}}`, k, k%7, objects+k)
 		o := s.format.Packer().TryPack([]byte(texts[key]))
-		if _, ok := s.Put(s.Prepare(Keyed{Key: key, Item: o})); !ok {
+		if _, ok := s.Put(s.Prepare(KeyedItem{Key: key, Item: o})); !ok {
 			t.Fatal("Put() = false, want true")
 		}
 	}

@@ -24,7 +24,7 @@ type Failure struct {
 	// Key and Err describe the first failure.
 	Key string
 	Err error
-	// Objects is the number of objects that failed.
+	// Objects is the number of objects for which the index function failed.
 	Objects int
 }
 

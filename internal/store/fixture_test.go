@@ -37,13 +37,14 @@ func managedFieldsPruner(t testing.TB) *packed.Pruner {
 }
 
 // keyedCertificate returns a certificate as a reflector passes it to a store with that format.
-func keyedCertificate(t testing.TB, format Format, n, version int) Keyed {
+func keyedCertificate(t testing.TB, format Format, n, version int) KeyedItem {
 	t.Helper()
 	o, err := format.Packer().Pack(certificate(n, version))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Keyed{Key: strings.Clone(o.Key()), ResourceVersion: o.GetResourceVersion(), Item: format.Item(o)}
+	key := strings.Clone(o.Key())
+	return KeyedItem{Key: key, ResourceVersion: o.GetResourceVersion(), Item: format.Item(o)}
 }
 
 // replaceAll replaces the content of a store with certificates, and fails if Replace returns false.
@@ -57,7 +58,7 @@ func replaceAll(t testing.TB, s *Store, objects, version int) {
 // tryReplaceAll is like replaceAll, but returns false if another writer was faster.
 func tryReplaceAll(t testing.TB, s *Store, objects, version int) bool {
 	t.Helper()
-	all := make([]Keyed, objects)
+	all := make([]KeyedItem, objects)
 	for n := range all {
 		all[n] = keyedCertificate(t, s.format, n, version)
 	}

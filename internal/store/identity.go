@@ -51,7 +51,7 @@ func identityKey(entry unsafe.Pointer) string {
 }
 
 // newIdentityRow returns an unpublished row with the identity of an object.
-func newIdentityRow(o Keyed) *storedRow {
+func newIdentityRow(o KeyedItem) *storedRow {
 	uid, version := "", ""
 	if m, err := meta.Accessor(o.Item); err == nil {
 		uid, version = string(m.GetUID()), m.GetResourceVersion()

@@ -15,7 +15,7 @@ import (
 )
 
 // keyedIdentity returns an object as it arrives from the server.
-func keyedIdentity(t testing.TB, s *Store, namespace, name, uid, version string) Keyed {
+func keyedIdentity(t testing.TB, s *Store, namespace, name, uid, version string) KeyedItem {
 	t.Helper()
 	o, err := s.format.Packer().Pack(fmt.Appendf(nil,
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"spec":{"big":%q}}`,
@@ -23,7 +23,7 @@ func keyedIdentity(t testing.TB, s *Store, namespace, name, uid, version string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Keyed{Key: o.Key(), ResourceVersion: version, Item: s.format.Item(o)}
+	return KeyedItem{Key: o.Key(), ResourceVersion: version, Item: s.format.Item(o)}
 }
 
 const identityUID = "01234567-89ab-cdef-0123-456789abcdef"
@@ -51,7 +51,7 @@ func TestIdentities(t *testing.T) {
 	for _, variant := range []string{"list", "write"} {
 		t.Run(variant, func(t *testing.T) {
 			s := New(Options{Format: NewIdentities(nil)})
-			var all []Keyed
+			var all []KeyedItem
 			freed := make(chan string, len(identities))
 			for _, id := range identities {
 				o := keyedIdentity(t, s, id.namespace, id.name, id.uid, id.version)
@@ -104,13 +104,15 @@ func TestIdentities(t *testing.T) {
 // and identities as old ones. Rows of unchanged objects stay.
 func TestIdentityDifferences(t *testing.T) {
 	s := New(Options{Format: NewIdentities(nil)})
-	object := func(name, version string) Keyed { return keyedIdentity(t, s, "ns", name, identityUID, version) }
-	if _, ok := s.Replace(s.PrepareAll([]Keyed{object("same", "1"), object("changed", "2"),
+	object := func(name, version string) KeyedItem {
+		return keyedIdentity(t, s, "ns", name, identityUID, version)
+	}
+	if _, ok := s.Replace(s.PrepareAll([]KeyedItem{object("same", "1"), object("changed", "2"),
 		object("removed", "3")}), "3"); !ok {
 		t.Fatal("refused")
 	}
 	isSame := s.current.Load().rows.find("ns/same")
-	d, ok := s.Replace(s.PrepareAll([]Keyed{object("added", "3"), object("same", "1"), object("changed", "4"),
+	d, ok := s.Replace(s.PrepareAll([]KeyedItem{object("added", "3"), object("same", "1"), object("changed", "4"),
 		object("added", "5")}), "5")
 	if !ok {
 		t.Fatal("refused")

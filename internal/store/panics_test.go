@@ -53,7 +53,7 @@ func TestPanicsOfIndexFunctions(t *testing.T) {
 			failed = append(failed, slices.Sorted(maps.Keys(f))...)
 		}})
 	good, bad := &thing{key: "good", tags: []string{"x"}}, &thing{key: "bad", tags: []string{"x"}}
-	batch := store.PrepareAll([]Keyed{bad.keyed(), good.keyed()})
+	batch := store.PrepareAll([]KeyedItem{bad.keyed(), good.keyed()})
 	if _, ok := store.Replace(batch, "1"); !ok {
 		t.Fatal("Replace() = false, want true")
 	}

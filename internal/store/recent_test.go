@@ -55,7 +55,7 @@ func TestReadsAreCurrent(t *testing.T) {
 				next := keyedCertificate(t, format, 0, version+1)
 				switch r.IntN(10) {
 				case 0:
-					s.Replace(s.PrepareAll([]Keyed{next}), "")
+					s.Replace(s.PrepareAll([]KeyedItem{next}), "")
 				case 1:
 					s.Remove(key, "")
 					fallthrough

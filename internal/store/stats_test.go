@@ -134,7 +134,7 @@ func TestIndexesAreLean(t *testing.T) {
 					t.Fatal(err)
 				}
 				key := u.GetNamespace() + "/" + u.GetName()
-				if _, ok := crdcacheStore.Put(crdcacheStore.Prepare(Keyed{Key: key,
+				if _, ok := crdcacheStore.Put(crdcacheStore.Prepare(KeyedItem{Key: key,
 					Item: u})); !ok {
 					t.Fatal("Put() = false, want true")
 				}

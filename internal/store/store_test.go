@@ -96,7 +96,7 @@ func randomThing(r *rand.Rand) *thing {
 	return th
 }
 
-func (th *thing) keyed() Keyed { return Keyed{Key: th.key, Item: th} }
+func (th *thing) keyed() KeyedItem { return KeyedItem{Key: th.key, Item: th} }
 
 func TestStoreAgainstModel(t *testing.T) {
 	for seed := range uint64(12) {
@@ -141,7 +141,7 @@ func TestStoreAgainstModel(t *testing.T) {
 func replaceRandomly(t *testing.T, r *rand.Rand, store *Store, model contents) contents {
 	t.Helper()
 	next := contents{}
-	var list []Keyed
+	var list []KeyedItem
 	for range r.IntN(15) {
 		th := randomThing(r)
 		next[th.key] = th
@@ -182,7 +182,7 @@ func TestPutRejectsMissingIndex(t *testing.T) {
 	store := newStore(t, nil)
 	th := &thing{key: "k", number: 1}
 	stale := store.Prepare(th.keyed())
-	batch := store.PrepareAll([]Keyed{th.keyed()})
+	batch := store.PrepareAll([]KeyedItem{th.keyed()})
 	if err := store.AddIndexers(cache.Indexers{"parity": byParity}); err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func addIndexSlowly(t *testing.T) (store *Store, gate chan struct{}, added chan 
 func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
 	store, gate, added := addIndexSlowly(t)
 	model := contents{"new": {key: "new", number: 4}}
-	if _, ok := store.Replace(store.PrepareAll([]Keyed{model["new"].keyed()}), "1"); !ok {
+	if _, ok := store.Replace(store.PrepareAll([]KeyedItem{model["new"].keyed()}), "1"); !ok {
 		t.Error("Replace() = false, want true")
 	}
 	if _, err := store.Snapshot().ItemsByIndex("parity", "0"); err == nil {
@@ -358,7 +358,7 @@ func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
 // lists.
 func TestRelistsAreAtomic(t *testing.T) {
 	store := newStore(t, cache.Indexers{"parity": byParity})
-	lists := make([][]Keyed, 2)
+	lists := make([][]KeyedItem, 2)
 	for k, size := range []int{100, 300} {
 		for n := range size {
 			lists[k] = append(lists[k], (&thing{key: fmt.Sprint(k, "-", n), number: 2 * n}).keyed())

@@ -201,13 +201,13 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 	s := adaptiveStore(t, 300)
 	sweepAll(s, SweepAfterFill)
 	before := s.Snapshot()
-	batch := make([]Keyed, 300)
+	batch := make([]KeyedItem, 300)
 	for n := range batch {
 		o, err := s.format.Packer().Pack(certificate(n, 1+n/299)) // only the last one is changed
 		if err != nil {
 			t.Fatal(err)
 		}
-		batch[n] = Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: o}
+		batch[n] = KeyedItem{Key: o.Key(), ResourceVersion: o.Version(), Item: o}
 	}
 	prepared := s.PrepareAll(batch)
 	sweepAll(s, SweepAll) // in the meantime
@@ -322,7 +322,7 @@ func decodeRandomly(random *rand.Rand, format Format, item Item) map[string]any 
 
 func relist(t *testing.T, s *Store, model map[int]int) {
 	t.Helper()
-	var batch []Keyed
+	var batch []KeyedItem
 	for _, n := range slices.Sorted(maps.Keys(model)) {
 		batch = append(batch, keyedCertificate(t, s.format, n, model[n]))
 	}

@@ -33,11 +33,11 @@ type sweeperRun struct {
 	// wake holds a token while filled is not empty.
 	wake chan struct{}
 	// requests receives calls of Compress.
-	requests chan request
+	requests chan compressRequest
 }
 
-// request is a call of Compress.
-type request struct {
+// compressRequest is a call of Compress.
+type compressRequest struct {
 	store *Store
 	done  chan struct{} // closed after compressing
 }
@@ -72,7 +72,7 @@ func (s *Sweeper) Join(member *Store, isUnreachable func() bool) (leave func()) 
 func (s *Sweeper) startLocked() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &sweeperRun{cancel: cancel, ended: make(chan struct{}), wake: make(chan struct{}, 1),
-		requests: make(chan request)}
+		requests: make(chan compressRequest)}
 	s.mu.run = r
 	go func() { // ended by the last leave
 		defer close(r.ended)
@@ -93,7 +93,7 @@ func (s *Sweeper) Compress(ctx context.Context, member *Store) error {
 	}
 	done := make(chan struct{})
 	select {
-	case r.requests <- request{member, done}:
+	case r.requests <- compressRequest{member, done}:
 	case <-r.ended:
 		return nil
 	case <-ctx.Done():

@@ -33,7 +33,7 @@ func (runCompressor) Decompress(dst, src []byte) ([]byte, error) {
 }
 
 // object returns a version of object n, of about 4 KB.
-func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
+func object(t testing.TB, s *store.Store, n, version int) store.KeyedItem {
 	t.Helper()
 	o, err := s.Format().Packer().Pack(fmt.Appendf(nil,
 		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a%d","resourceVersion":"%d"},"data":{"text":"%s"}}`,
@@ -41,14 +41,14 @@ func object(t testing.TB, s *store.Store, n, version int) store.Keyed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Keyed{Key: o.Key(), ResourceVersion: o.Version(), Item: s.Format().Item(o)}
+	return store.KeyedItem{Key: o.Key(), ResourceVersion: o.Version(), Item: s.Format().Item(o)}
 }
 
 const filledObjects = 400 // 1.6 MB
 
 func fill(t testing.TB, s *store.Store) {
 	t.Helper()
-	all := make([]store.Keyed, filledObjects)
+	all := make([]store.KeyedItem, filledObjects)
 	for n := range all {
 		all[n] = object(t, s, n, 1)
 	}
@@ -78,7 +78,7 @@ func TestListsAreCompressedOnArrival(t *testing.T) {
 	s := store.New(store.Options{Format: format})
 	const large = 700 // 2.8 MB
 	list := func(count, version int) (compressed int) {
-		all := make([]store.Keyed, count)
+		all := make([]store.KeyedItem, count)
 		for n := range all {
 			all[n] = object(t, s, n, version)
 			all[n].Item = format.ForList(all[n].Item)

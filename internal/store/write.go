@@ -2,32 +2,32 @@ package store
 
 import "slices"
 
-// Keyed is an item with its key and its resource version, which can be empty.
-type Keyed struct {
+// KeyedItem is an item with its key and its resource version, which can be empty.
+type KeyedItem struct {
 	Key, ResourceVersion string
 	Item                 Item
 }
 
-// Prepared is an object prepared for Put. Its index functions have already run.
-type Prepared struct {
-	Keyed
+// PreparedItem is an object prepared for Put. Its index functions have already run.
+type PreparedItem struct {
+	KeyedItem
 	row     *storedRow
 	version int
 }
 
 // Prepare prepares an object for Put. If an index function fails, Prepare reports that and leaves the object
 // out of the index.
-func (s *Store) Prepare(object Keyed) Prepared {
+func (s *Store) Prepare(object KeyedItem) PreparedItem {
 	current := s.current.Load()
 	var failures Failures
 	r := s.newRow(current, object, &failures)
 	failures.reportTo(s.report)
-	return Prepared{Keyed: object, row: r, version: current.version}
+	return PreparedItem{KeyedItem: object, row: r, version: current.version}
 }
 
 // Put stores a prepared object and returns the replaced item, nil for a new key. It stores nothing and
 // returns false if indexers were added since Prepare; the caller then prepares the object again.
-func (s *Store) Put(p Prepared) (old Item, ok bool) {
+func (s *Store) Put(p PreparedItem) (old Item, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()
 	current := s.current.Load()

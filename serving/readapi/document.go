@@ -29,9 +29,9 @@ func builderForPath(path string, r *http.Request, aggregated bool) documentBuild
 		return func(types []Type) any { return openAPIIndex(types) }
 	case strings.HasPrefix(path, "/openapi/v3/"):
 		return func(types []Type) any { return openAPIOf(types, strings.TrimPrefix(path, "/openapi/v3/")) }
-	case isRoot(path) && aggregated:
+	case isDiscoveryRoot(path) && aggregated:
 		return func(types []Type) any { return aggregatedDiscovery(types, path == "/api") }
-	case isRoot(path):
+	case isDiscoveryRoot(path):
 		return func(types []Type) any { return legacyRoot(types, path == "/api", r.Host) }
 	case len(parts) == 3 && parts[1] == "api":
 		return func(types []Type) any { return legacyResources(types, "", parts[2]) }
@@ -43,12 +43,12 @@ func builderForPath(path string, r *http.Request, aggregated bool) documentBuild
 	return nil
 }
 
-func isRoot(path string) bool { return path == "/api" || path == "/apis" }
+func isDiscoveryRoot(path string) bool { return path == "/api" || path == "/apis" }
 
 // serveDocument serves discovery and OpenAPI. It returns false for other paths.
 func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	aggregated := isRoot(path) && wantsAggregated(r.Header)
+	aggregated := isDiscoveryRoot(path) && wantsAggregated(r.Header)
 	build := builderForPath(path, r, aggregated)
 	if build == nil {
 		return false

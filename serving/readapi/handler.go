@@ -22,7 +22,7 @@ const (
 	DefaultWriteTimeout     = time.Minute
 )
 
-// HandlerOptions configures a handler. The zero value is usable.
+// HandlerOptions are the limits and hooks of a handler. The zero value is usable.
 type HandlerOptions struct {
 	// StopWatches, when closed, ends all watches. Each ends with a bookmark if its client allows bookmarks,
 	// so that the client can continue at another server. Default: watches end only by their timeout.

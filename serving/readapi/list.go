@@ -15,7 +15,7 @@ type page struct {
 	meta    listMeta
 }
 
-// listMeta is ListMeta with ShardInfo, which ListMeta has only since apimachinery 0.36.
+// listMeta works like ListMeta with ShardInfo, which ListMeta has only since apimachinery 0.36.
 type listMeta struct {
 	metav1.ListMeta
 	ShardInfo *shardInfo `json:"shardInfo,omitempty"`

@@ -17,8 +17,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// clientCAs are the client CAs of the cluster. They are read in the background after the server has started
-// to listen.
+// clientCAs verifies client certificates with the CAs of the cluster. They are read in the background after
+// the server has started to listen.
 type clientCAs struct {
 	provider dynamiccertificates.CAContentProvider
 }

@@ -39,8 +39,8 @@ type Options struct {
 	// all objects of all types gets no information about invisible objects: no figures, no plans, and no
 	// references. Default: every user sees all objects.
 	Visible func(r *http.Request, types []schema.GroupVersionResource) ([]Scope, error)
-	// Known is Visible for all types without waiting for a server. Scope.Unknown marks types with unknown
-	// rights. Streams call Known every two seconds. Default: Visible.
+	// Known works like Visible for all types without waiting for a server. Scope.Unknown marks types with
+	// unknown rights. Streams call Known every two seconds. Default: Visible.
 	Known func(r *http.Request, types []schema.GroupVersionResource) []Scope
 	// Authenticated means that the caller authenticates and authorizes each request. The page then needs
 	// no link and no cookie, so several replicas can serve one browser. It rejects requests from other

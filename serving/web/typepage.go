@@ -10,7 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// typePage has a type's declarations.
+// typePage is the page of a type: its columns, indexes and references.
 type typePage struct {
 	ID         string `json:"id"`
 	Kind       string `json:"kind"`

@@ -46,16 +46,16 @@ func NewFaults(next http.RoundTripper) *Faults {
 
 // Wrap returns a transport with these faults in front of next. Several can share the faults.
 func (f *Faults) Wrap(next http.RoundTripper) http.RoundTripper {
-	return wrapped{faults: f, next: next}
+	return faultTransport{faults: f, next: next}
 }
 
-type wrapped struct {
+type faultTransport struct {
 	faults *Faults
 	next   http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (w wrapped) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w faultTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.faults.roundTrip(r, w.next)
 }
 
@@ -165,7 +165,7 @@ func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respo
 	if status != 0 {
 		return failure(r, status), nil
 	}
-	response, err := next.RoundTrip(f.shortened(r, verb))
+	response, err := next.RoundTrip(f.withWatchTimeout(r, verb))
 	if err != nil || !strings.HasPrefix(verb, "watch") || response.StatusCode != http.StatusOK {
 		return response, err
 	}
@@ -182,8 +182,7 @@ func (f *Faults) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respo
 	return response, nil
 }
 
-// shortened sets the timeout of a watch.
-func (f *Faults) shortened(r *http.Request, verb string) *http.Request {
+func (f *Faults) withWatchTimeout(r *http.Request, verb string) *http.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.watchSeconds == 0 || !strings.HasPrefix(verb, "watch") {

@@ -7,10 +7,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Mirrored returns informers that store objects, on top of informers that store only identities. The first
+// WithMirror returns informers that store objects, on top of informers that store only identities. The first
 // handler rebuilds the objects from its events. Each handler receives the old states that it has rebuilt in
 // place of identities, and the test fails if an identity is not the one of that state.
-func Mirrored(newInformer New) New {
+func WithMirror(newInformer NewInformerFunc) NewInformerFunc {
 	return func(t testing.TB, setup Setup) cache.SharedIndexInformer {
 		return &mirrored{SharedIndexInformer: newInformer(t, setup), t: t, content: newMirror()}
 	}

@@ -80,14 +80,14 @@ func (s *Stage) moveOn() string {
 func (s *Stage) awaitVersion(version string) {
 	s.t.Helper()
 	s.Await("the bookmark in the store", func() bool {
-		return reached(s.Informer.GetStore().LastStoreSyncResourceVersion(), version)
+		return hasReached(s.Informer.GetStore().LastStoreSyncResourceVersion(), version)
 	})
 	s.Await("the bookmark in the reflector", func() bool {
-		return reached(s.Informer.LastSyncResourceVersion(), version)
+		return hasReached(s.Informer.LastSyncResourceVersion(), version)
 	})
 }
 
-func reached(version, target string) bool {
+func hasReached(version, target string) bool {
 	is, isErr := strconv.ParseUint(version, 10, 64)
 	want, wantErr := strconv.ParseUint(target, 10, 64)
 	return isErr == nil && wantErr == nil && is >= want

@@ -31,16 +31,16 @@ type Setup struct {
 	Indexers cache.Indexers
 }
 
-// New returns an informer that does not run yet, or fails t.
-type New func(t testing.TB, setup Setup) cache.SharedIndexInformer
+// NewInformerFunc returns an informer that does not run yet, or fails t.
+type NewInformerFunc func(t testing.TB, setup Setup) cache.SharedIndexInformer
 
 // NewClient makes a dynamic client, as dynamic.NewForConfig does.
-type NewClient func(*rest.Config) (dynamic.Interface, error)
+type NewClientFunc func(*rest.Config) (dynamic.Interface, error)
 
 // Subject is an implementation that is compared with client-go's.
 type Subject struct {
 	Name string
-	New  New
+	New  NewInformerFunc
 	// WithoutObjects omits the scenarios that need indexes, resyncs or writes to the store.
 	WithoutObjects bool
 }
@@ -57,7 +57,7 @@ func DefaultClient(config *rest.Config) (dynamic.Interface, error) {
 }
 
 // ListWatch returns a ListerWatcher for the setup with a new client.
-func (s Setup) ListWatch(t testing.TB, newClient NewClient) cache.ListerWatcher {
+func (s Setup) ListWatch(t testing.TB, newClient NewClientFunc) cache.ListerWatcher {
 	t.Helper()
 	client, err := newClient(s.Config)
 	if err != nil {

@@ -34,7 +34,7 @@ var (
 type Stage struct {
 	t   testing.TB
 	ctx context.Context
-	new New
+	new NewInformerFunc
 	// verb is the expected verb of the first list.
 	verb string
 	// config has no faults.
@@ -57,7 +57,8 @@ type Stage struct {
 
 // NewStage returns a stage for an informer of build. verb is the expected verb of its first list: "list" or
 // "watch-list". Waits end after patience.
-func NewStage(t testing.TB, config *rest.Config, build New, verb string, patience time.Duration) *Stage {
+func NewStage(t testing.TB, config *rest.Config, build NewInformerFunc, verb string,
+	patience time.Duration) *Stage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -190,7 +191,7 @@ func (s *Stage) Handle() *recorder {
 	return r
 }
 
-// HandleWith is Handle with options.
+// HandleWith works like Handle with options.
 func (s *Stage) HandleWith(options cache.HandlerOptions) (*recorder, cache.ResourceEventHandlerRegistration) {
 	s.t.Helper()
 	r := newRecorder()

@@ -24,7 +24,7 @@ func Run(t *testing.T, config *rest.Config, subjects ...Subject) {
 	}
 }
 
-// RunScenario is Run for a scenario of the caller.
+// RunScenario works like Run for a scenario of the caller.
 func RunScenario(t *testing.T, config *rest.Config, name string, play func(*Stage), subjects ...Subject) {
 	t.Helper()
 	scenario{name: name, play: play}.run(t, config, subjects)

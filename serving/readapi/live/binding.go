@@ -25,7 +25,7 @@ func (s *Server) Bind(settings bind.Settings, options bind.Options) (*bind.Bindi
 	options.Accept = s.accept
 	onChange := options.OnChange
 	options.OnChange = func(old, changed *bind.Target) {
-		s.serve(old, changed)
+		s.replaceTarget(old, changed)
 		if onChange != nil {
 			onChange(old, changed)
 		}
@@ -61,8 +61,8 @@ func (s *Server) accept(t *bind.Target) error {
 	return nil
 }
 
-// serve serves a changed target instead of an old one. Both can be nil.
-func (s *Server) serve(old, changed *bind.Target) {
+// replaceTarget serves a changed target instead of an old one. Both can be nil.
+func (s *Server) replaceTarget(old, changed *bind.Target) {
 	switch {
 	case changed == nil:
 		s.RemoveType(old.GVR.GroupResource())

@@ -46,7 +46,7 @@ var newNotStored = newWithFactory(func(o *dynamicinformer.Options, setup conform
 
 func TestConformance(t *testing.T) {
 	conformance.Run(t, harness.Config(t), append(subjects(),
-		conformance.Subject{Name: "none", WithoutObjects: true, New: conformance.Mirrored(newNotStored)})...)
+		conformance.Subject{Name: "none", WithoutObjects: true, New: conformance.WithMirror(newNotStored)})...)
 }
 
 // TestConformanceBehindProxy runs the scenarios through a proxy for HTTP/1.1 that compresses responses.
@@ -55,7 +55,7 @@ func TestConformanceBehindProxy(t *testing.T) {
 	conformance.Run(t, config, conformance.Subject{Name: "packed", New: newPacked})
 }
 
-func newWithClient(newClient conformance.NewClient) conformance.New {
+func newWithClient(newClient conformance.NewClientFunc) conformance.NewInformerFunc {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		return informer.New(setup.ListWatch(t, newClient), informer.Options{
 			ExampleObject: &unstructured.Unstructured{}, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
@@ -64,7 +64,8 @@ func newWithClient(newClient conformance.NewClient) conformance.New {
 }
 
 // newWithFactory returns informers that each have a factory. adjust completes its options.
-func newWithFactory(adjust func(*dynamicinformer.Options, conformance.Setup) error) conformance.New {
+func newWithFactory(
+	adjust func(*dynamicinformer.Options, conformance.Setup) error) conformance.NewInformerFunc {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		t.Helper()
 		options := dynamicinformer.Options{Defaults: resourceOptions(t, setup)}

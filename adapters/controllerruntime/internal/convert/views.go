@@ -83,10 +83,10 @@ type handlerWithReason struct {
 	reason string
 }
 
-// DecodesBecause implements informer.Decoding.
+// DecodesBecause implements informer.DecodingHandler.
 func (h handlerWithReason) DecodesBecause() string { return h.reason }
 
-// Unwrap implements informer.Wrapper.
+// Unwrap implements informer.HandlerWrapper.
 func (h handlerWithReason) Unwrap() toolscache.ResourceEventHandler { return h.ResourceEventHandler }
 
 // ReducedAnnotation is the key of the annotation of reduced objects: see controllerruntime.ReducedAnnotation.
@@ -142,12 +142,12 @@ type reducedItem struct {
 	keptFields string
 }
 
-// MarkReduced implements informer.Marking.
+// MarkReduced implements informer.MarkingHandler.
 func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
 	return reducedItem{stored, keptFields}
 }
 
-// MarkReduced implements informer.Marking, for handlers of unstructured objects.
+// MarkReduced implements informer.MarkingHandler, for handlers of unstructured objects.
 func (h handlerWithReason) MarkReduced(object any, keptFields string) any {
 	if object, ok := object.(client.Object); ok {
 		return MarkedCopy(object, keptFields)

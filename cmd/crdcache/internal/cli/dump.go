@@ -169,7 +169,7 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 	if o.canStream(types) {
 		return errors.Join(unresolved, o.streamPages(ctx, limitedCtx, types))
 	}
-	lists, err := types.Lists(ctx, limitedCtx)
+	lists, err := types.ListAll(ctx, limitedCtx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

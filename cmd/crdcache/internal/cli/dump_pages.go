@@ -103,7 +103,7 @@ func (f *pageStream) printRest(ctx context.Context, w *print.Writer, cause error
 		resource.GVR.GroupResource(), f.lastKey, cause)
 	limitedCtx, cancel := f.WithTimeout(ctx)
 	defer cancel()
-	lists, err := f.types.Lists(ctx, limitedCtx)
+	lists, err := f.types.ListAll(ctx, limitedCtx)
 	for _, list := range lists {
 		err = errors.Join(err, list.After(f.lastKey).Section(nil, nil).Each(w))
 	}

@@ -54,7 +54,7 @@ func newWatch(streams genericiooptions.IOStreams) *cobra.Command {
 	set := cmd.Flags()
 	set.BoolVar(&o.options.ChangesOnly, "changes-only", false, "Omit the initial objects.")
 	set.BoolVar(&o.options.Diff, "diff", false, "Print the changed fields below each object.")
-	set.BoolVar(&o.options.Wait, "wait", false,
+	set.BoolVar(&o.options.WaitForTypes, "wait", false,
 		"Wait for types even if none exists. The limit is --timeout.")
 	set.BoolVar(&o.options.Timestamps, "timestamps", false, "Print the time of each event.")
 	set.BoolVar(&o.options.Managers, "managers", false,

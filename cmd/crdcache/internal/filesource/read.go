@@ -16,8 +16,8 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// ReadFiles is manifest.ReadFiles with support for snapshots. isSelected selects the types that are read from
-// snapshots. Nil selects all.
+// ReadFiles works like manifest.ReadFiles with support for snapshots. isSelected selects the types that are
+// read from snapshots. Nil selects all.
 func ReadFiles(ctx context.Context, options manifest.ReadOptions, isSelected func(snapshot.Type) bool,
 	handle manifest.ObjectHandler) error {
 	snapshots := map[string]func() (*snapshot.File, error){}

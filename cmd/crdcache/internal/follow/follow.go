@@ -49,7 +49,7 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 	defer cancel()
 	resources, unresolved := o.Resolve(syncCtx, o.TypeNames(), "list")
 	noMatches, otherErr := o.splitUnresolved(unresolved)
-	if len(resources) == 0 && (otherErr != nil || !o.Wait &&
+	if len(resources) == 0 && (otherErr != nil || !o.WaitForTypes &&
 		!slices.ContainsFunc(o.TypeNames(), isWildcard)) {
 		return o.proposeWait(unresolved, noMatches, otherErr)
 	}
@@ -168,8 +168,8 @@ type Options struct {
 	// Timestamps prints the time of each event, and Managers its field managers. Managers needs a cache
 	// with managed fields. KeepManagedFields prints them as well.
 	Timestamps, Managers, KeepManagedFields bool
-	// Wait waits for types even if none exists.
-	Wait bool
+	// WaitForTypes waits for types even if none exists.
+	WaitForTypes bool
 }
 
 func (o Options) Validate() error {

@@ -51,7 +51,7 @@ func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 	return newClient(config, identity, SocketDirFor(identity))
 }
 
-// NewClientAt is NewClient for the path of a socket. It also verifies the identity of the server.
+// NewClientAt works like NewClient for the path of a socket. It also verifies the identity of the server.
 func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
 	identity, _, err := Identity(ctx, config)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 // TestOpenPageIsActive verifies that an open stream of the page counts as an active request.
 func TestOpenPageIsActive(t *testing.T) {
 	polling := func(s *Server) int {
-		s.options.Activity.mu.Lock()
-		defer s.options.Activity.mu.Unlock()
-		return s.options.Activity.mu.active
+		s.options.ActiveRequests.mu.Lock()
+		defer s.options.ActiveRequests.mu.Unlock()
+		return s.options.ActiveRequests.mu.active
 	}
-	s := &Server{options: Options{Activity: NewActivity(time.Hour)}}
+	s := &Server{options: Options{ActiveRequests: NewActiveRequests(time.Hour)}}
 	during := -1
 	s.options.Page = &Page{Handler: http.HandlerFunc(func(http.ResponseWriter,
 		*http.Request) {

@@ -71,8 +71,8 @@ type Options struct {
 	ValidateRequest func(readapi.Request) error
 	// Handler serves all other requests.
 	Handler http.Handler
-	// Activity ends the server when it is idle. nil means never.
-	Activity *Activity
+	// ActiveRequests ends the server when it is idle. nil means never.
+	ActiveRequests *ActiveRequests
 	// Page is the web page, or nil. Without a listener, another Server of the process serves the page.
 	Page    *Page
 	Metrics *Metrics
@@ -131,17 +131,17 @@ func Serve(ctx context.Context, options Options, onListening func()) error {
 	return errors.Join(err, file.Close(), s.closeStopConnections())
 }
 
-// ServePage is Serve for a web page without a socket for commands.
-func ServePage(ctx context.Context, page *Page, activity *Activity, onListening func()) error {
-	return (&Server{options: Options{Page: page, Activity: activity}}).serve(ctx, nil, onListening)
+// ServePage works like Serve for a web page without a socket for commands.
+func ServePage(ctx context.Context, page *Page, activity *ActiveRequests, onListening func()) error {
+	return (&Server{options: Options{Page: page, ActiveRequests: activity}}).serve(ctx, nil, onListening)
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, onListening func()) (err error) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	defer s.cancel()
 	var idleEnded <-chan struct{}
-	if s.options.Activity != nil {
-		idleEnded = s.options.Activity.ended
+	if s.options.ActiveRequests != nil {
+		idleEnded = s.options.ActiveRequests.ended
 	}
 	var servers []*http.Server
 	serveErrs := make(chan error, 3)
@@ -176,20 +176,20 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, onListening f
 }
 
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.options.Activity.begin()
-	defer s.options.Activity.end()
+	s.options.ActiveRequests.begin()
+	defer s.options.ActiveRequests.end()
 	switch {
 	case r.URL.Path == "/crdcache/server":
-		reply(w, s.options.Info())
+		writeJSON(w, s.options.Info())
 	case r.URL.Path == "/crdcache/types":
 		resources, err := s.options.Resolve(r.URL.Query().Get("name"))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusNotFound)
 			return
 		}
-		reply(w, Resolution{Info: s.options.Info(), Resources: resources})
+		writeJSON(w, Resolution{Info: s.options.Info(), Resources: resources})
 	case r.URL.Path == "/crdcache/link" && r.Method == http.MethodPost && s.options.Page != nil:
-		reply(w, s.options.Page.LoginLink())
+		writeJSON(w, s.options.Page.LoginLink())
 	case r.URL.Path == stopPath && r.Method == http.MethodPost:
 		s.serveStop(w)
 	default:
@@ -209,14 +209,14 @@ func (s *Server) serveCache(w http.ResponseWriter, r *http.Request) {
 	s.options.Handler.ServeHTTP(w, r)
 }
 
-func reply(w http.ResponseWriter, value any) {
+func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(value) // fails only if the client has disconnected
 }
 
-// Activity counts the active requests of the servers of a process. It is safe for concurrent use. A nil
-// *Activity counts nothing.
-type Activity struct {
+// ActiveRequests counts the active requests of the servers of a process. It is safe for concurrent use. A nil
+// *ActiveRequests counts nothing.
+type ActiveRequests struct {
 	idle time.Duration
 	// ended is closed after this time without a request.
 	ended chan struct{}
@@ -228,19 +228,19 @@ type Activity struct {
 	}
 }
 
-// NewActivity returns an Activity that ends its servers after a time without a request. Zero means never: it
-// returns nil.
-func NewActivity(idle time.Duration) *Activity {
+// NewActiveRequests returns an ActiveRequests that ends its servers after a time without a request. Zero
+// means never: it returns nil.
+func NewActiveRequests(idle time.Duration) *ActiveRequests {
 	if idle == 0 {
 		return nil
 	}
-	a := &Activity{idle: idle, ended: make(chan struct{})}
+	a := &ActiveRequests{idle: idle, ended: make(chan struct{})}
 	a.mu.timer = time.AfterFunc(idle, sync.OnceFunc(func() { close(a.ended) }))
 	return a
 }
 
 // begin starts a request. Without an end, the servers are not idle.
-func (a *Activity) begin() {
+func (a *ActiveRequests) begin() {
 	if a == nil {
 		return
 	}
@@ -250,7 +250,7 @@ func (a *Activity) begin() {
 	a.mu.timer.Stop()
 }
 
-func (a *Activity) end() {
+func (a *ActiveRequests) end() {
 	if a == nil {
 		return
 	}
@@ -284,8 +284,8 @@ type Metrics struct {
 // pageServer returns the HTTP server of the page. Its requests count as activity.
 func (s *Server) pageServer(ctx context.Context) *http.Server {
 	countedHandler := func(w http.ResponseWriter, r *http.Request) {
-		s.options.Activity.begin()
-		defer s.options.Activity.end()
+		s.options.ActiveRequests.begin()
+		defer s.options.ActiveRequests.end()
 		s.options.Page.Handler.ServeHTTP(w, r)
 	}
 	return &http.Server{

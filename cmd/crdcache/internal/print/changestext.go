@@ -153,7 +153,7 @@ func (p *changeWriter) writeOldNew(path string, before, after any) {
 
 func (p *changeWriter) writeModifiedLines(path string, before, after []string) {
 	p.writeLine(Yellow, fmt.Sprintf("  ~ %s:", path))
-	for _, gap := range display.Gaps(before, after) {
+	for _, gap := range display.DifferingRanges(before, after) {
 		p.writeLine("", fmt.Sprintf("      @ line %d", gap.After+1))
 		p.lines(Red, "      - ", before[gap.Before:gap.BeforeEnd])
 		p.lines(Green, "      + ", after[gap.After:gap.AfterEnd])

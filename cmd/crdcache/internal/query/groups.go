@@ -90,7 +90,7 @@ func (o *verb) addGroups(groups []query.Group) {
 	o.warnOfSkipped(groups)
 	o.output.hasGroups = true
 	if o.Cluster != "" {
-		groups = query.InCluster(o.Cluster, groups)
+		groups = query.PrependCluster(o.Cluster, groups)
 	}
 	o.output.groups = append(o.output.groups, groups...)
 }

@@ -105,7 +105,7 @@ func (s *cacheServer) openCaches(ctx context.Context) (err error) {
 
 // sharedServers are the parts of the process that all clusters share.
 type sharedServers struct {
-	activity *localserver.Activity
+	activity *localserver.ActiveRequests
 	page     *localserver.Page    // nil without --web
 	metrics  *localserver.Metrics // nil without --metrics-address
 	close    func()
@@ -115,7 +115,7 @@ type sharedServers struct {
 }
 
 func (o *verb) newSharedServers(servers []*cacheServer) (shared *sharedServers, err error) {
-	shared = &sharedServers{activity: localserver.NewActivity(o.idleTimeout), close: func() {},
+	shared = &sharedServers{activity: localserver.NewActiveRequests(o.idleTimeout), close: func() {},
 		first:   servers[0],
 		sockets: map[string]*cacheServer{}}
 	for _, s := range servers {
@@ -153,8 +153,8 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
 		Resolve: s.resolve, ValidateRequest: s.server.CheckRequest, Handler: s.server,
-		Activity:  shared.activity,
-		OnStopped: stop}
+		ActiveRequests: shared.activity,
+		OnStopped:      stop}
 	if shared.page != nil {
 		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}
 	}
@@ -227,7 +227,7 @@ func (o *verb) serve(ctx context.Context, options localserver.Options) error {
 		}
 	}
 	if o.ReadsFiles() {
-		return localserver.ServePage(ctx, options.Page, options.Activity, printLink)
+		return localserver.ServePage(ctx, options.Page, options.ActiveRequests, printLink)
 	}
 	return localserver.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n", o.Rest.Host)

@@ -172,8 +172,8 @@ func (t *Target) open(context.Context) error { return t.ContextErr() }
 // ContextErr returns the error of the kubeconfig about a context that ContextTargets selected.
 func (t *Target) ContextErr() error { return t.contextErr }
 
-// turn orders the output of clusters that are read concurrently.
-type turn struct {
+// outputTurn orders the output of clusters that are read concurrently.
+type outputTurn struct {
 	earlierPrinted <-chan struct{}
 	// release lets another cluster be read. It may be called several times.
 	release func()
@@ -219,7 +219,7 @@ func EachCluster[T clusterSource](ctx context.Context, clusters []T, run func(co
 		release := sync.OnceFunc(func() { <-slots })
 		t := c.target()
 		names[i] = t.Cluster
-		t.turn = turn{earlierPrinted, release, group.markOutput}
+		t.turn = outputTurn{earlierPrinted, release, group.markOutput}
 		workers.Go(func() { // ended by the context
 			defer close(printed)
 			err := runCtx.Err()

@@ -56,9 +56,9 @@ func (e *ListError) Error() string {
 // Unwrap returns the cause.
 func (e *ListError) Unwrap() error { return e.err }
 
-// Lists lists all types, several at a time, with a progress line on stderr. It returns the lists that could
+// ListAll lists all types, several at a time, with a progress line on stderr. It returns the lists that could
 // be read, in the order of the types, and joins the errors of the others.
-func (t *Types) Lists(ctx, limitedCtx context.Context) ([]ObjectList, error) {
+func (t *Types) ListAll(ctx, limitedCtx context.Context) ([]ObjectList, error) {
 	lists, errs := make([]ObjectList, len(t.Resources)), make([]error, len(t.Resources))
 	var doneCount atomic.Int64
 	defer t.reader.Progress(func() (int, int) { return int(doneCount.Load()), len(t.Resources) })()

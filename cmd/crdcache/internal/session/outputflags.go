@@ -14,22 +14,22 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// choice is a flag with a fixed set of values.
-type choice struct {
+// choiceFlag is a flag with a fixed set of values.
+type choiceFlag struct {
 	value  *string
 	values []string
 }
 
-func (c choice) String() string {
+func (c choiceFlag) String() string {
 	if c.value == nil { // pflag calls String on the zero value
 		return ""
 	}
 	return *c.value
 }
 
-func (c choice) Type() string { return "string" }
+func (c choiceFlag) Type() string { return "string" }
 
-func (c choice) Set(text string) error {
+func (c choiceFlag) Set(text string) error {
 	if !slices.Contains(c.values, text) {
 		return fmt.Errorf("use %s", joinAlternatives(c.values))
 	}
@@ -40,7 +40,7 @@ func (c choice) Set(text string) error {
 // AddChoice adds a flag with a fixed set of values, and its completion. The first value is the default.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, values ...string) {
 	*value = values[0]
-	cmd.Flags().VarP(choice{value, values}, name, shorthand, usage)
+	cmd.Flags().VarP(choiceFlag{value, values}, name, shorthand, usage)
 	CompleteValues(cmd, name, values)
 }
 

@@ -17,10 +17,10 @@ const (
 	progressInterval = 200 * time.Millisecond
 )
 
-// traffic counts the bytes received from a server.
-type traffic struct{ received atomic.Int64 }
+// receivedBytes counts the bytes received from a server.
+type receivedBytes struct{ received atomic.Int64 }
 
-func (t *traffic) wrap(next http.RoundTripper) http.RoundTripper {
+func (t *receivedBytes) wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
 		if err == nil && response.Body != nil {
@@ -37,7 +37,7 @@ func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 type countedBody struct {
 	io.ReadCloser
-	traffic *traffic
+	traffic *receivedBytes
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {

@@ -11,7 +11,7 @@ import (
 // TestTraffic verifies that the received bytes are counted and not changed.
 func TestTraffic(t *testing.T) {
 	const body = `{"kind":"List","items":[{},{}]}`
-	var counted traffic
+	var counted receivedBytes
 	client := http.Client{Transport: counted.wrap(RoundTripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{Body: io.NopCloser(strings.NewReader(body))}, nil
 	}))}

@@ -20,7 +20,7 @@ type QueryFlags struct {
 	missingIndexes  []string
 	where           []string
 	whereCEL        []string
-	or              bool
+	matchAny        bool
 }
 
 // Add adds the flags to cmd, with shell completion of index names.
@@ -36,7 +36,7 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
 	set.StringArrayVar(&f.whereCEL, "where-cel", nil,
 		"CEL condition, as in 'self.spec.size > 2'. It is evaluated on each object, self. May be repeated.")
-	set.BoolVar(&f.or, "or", false, "Match any of the conditions.")
+	set.BoolVar(&f.matchAny, "or", false, "Match any of the conditions.")
 	configs.CompleteIndexes(cmd, "=", AnyIndex, "index", "not")
 	configs.CompleteIndexes(cmd, "", AnyIndex, "missing")
 }
@@ -72,11 +72,11 @@ func (f *QueryFlags) Query() (query.Query, error) {
 		conditions = append(conditions, query.WhereCEL(text))
 	}
 	switch {
-	case f.or && len(conditions) < 2:
+	case f.matchAny && len(conditions) < 2:
 		return nil, Usagef("--or needs at least two conditions")
 	case len(conditions) == 0:
 		return query.All(), nil
-	case f.or:
+	case f.matchAny:
 		return query.Or(conditions...), nil
 	}
 	return query.And(conditions...), nil

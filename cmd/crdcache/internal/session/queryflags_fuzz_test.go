@@ -130,7 +130,7 @@ func FuzzIn(f *testing.F) {
 			return keys
 		}
 		got, want := find(QueryFlags{indexConditions: []string{in}}),
-			find(QueryFlags{indexConditions: []string{a.String(), b.String()}, or: true})
+			find(QueryFlags{indexConditions: []string{a.String(), b.String()}, matchAny: true})
 		if diff := cmp.Diff(want, got); diff != "" || !slices.Contains(got, "g0") ||
 			!slices.Contains(got, "g2") {
 			t.Errorf("keys of %q = %q, want g0, g2 and the keys of an \"or\" (-or +in):\n%s", in, got, diff)

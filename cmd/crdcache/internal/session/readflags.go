@@ -57,7 +57,7 @@ func (f *ReadFlags) AddCache(cmd *cobra.Command) {
 	CompleteValues(cmd, "cache", []string{cacheAuto, cacheNone})
 }
 
-// Reader is Readers for verbs that read one cluster.
+// Reader works like Readers for verbs that read one cluster.
 func (f *ReadFlags) Reader(ctx context.Context, args []string,
 	informerOptions dynamicinformer.ResourceOptions,
 	streams genericiooptions.IOStreams) (*Reader, error) {
@@ -107,7 +107,7 @@ func (r *Reader) open(ctx context.Context) error {
 	return r.flags.connectCache(ctx, r)
 }
 
-// Values of --cache other than a socket path.
+// The values of the flag --cache that are not paths of sockets.
 const (
 	cacheAuto = "auto"
 	cacheNone = "none"

@@ -35,12 +35,12 @@ type Target struct {
 	// Timeout bounds the wait for types to be found and synced. 0 means no limit.
 	Timeout time.Duration
 
-	turn         turn  // set by EachCluster
-	contextErr   error // of the kubeconfig, with which the cluster fails
-	noKubeconfig bool  // and no --server
+	turn         outputTurn // set by EachCluster
+	contextErr   error      // of the kubeconfig, with which the cluster fails
+	noKubeconfig bool       // and no --server
 	// commaList is set if types are separated by commas, so that no object names can follow.
 	commaList bool
-	traffic   traffic
+	traffic   receivedBytes
 	responses responses
 	// watchesServer is set by AllowWatches, and usesWatchLists by AllowWatchLists.
 	watchesServer, usesWatchLists bool
@@ -159,7 +159,7 @@ func (t *Target) RecordUse(types ...schema.GroupResource) {
 	}
 }
 
-// RecordTypes is RecordUse for types whose objects are not read.
+// RecordTypes works like RecordUse for types whose objects are not read.
 func (t *Target) RecordTypes(types ...schema.GroupResource) {
 	if t.source != nil {
 		t.source.RecordUse(false, types...)
@@ -187,8 +187,8 @@ func (t *Target) Follow(ctx context.Context, typesChanged func()) {
 // once. It must be called before the first request.
 func (t *Target) AllowWatches() { t.watchesServer = true }
 
-// AllowWatchLists is AllowWatches with watch-lists, which need less memory of the server than lists, but wait
-// for a timeout behind proxies that buffer.
+// AllowWatchLists works like AllowWatches with watch-lists, which need less memory of the server than lists,
+// but wait for a timeout behind proxies that buffer.
 func (t *Target) AllowWatchLists() { t.watchesServer, t.usesWatchLists = true, true }
 
 func (t *Target) Tracker() (*discovery.Tracker, error) {

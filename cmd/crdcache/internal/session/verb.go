@@ -16,7 +16,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 )
 
-// Output formats of verbs that do not print objects.
+// The output formats of verbs that print reports rather than objects.
 const (
 	FormatText  = "text"
 	FormatTable = "table"

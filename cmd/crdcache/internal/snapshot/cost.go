@@ -14,7 +14,7 @@ const (
 	indexBase = 32 << 20
 )
 
-// Depths in the JSON of an index.
+// The nesting depths of values in the JSON index of a snapshot.
 const (
 	depthTypes     = 3 // the elements of "types"
 	depthDocuments = 3 // only the names of the documents in "server" are decoded, not their content

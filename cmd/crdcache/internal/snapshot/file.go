@@ -69,7 +69,7 @@ func NewFile(source io.ReaderAt, size int64) (*File, error) {
 // Close closes the file if Open opened it.
 func (f *File) Close() error { return f.close() }
 
-// Contents returns the description of the contents.
+// Contents returns the types, the origin and the time of the snapshot.
 func (f *File) Contents() Contents { return f.contents }
 
 // Objects returns the objects of a type, or nil if the file does not have the type.

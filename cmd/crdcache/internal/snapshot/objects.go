@@ -16,8 +16,8 @@ type Objects struct {
 	file  *File
 	entry typeEntry
 
-	// sortedAll has all records sorted by key, for a type with an Unsorted entry.
-	sortedAll struct {
+	// sortedRecords has all records sorted by key, for a type with an Unsorted entry.
+	sortedRecords struct {
 		sync.Mutex
 		records []Record
 	}
@@ -187,10 +187,10 @@ func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 
 // loadSorted returns all records of an Unsorted type, sorted by key.
 func (o *Objects) loadSorted() ([]Record, error) {
-	o.sortedAll.Lock()
-	defer o.sortedAll.Unlock()
-	if o.sortedAll.records != nil {
-		return o.sortedAll.records, nil
+	o.sortedRecords.Lock()
+	defer o.sortedRecords.Unlock()
+	if o.sortedRecords.records != nil {
+		return o.sortedRecords.records, nil
 	}
 	var sortedRecords []Record
 	for i := range o.entry.Blocks {
@@ -203,6 +203,6 @@ func (o *Objects) loadSorted() ([]Record, error) {
 	slices.SortFunc(sortedRecords, func(a, b Record) int {
 		return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Position, b.Position))
 	})
-	o.sortedAll.records = sortedRecords
+	o.sortedRecords.records = sortedRecords
 	return sortedRecords, nil
 }

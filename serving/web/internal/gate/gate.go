@@ -36,8 +36,8 @@ func New(next http.Handler, hosts []string, reject func(w http.ResponseWriter, r
 	return &Gate{hosts: hosts, handler: next, tokens: NewTokens(time.Now), reject: reject}
 }
 
-// NewAuthenticated is New for requests that the caller authenticates. The Gate has no links, cookies or
-// state, so several replicas can serve one browser.
+// NewAuthenticated works like New for requests that the caller authenticates. The Gate has no links, cookies
+// or state, so several replicas can serve one browser.
 func NewAuthenticated(next http.Handler, hosts []string, reject func(w http.ResponseWriter, r *http.Request,
 	status int, err error)) *Gate {
 	return &Gate{hosts: hosts, handler: next, reject: reject}

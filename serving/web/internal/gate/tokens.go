@@ -25,8 +25,9 @@ const (
 // digest is the hash of a secret. The time of a lookup by digest reveals nothing about the secret.
 type digest = [sha256.Size]byte
 
-// Tokens has the unused links, and issues session cookies. A cookie needs no memory here, because it has an
-// expiry time and an HMAC. Create it with NewTokens. It is safe for concurrent use.
+// Tokens stores the one-time links that nobody has used yet, and issues session cookies. A cookie needs no
+// memory here, because it has an expiry time and an HMAC. Create it with NewTokens. It is safe for concurrent
+// use.
 type Tokens struct {
 	now func() time.Time
 	// cookieName is random. Browsers share cookies among the ports of a host, so pages on one machine need

@@ -315,7 +315,8 @@ func TestQueryCEL(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(lampDefinition), &definition.Object); err != nil {
 		t.Fatal(err)
 	}
-	server := apitest.New(t, apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true})
+	server := apitest.New(t, apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true},
+		apitest.Type{GVR: zones, Kind: "Zone"})
 	server.Create(t, crds, definition)
 	server.Create(t, gizmos, newObject("Gizmo", "web", "a", map[string]any{"ratio": int64(1), "groups": []any{"a", "b"}}))
 	query := func(source []string, condition string) result {
@@ -333,6 +334,10 @@ func TestQueryCEL(t *testing.T) {
 			}
 		}
 	}
+	severalTypes := startWatch(t, "watch", "gizmos,zones", "-A", "-o", "name", "-s", server.URL,
+		"--where-cel", "type(self.spec.ratio) == double && self.spec.groups == ['b', 'a']")
+	severalTypes.expect("gizmo.example.com/a")
+	severalTypes.interrupt()
 	without := writeTempFile(t, "objects.yaml", text)
 	if r := query([]string{"--from", without}, "self.spec.ratio / 2.0 == 0.5"); r.code == cli.ExitOK || r.out != "" {
 		t.Errorf("without a schema: %+v, want an error", r)

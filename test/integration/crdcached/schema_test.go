@@ -77,8 +77,8 @@ func TestIndexesHaveTheSchema(t *testing.T) {
 		patch, err := (&unstructured.Unstructured{Object: map[string]any{"spec": definition.Object["spec"],
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": definition.GetKind()}}).MarshalJSON()
 		if err == nil {
-			_, err = client.Resource(crd.GVR).Patch(t.Context(), definition.GetName(), types.MergePatchType, patch,
-				metav1.PatchOptions{})
+			_, err = client.Resource(crd.GVR).Patch(t.Context(), definition.GetName(), types.MergePatchType,
+				patch, metav1.PatchOptions{})
 		}
 		if err != nil {
 			t.Fatal(err)

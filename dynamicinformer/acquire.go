@@ -138,7 +138,7 @@ func (h *Handle) RemoveIndexes(names ...string) {
 	h.Informer().RemoveIndexes(h.dropOwned(func(name string) bool { return slices.Contains(names, name) })...)
 }
 
-// dropOwned drops indexes from the handle's list before their names become free.
+// dropOwned removes indexes from the handle's list. Call it before their names become free.
 func (h *Handle) dropOwned(matches func(name string) bool) (names []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -38,8 +38,7 @@ var (
 	ErrNotStored = informer.ErrNotStored
 )
 
-// Factory makes and runs informers, one for each type and combination of options. It is safe for concurrent
-// use.
+// Factory makes and runs informers, one for each type and set of options. It is safe for concurrent use.
 type Factory struct {
 	deps    factoryDependencies
 	options Options

@@ -13,8 +13,7 @@ type History struct {
 	// Snapshot is the current content. Synced reports whether it has been listed.
 	Snapshot *Snapshot
 	Synced   bool
-	// Namespace is the watched namespace; empty for all. Pruned reports whether fields of the objects are
-	// dropped.
+	// Namespace is the watched namespace; empty for all. Pruned reports whether fields are dropped.
 	Namespace string
 	Pruned    bool
 	// ResourceVersion is the version up to which the content is complete: the version of the last list, event
@@ -22,8 +21,7 @@ type History struct {
 	ResourceVersion uint64
 	// Oldest is the resource version after which the changes are complete.
 	Oldest uint64
-	// EpochStart is the resource version at which the epoch began. Oldest is larger once older changes were
-	// dropped.
+	// EpochStart is the resource version at which the epoch began. Oldest grows as changes are dropped.
 	EpochStart uint64
 	// Epoch changes whenever the history restarts. Changes of different epochs have no common order.
 	Epoch int
@@ -35,8 +33,7 @@ type History struct {
 
 // Change is one change of a History.
 type Change struct {
-	// Key is "namespace/name" or the name. It shares the object's memory: clone it to keep it without the
-	// object.
+	// Key is "namespace/name" or the name. It shares the object's memory: clone it to keep it alone.
 	Key string
 	// ResourceVersion is the resource version of the change.
 	ResourceVersion uint64

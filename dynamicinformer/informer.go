@@ -249,7 +249,7 @@ func (i *Informer) Relist(ctx context.Context) error {
 
 // recordVerification reports the result of a comparison with the server, before a relist repairs the cache.
 func (i *Informer) recordVerification(logger klog.Logger, result informer.Verification, err error) {
-	i.health.Verified(result != informer.VerifiedEqual, result == informer.VerifiedDiverged, err)
+	i.health.RecordVerification(result != informer.VerifiedEqual, result == informer.VerifiedDiverged, err)
 	switch result {
 	case informer.VerifiedDiverged:
 		logger.Info("Warning: the cache differs from the server, listing the type", "type", formatGVR(i.gvr))

@@ -205,8 +205,7 @@ func (o Options) client() (dynamic.Interface, error) {
 // when they are read.
 //
 // The config is copied. The HTTP client takes precedence over the transport settings of config; if it is nil,
-// NewClient makes one from config. NewClient sends no request. It returns an error if config contradicts
-// itself.
+// NewClient makes one from config. NewClient sends no request. A contradictory config is an error.
 func NewClient(config *rest.Config, httpClient *http.Client) (dynamic.Interface, error) {
 	c, err := requests.NewClient(config, httpClient)
 	if err != nil {

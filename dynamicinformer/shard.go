@@ -42,8 +42,7 @@ var (
 // shard is not a deletion. Only handlers that implement sharding.LeftShardHandler are called, once per
 // object, and get no further events for it.
 //
-// Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace, or it
-// fails.
+// Options.Persistence does not store a sharded informer. A Transform must keep UID and namespace.
 type Shard struct {
 	key sharding.Key
 	// setRangesLock serializes SetRanges, so that all informers see the same sequence of ranges.

@@ -68,8 +68,7 @@ func (f *Factory) Close() error {
 	return nil
 }
 
-// Done returns a channel that is closed when Shutdown or Close is called. It is for users of a shared
-// factory.
+// Done returns a channel that is closed when Shutdown or Close is called. Users of a shared factory need it.
 func (f *Factory) Done() <-chan struct{} { return f.done }
 
 func (f *Factory) isShutDown() bool {
@@ -103,8 +102,7 @@ func (f *Factory) markShutdown() []*entry {
 }
 
 // drain cancels each informer once its handlers have handled all queued events, or ctx has ended. It returns
-// the handlers of each informer that have not. It counts a drop before it cancels an informer with queued
-// events.
+// the handlers of each informer that have not. It counts a drop before it cancels one with queued events.
 func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*informer.Registration {
 	busy := make([][]*informer.Registration, len(entries))
 	var drains sync.WaitGroup

@@ -116,8 +116,8 @@ type Compression interface {
 type Compressor = interface {
 	// Compress appends the compressed src to dst and returns the result.
 	Compress(dst, src []byte) []byte
-	// Decompress appends the text that Compress compressed to src to dst and returns the result. It must not
-	// change src. It returns an error for damaged data.
+	// Decompress appends the text of src, a result of Compress, to dst and returns the extended slice. It
+	// must not change src. It returns an error for damaged data.
 	Decompress(dst, src []byte) ([]byte, error)
 }
 

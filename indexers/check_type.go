@@ -47,8 +47,7 @@ func (c *checker) checkType(index *Index, part indexPart, ends []cursor) {
 	}
 }
 
-// checkPartialType reports a type that only some values have, because an index silently omits all other
-// values.
+// checkPartialType reports a type that only some values have, because an index silently omits the others.
 func (c *checker) checkPartialType(p indexPart, ends []cursor) {
 	for _, e := range ends {
 		_, rejected := e.acceptsType(p.typ)
@@ -129,8 +128,7 @@ var textFormats = map[string]struct {
 	"uuid":     {[]string{"123e4567-e89b-12d3-a456-426614174000"}, sortkey.String},
 }
 
-// acceptsType reports whether some value at the cursor can have a type. rejected are the enum values that
-// cannot.
+// acceptsType reports whether a value at the cursor can have a type. rejected are enum values that cannot.
 func (c cursor) acceptsType(typ sortkey.Type) (acceptsSome bool, rejected []string) {
 	kind := c.scalarKind()
 	if !slices.Contains(acceptedKinds[typ], kind) {

@@ -121,7 +121,7 @@ func (f *sourceFile) scalarRange(n *yaml.Node, offset, end int) position {
 		Length: max(starts[end]-starts[offset], 1)}
 }
 
-// blockScalarRange is scalarRange for a scalar that begins with "|".
+// blockScalarRange works like scalarRange for a scalar that begins with "|".
 func (f *sourceFile) blockScalarRange(n *yaml.Node, offset, end int) position {
 	offset = min(max(offset, 0), len(n.Value))
 	start := strings.LastIndexByte(n.Value[:offset], '\n') + 1

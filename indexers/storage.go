@@ -80,7 +80,7 @@ func (r *Resource) drops(field *jsonpath.Path) bool {
 		slices.ContainsFunc(r.EffectivePrune().Remove, selects)
 }
 
-// fieldText formats a path of names and [*].
+// fieldText formats a path that consists of names and wildcards.
 func fieldText(steps []jsonpath.Step) string { return jsonpath.Read{Steps: steps}.Fields()[0] }
 
 // storedField returns the field that has to be stored for a path: its longest prefix of names, and of

@@ -14,8 +14,7 @@ type Handler struct {
 	// Depth is the number of events in the handler's queue, including the one it is handling. If the handler
 	// is too slow it grows without bound, unless events are merged (see dynamicinformer.Coalesce).
 	Depth int
-	// Coalesced is the number of events that the handler did not receive because they were merged with
-	// others.
+	// Coalesced is the number of events that the handler did not receive, because they were merged.
 	Coalesced int64
 	// Lag is the age of the oldest event in the queue; zero if the queue is empty.
 	Lag time.Duration

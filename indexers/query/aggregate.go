@@ -34,7 +34,7 @@ type Measure struct {
 	As string
 }
 
-// String formats the measure for [ParseMeasure].
+// String returns the text from which [ParseMeasure] makes the measure.
 func (m Measure) String() string {
 	if m.As != "" {
 		return m.Function + "(" + m.Operand + " as " + m.As + ")"

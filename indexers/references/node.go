@@ -17,8 +17,8 @@ type node struct {
 
 // uidCount is the number of sources that have an object.
 type uidCount struct {
-	uid     string
-	sources int
+	uid         string
+	sourceCount int
 }
 
 // edgeID identifies a reference of one object.
@@ -44,7 +44,7 @@ type edge struct {
 func (n *node) addHolder(uid string) bool {
 	for i := range n.uids {
 		if n.uids[i].uid == uid {
-			n.uids[i].sources++
+			n.uids[i].sourceCount++
 			return false
 		}
 	}
@@ -57,7 +57,7 @@ func (n *node) removeHolder(uid string) bool {
 		if n.uids[i].uid != uid {
 			continue
 		}
-		if n.uids[i].sources--; n.uids[i].sources > 0 {
+		if n.uids[i].sourceCount--; n.uids[i].sourceCount > 0 {
 			return false
 		}
 		n.uids = append(n.uids[:i], n.uids[i+1:]...)

@@ -18,6 +18,6 @@
 //
 // Only typical JSON is packed: objects with a kind and a version, lists of objects, and events in lines. The
 // serializer of the dynamic client decodes everything else from the first byte: syntax errors, kinds with Go
-// types (such as Status), and unusual frames. Errors therefore equal those of the client. ReadList does
-// not fall back: it returns ErrUnsupportedList.
+// types (such as Status), and unusual frames. Therefore the errors equal those of client-go's client.
+// ReadList does not fall back: it returns ErrUnsupportedList.
 package codec

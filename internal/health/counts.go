@@ -47,7 +47,7 @@ func (c *counts) countFailure(verb requests.Verb, reason status.Reason) {
 
 // Verified counts a comparison with the server. If the cache has diverged, relists reports whether a relist
 // follows.
-func (h *Health) Verified(diverged, relists bool, err error) {
+func (h *Health) RecordVerification(diverged, relists bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := &h.mu.counts.verifications

@@ -56,7 +56,7 @@ func New(gvr schema.GroupVersionResource, options string, now func() time.Time) 
 // Started records that the informer has been started.
 func (h *Health) Started() { h.update(func(f *observations, _ *Status) { f.started = true }) }
 
-// Stopped records that the informer has ended permanently, and why, as a message.
+// Stopped records that the informer has ended permanently. reason is a message.
 func (h *Health) Stopped(reason string) {
 	h.update(func(f *observations, _ *Status) { f.running, f.stopped, f.stopReason = false, true, reason })
 }

@@ -68,7 +68,7 @@ func (f *feed) startIncarnation() {
 		f.Fatal(err)
 	}
 	f.partition = g.partition(&Partition{})
-	g.runOnly(f.partition)
+	g.runSinglePartition(f.partition)
 }
 
 func (f *feed) stopIncarnation() {

@@ -280,7 +280,7 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 	}
 	defer func() { i.endIncarnation(g); i.Stop(); <-i.Stopped() }()
 	p := g.partition(&Partition{})
-	g.runOnly(p)
+	g.runSinglePartition(p)
 	if err := p.Replace(list("a"), "1"); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ type Options struct {
 	// never.
 	VerifyPeriod time.Duration
 	OnVerified   func(logger klog.Logger, result Verification, err error)
-	// WatchListPageSize is the page size of LIST requests. Default: that of client-go's reflector.
+	// WatchListPageSize is the page size of LIST requests. Default: as client-go's reflector.
 	WatchListPageSize int64
 	// Backoff is the pause between attempts to list and watch. Default: client-go's, which doubles from 0.8 s
 	// to 30 s with full jitter, and is reset after two minutes without an attempt.

@@ -68,14 +68,14 @@ func (i *Informer) RunPartition(ctx context.Context, listed func(), p Partition)
 	defer i.endIncarnation(g)
 	g.onAllListed = listed
 	only := g.partition(&p)
-	g.runOnly(only)
+	g.runSinglePartition(only)
 	only.restore(ctx, only)
 	i.reflect(ctx, only)
 	return nil
 }
 
-// runOnly makes a partition the only one of the incarnation.
-func (g *incarnation) runOnly(p *partition) {
+// runSinglePartition runs an incarnation with p as its only partition.
+func (g *incarnation) runSinglePartition(p *partition) {
 	i := g.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()

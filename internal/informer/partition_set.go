@@ -20,7 +20,7 @@ import (
 // shard. Without partitions no object is selected, and no requests are sent.
 //
 // The informer has synced, and listed is called, when all partitions of the first set that are still in the
-// set have listed. Partitions that are added later affect neither.
+// set have listed. Partitions that are added later affect neither of them.
 //
 // A relist of one of several partitions replaces only its own objects. Readers see it object by object. The
 // streams of several namespaces are not merged for one reflector. A reflector has one resource version, and

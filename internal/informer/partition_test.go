@@ -205,7 +205,7 @@ func TestListCapacity(t *testing.T) {
 			t.Errorf("%s: room for %d objects, want %d", name, got, tt.want)
 		}
 	}
-	f.partition.runOnly(f.partition)
+	f.partition.runSinglePartition(f.partition)
 	if got := (&inlineWatch{partition: f.partition}).sizeHint(); got != 3 {
 		t.Errorf("sizeHint() of the only partition = %d, want 3", got)
 	}

@@ -11,10 +11,10 @@ import (
 //
 // It is immutable and safe for concurrent use.
 type Filter struct {
-	expr      string
-	cond      *condition
-	warnings  []Diagnostic
-	selection trie
+	expr          string
+	cond          *condition
+	warnings      []Diagnostic
+	selectedPaths trie
 }
 
 // CompileFilter compiles a condition in the syntax of [?(...)]. "@" is the tested object. The error is an
@@ -52,7 +52,7 @@ func CompileTest(expr string) (*Filter, error) {
 func newFilter(c *condition) *Filter {
 	f := &Filter{cond: c}
 	budget := trieBudget
-	f.selection.addCondition(c, &budget)
+	f.selectedPaths.addCondition(c, &budget)
 	return f
 }
 
@@ -92,7 +92,7 @@ func (f *Filter) MatchJSONContext(ctx context.Context, raw []byte) (bool, error)
 	ev := evaluator{ctx: ctx}
 	defer ev.release()
 	t := &ev.acquireScratch().tape
-	if err := t.scan(raw, &f.selection); err != nil {
+	if err := t.scan(raw, &f.selectedPaths); err != nil {
 		return false, err
 	}
 	return ev.matchUnlessDone(node{tape: t}, f.cond), ev.err

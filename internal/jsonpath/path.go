@@ -7,14 +7,14 @@ import (
 
 // Path is a compiled path. It is immutable and safe for concurrent use.
 type Path struct {
-	expr       string
-	steps      []Step
-	names      []string  // set if the path consists of names only
-	fastPath   *fastPath // for other common forms, otherwise nil
-	isSingular bool      // has at most one result
-	isRooted   bool      // begins with $
-	warnings   []Diagnostic
-	selection  trie
+	expr          string
+	steps         []Step
+	names         []string  // set if the path consists of names only
+	fastPath      *fastPath // for other common forms, otherwise nil
+	isSingular    bool      // has at most one result
+	isRooted      bool      // begins with $
+	warnings      []Diagnostic
+	selectedPaths trie
 }
 
 // Compile compiles a path such as .spec.issuerRef.name or {.status.conditions[?(@.type=="Ready")]}. The error
@@ -74,7 +74,7 @@ func newPath(expr string, steps []Step, warnings []Diagnostic) *Path {
 	} else {
 		p.fastPath = newFastPath(steps)
 	}
-	p.selection.add(steps)
+	p.selectedPaths.add(steps)
 	return p
 }
 
@@ -177,7 +177,7 @@ func (p *Path) FindJSONContext(ctx context.Context, raw []byte, yield func(v Val
 	ev := evaluator{ctx: ctx}
 	defer ev.release()
 	t := &ev.acquireScratch().tape
-	if err := t.scan(raw, &p.selection); err != nil {
+	if err := t.scan(raw, &p.selectedPaths); err != nil {
 		return err
 	}
 	ev.walk(node{tape: t}, p.steps, func(n node) bool { return yield(n.tape.value(n.index)) })

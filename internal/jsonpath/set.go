@@ -20,8 +20,8 @@ type setProgram struct {
 
 // Set evaluates several expressions in one pass over a document. It is immutable and safe for concurrent use.
 type Set struct {
-	programs  []setProgram
-	selection trie
+	programs      []setProgram
+	selectedPaths trie
 }
 
 // NewSet combines expressions. FindJSON identifies them by their index.
@@ -31,9 +31,9 @@ func NewSet(exprs ...Expr) *Set {
 	for i, e := range exprs {
 		s.programs[i] = e.program()
 		if c := s.programs[i].cond; c != nil {
-			s.selection.addCondition(c, &budget)
+			s.selectedPaths.addCondition(c, &budget)
 		} else {
-			s.selection.add(s.programs[i].steps)
+			s.selectedPaths.add(s.programs[i].steps)
 		}
 	}
 	return s
@@ -49,7 +49,7 @@ func (s *Set) FindJSON(raw []byte, yield func(i int, v Value) bool) error {
 	ev := evaluator{nextCheck: neverCheck}
 	defer ev.release()
 	t := &ev.acquireScratch().tape
-	if err := t.scan(raw, &s.selection); err != nil {
+	if err := t.scan(raw, &s.selectedPaths); err != nil {
 		return err
 	}
 	root := node{tape: t}

@@ -31,14 +31,14 @@ const maxTypes = 4096
 
 // typeCache maps apiVersion and kind to a typeInfo. The zero value is empty.
 type typeCache struct {
-	last   atomic.Pointer[typeInfo] // most caches hold one kind
-	mu     sync.Mutex
-	byName map[[2]string]*typeInfo
+	lastUsed atomic.Pointer[typeInfo] // most caches hold one kind
+	mu       sync.Mutex
+	byName   map[[2]string]*typeInfo
 }
 
 // get returns the typeInfo of objects with this apiVersion and kind, and calls build if it is missing.
 func (c *typeCache) get(apiVersion, kind []byte, build func(apiVersion, kind string) *typeInfo) *typeInfo {
-	if last := c.last.Load(); last != nil && last.kind == string(kind) &&
+	if last := c.lastUsed.Load(); last != nil && last.kind == string(kind) &&
 		last.apiVersion == string(apiVersion) {
 		return last
 	}
@@ -55,7 +55,7 @@ func (c *typeCache) get(apiVersion, kind []byte, build func(apiVersion, kind str
 			c.byName[id] = info
 		}
 	}
-	c.last.Store(info)
+	c.lastUsed.Store(info)
 	return info
 }
 

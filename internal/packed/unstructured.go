@@ -69,7 +69,7 @@ func (o *Object) skeleton() *unstructured.Unstructured {
 	return u
 }
 
-// Copy returns a copy of an object with values of any type: see jsontext.CopyValue.
+// Copy returns a deep copy of an object. Its values can have any type: see jsontext.CopyValue.
 func Copy(u *unstructured.Unstructured) *unstructured.Unstructured {
 	content, _ := jsontext.CopyValue(u.Object).(map[string]any)
 	return &unstructured.Unstructured{Object: content}

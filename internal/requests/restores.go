@@ -25,11 +25,13 @@ import (
 // types with the same counter share. It is safe for concurrent use.
 type RestoreDetector struct {
 	mu       sync.Mutex
-	counters map[string]*counter // by VersionCounter
+	counters map[string]*versionCounter // by VersionCounter
 }
 
 // NewRestoreDetector returns the detector of a factory or tracker.
-func NewRestoreDetector() *RestoreDetector { return &RestoreDetector{counters: map[string]*counter{}} }
+func NewRestoreDetector() *RestoreDetector {
+	return &RestoreDetector{counters: map[string]*versionCounter{}}
+}
 
 // VersionCounter names the counter of a type's resource versions. Custom resources and the types of a
 // kube-apiserver share one, named "". A kube-apiserver often stores events in another etcd. A group with a
@@ -52,7 +54,7 @@ func (r *RestoreDetector) Continuity(counterName string,
 	defer r.mu.Unlock()
 	n := r.counters[counterName]
 	if n == nil {
-		n = &counter{requestToken: make(chan struct{}, 1), watches: map[*Continuity]func(){}}
+		n = &versionCounter{requestToken: make(chan struct{}, 1), watches: map[*Continuity]func(){}}
 		r.counters[counterName] = n
 	}
 	n.mu.Lock()
@@ -60,8 +62,8 @@ func (r *RestoreDetector) Continuity(counterName string,
 	return &Continuity{counter: n, requestVersion: ask, outageSince: n.outageSince}
 }
 
-// counter is the state of the resource versions that some types share.
-type counter struct {
+// versionCounter is the observed state of a server's counter of resource versions. Types can share it.
+type versionCounter struct {
 	requestToken chan struct{} // holds a token during a request
 
 	mu       sync.Mutex
@@ -93,7 +95,7 @@ const (
 
 // current returns the response to a request that began after since. isOwn reports whether current sent the
 // request itself, with request. A failure is only shared with callers that have waited for it.
-func (n *counter) current(ctx context.Context, since time.Time,
+func (n *versionCounter) current(ctx context.Context, since time.Time,
 	request func(context.Context) (string, error)) (a versionResponse, isOwn bool) {
 	requested := time.Now()
 	select {
@@ -123,7 +125,7 @@ func (n *counter) current(ctx context.Context, since time.Time,
 
 // recordRestore records a restore detected by a target that had seen this many restores, and closes all
 // watches.
-func (n *counter) recordRestore(restoresSeen int) {
+func (n *versionCounter) recordRestore(restoresSeen int) {
 	n.mu.Lock()
 	var open []func()
 	if n.restores == restoresSeen { // another target may have been first
@@ -150,7 +152,7 @@ func isServerResponse(err error) bool {
 // Continuity decides whether a target can continue from its resource version. Its methods are safe for
 // concurrent use.
 type Continuity struct {
-	counter        *counter
+	counter        *versionCounter
 	requestVersion func(context.Context) (string, error)
 
 	// counter.mu guards the following fields.

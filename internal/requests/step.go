@@ -178,7 +178,7 @@ func (p targetFacts) step(s targetState, o requestOutcome) (targetState, outcome
 // ShortWatch is the duration below which a watch counts as closed immediately. client-go uses the same value.
 const ShortWatch = time.Second
 
-// closesUntilFailure is the number of consecutive watches closed immediately, without an event, that are a
+// closesUntilFailure is the number of watches in a row that end at once, without an event, before that is a
 // failure. A server that restarts closes one or two.
 const closesUntilFailure = 3
 

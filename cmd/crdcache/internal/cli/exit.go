@@ -17,7 +17,7 @@ import (
 const (
 	ExitOK     = 0
 	ExitFailed = 1 // for a comparison: differences were found
-	// ExitUsage: the command line, an expression or an index config is invalid; for a comparison: it failed.
+	// ExitUsage: the command line, an expression or an index config is invalid, or a comparison failed.
 	ExitUsage     = 2
 	ExitNotSynced = 3 // a type did not sync in time
 	ExitForbidden = 4 // the server denied the request: no permission or no valid identity
@@ -27,7 +27,7 @@ const (
 	ExitInterrupted = 130 // the shell's code for SIGINT
 )
 
-// isReported reports whether err needs no message.
+// isReported reports whether the message of err has been printed already.
 func isReported(err error) bool {
 	return errors.Is(err, session.ErrDifferencesFound) || endedCode(err) > 0
 }

@@ -88,14 +88,14 @@ func (c *snapshotCollection) Snapshot(version uint64) readapi.Snapshot {
 	if version != 0 && version != c.version {
 		return nil
 	}
-	return onlySnapshot{c}
+	return scanSnapshot{c}
 }
 
-type onlySnapshot struct{ *snapshotCollection }
+type scanSnapshot struct{ *snapshotCollection }
 
-func (s onlySnapshot) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
+func (s scanSnapshot) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
 
-func (s onlySnapshot) Count(from, to string) int {
+func (s scanSnapshot) Count(from, to string) int {
 	if s.savedObjects.Ordered() {
 		n, err := s.savedObjects.Count(from, to)
 		if err != nil {

@@ -69,6 +69,9 @@ type Checkpoint struct {
 	// APIVersion is the API version of the objects. UID is the UID of the CRD, if known.
 	APIVersion string    `json:"version"`
 	UID        types.UID `json:"uid,omitempty"`
+	// Kind and Namespaced describe the type. Kind is empty if unknown.
+	Kind       string `json:"kind,omitempty"`
+	Namespaced bool   `json:"namespaced,omitempty"`
 	// Cluster is the UID of the namespace kube-system, or empty if it may not be read. Endpoint
 	// identifies the server by address and certificate authority.
 	Cluster  types.UID `json:"cluster,omitempty"`

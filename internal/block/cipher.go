@@ -9,10 +9,8 @@ import (
 )
 
 const (
-	// keyLength is the key length of AES-256 in bytes.
-	keyLength = 32
-	// keyIDLength is the length of the key's id before an encrypted record.
-	keyIDLength = 8
+	keyLength   = 32 // of AES-256, in bytes
+	keyIDLength = 8  // of the key's id before an encrypted record
 )
 
 // Cipher encrypts and decrypts records with AES-256-GCM, and binds them to a place. Nil does not encrypt.

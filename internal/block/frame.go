@@ -29,10 +29,8 @@ const (
 type Form uint16
 
 const (
-	// ClosedForm is a file that ends with an index.
-	ClosedForm Form = 'S'
-	// LogForm is a Log.
-	LogForm Form = 'L'
+	ClosedForm Form = 'S' // ends with an index
+	LogForm    Form = 'L' // grows
 )
 
 // ErrKey is the error for frames that are encrypted with an unknown key, or not encrypted although there are

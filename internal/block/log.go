@@ -15,9 +15,8 @@ import (
 // being written when the process or the machine ended, or is damaged.
 type Log struct {
 	Header
-	// Checkpoint is the text of the last checkpoint.
-	Checkpoint []byte
-	// End is the offset after it.
+	// Save is the text of the last checkpoint. End is the offset after it.
+	Save
 	End int64
 	// First is the size of everything up to the first checkpoint, which follows the whole content.
 	First int64
@@ -31,10 +30,13 @@ type Log struct {
 	frames []extent // of the valid records, without checkpoints
 }
 
+// LogSuffix ends the names of logs in a folder. LockName is the name of its lock.
+const LogSuffix, LockName = ".cache", "lock"
+
 // Save is the text of a checkpoint.
 type Save struct {
-	View       persistence.View       `json:"view"`
-	Checkpoint persistence.Checkpoint `json:"checkpoint"`
+	View persistence.View       `json:"view"`
+	At   persistence.Checkpoint `json:"checkpoint"`
 }
 
 type extent struct{ offset, size int64 }
@@ -49,7 +51,7 @@ func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 		return nil, Damaged(0, "it is not a log")
 	}
 	l := &Log{Header: header, source: source, cipher: c}
-	var buffer []byte
+	var buffer, checkpoint []byte
 	var pending []extent
 	isOld := false
 	for offset := int64(HeaderSize); ; {
@@ -72,19 +74,23 @@ func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 		if err != nil {
 			return nil, Damaged(e.offset, "%v", err)
 		}
-		l.frames, l.Checkpoint, l.End = append(l.frames, pending...), append([]byte(nil), text...), offset
+		checkpoint = append(checkpoint[:0], text...)
+		l.frames, l.End = append(l.frames, pending...), offset
 		pending, l.HasOldKey = pending[:0], isOld
 		if l.First == 0 {
 			l.First = offset
 		}
 	}
-	if damage := new(FormatError); errors.As(err, &damage) && l.Checkpoint != nil {
-		if l.End < size {
-			l.Damage = err
-		}
-		return l, nil
+	if !errors.As(err, new(*FormatError)) || l.End == 0 {
+		return nil, err
 	}
-	return nil, err
+	if l.End < size {
+		l.Damage = err
+	}
+	if err := json.Unmarshal(checkpoint, &l.Save); err != nil {
+		return nil, Damaged(l.End, "decode the checkpoint: %v", err)
+	}
+	return l, nil
 }
 
 // frameSizeAt returns the size of the frame at an offset.
@@ -112,17 +118,9 @@ func (l *Log) read(e extent, buffer *[]byte) (record []byte, isCurrent bool, err
 	return l.ParseFrame(frame, e.offset, l.cipher)
 }
 
-// Save decodes the last checkpoint.
-func (l *Log) Save() (s Save, err error) {
-	if err = json.Unmarshal(l.Checkpoint, &s); err != nil {
-		err = Damaged(l.End, "decode the checkpoint: %v", err)
-	}
-	return s, err
-}
-
 // Load calls onRecord for each record but checkpoints, in the order of the file.
 func (l *Log) Load(onRecord func(persistence.Record) error) error {
-	return l.Records(func(offset int64, record []byte) (err error) {
+	return l.Records(func(record []byte) (err error) {
 		var parsed persistence.Record
 		if Kind(record[0]) == Objects {
 			var o StoredObjects
@@ -134,24 +132,21 @@ func (l *Log) Load(onRecord func(persistence.Record) error) error {
 		if err == nil {
 			err = onRecord(parsed)
 		}
-		if err != nil {
-			err = fmt.Errorf("at byte %d: %w", offset, err)
-		}
 		return err
 	})
 }
 
 // Records calls onRecord for each record but checkpoints, in the order of the file. A record is valid until
 // onRecord returns.
-func (l *Log) Records(onRecord func(offset int64, record []byte) error) error {
+func (l *Log) Records(onRecord func(record []byte) error) error {
 	var buffer []byte
 	for _, e := range l.frames {
 		record, _, err := l.read(e, &buffer)
-		if err == nil {
-			err = onRecord(e.offset, record)
-		}
 		if err != nil {
 			return err
+		}
+		if err := onRecord(record); err != nil {
+			return fmt.Errorf("at byte %d: %w", e.offset, err)
 		}
 	}
 	return nil
@@ -160,42 +155,44 @@ func (l *Log) Records(onRecord func(offset int64, record []byte) error) error {
 // LogWriter appends records to a log.
 type LogWriter struct {
 	Header
+	// End is the offset after the last record.
+	End    int64
 	out    *bufio.Writer
 	cipher *Cipher
-	offset int64
 	frame  []byte
 	record []byte
 }
 
 // NewLog begins a log that is written to out.
-func NewLog(out io.Writer, c *Cipher) (*LogWriter, error) {
+func NewLog(out io.Writer, c *Cipher) *LogWriter {
 	h := Header{Form: LogForm}
 	_, _ = rand.Read(h.ID[:]) // never fails
 	w := AppendLog(out, h, int64(HeaderSize), c)
-	_, err := w.out.Write(h.Append(nil))
-	return w, err
+	_, _ = w.out.Write(h.Append(nil)) // Commit returns the error
+	return w
 }
 
 // AppendLog returns a writer that continues a log at an offset.
 func AppendLog(out io.Writer, h Header, offset int64, c *Cipher) *LogWriter {
-	return &LogWriter{Header: h, out: bufio.NewWriterSize(out, 256<<10), cipher: c, offset: offset}
+	return &LogWriter{Header: h, out: bufio.NewWriterSize(out, 256<<10), cipher: c, End: offset}
 }
 
 // Put appends a record.
 func (w *LogWriter) Put(record []byte) error {
-	w.frame = w.AppendFrame(w.frame[:0], record, w.offset, w.cipher)
-	w.offset += int64(len(w.frame))
+	w.frame = w.AppendFrame(w.frame[:0], record, w.End, w.cipher)
+	w.End += int64(len(w.frame))
 	_, err := w.out.Write(w.frame)
 	return err
 }
 
 // Commit appends a checkpoint and flushes.
-func (w *LogWriter) Commit(text []byte) (err error) {
+func (w *LogWriter) Commit(s Save) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
 	if w.record, err = AppendText(w.record[:0], Checkpoint, text, nil); err != nil {
 		return err
 	}
 	return errors.Join(w.Put(w.record), w.out.Flush())
 }
-
-// End returns the offset after the last record.
-func (w *LogWriter) End() int64 { return w.offset }

@@ -7,16 +7,15 @@ import (
 	"runtime/metrics"
 	"slices"
 	"testing"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
 
 // logOf returns a log of three saves, and the lines that are valid after each.
 func logOf(tb testing.TB, c *Cipher) (text []byte, states [][]string) {
 	tb.Helper()
 	var out bytes.Buffer
-	w, err := NewLog(&out, c)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	w := NewLog(&out, c)
 	var lines []string
 	for version := range 3 {
 		for n := range 2 {
@@ -26,7 +25,8 @@ func logOf(tb testing.TB, c *Cipher) (text []byte, states [][]string) {
 				tb.Fatal(err)
 			}
 		}
-		if err := w.Commit(fmt.Append(nil, version)); err != nil {
+		at := persistence.Checkpoint{ResourceVersion: fmt.Sprint(version)}
+		if err := w.Commit(Save{At: at}); err != nil {
 			tb.Fatal(err)
 		}
 		states = append(states, append(slices.Clone(lines), fmt.Sprint(version)))
@@ -39,11 +39,11 @@ func readLines(text []byte, c *Cipher) (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = log.Records(func(_ int64, record []byte) error {
+	err = log.Records(func(record []byte) error {
 		lines = append(lines, string(record))
 		return nil
 	})
-	return append(lines, string(log.Checkpoint)), err
+	return append(lines, log.At.ResourceVersion), err
 }
 
 // TestNoDamageGoesUnnoticed flips bits, truncates, and moves bytes of logs a hundred thousand times. A read

@@ -10,14 +10,10 @@ import (
 type Kind byte
 
 const (
-	// Objects are objects of one type.
-	Objects Kind = 'O'
-	// Changes replace and delete objects of earlier records.
-	Changes Kind = 'C'
-	// Checkpoint makes the records before it valid.
-	Checkpoint Kind = 'P'
-	// Index locates the records of a closed file.
-	Index Kind = 'I'
+	Objects    Kind = 'O' // objects of one type
+	Changes    Kind = 'C' // replaced and deleted objects of earlier records
+	Checkpoint Kind = 'P' // makes the records before it valid
+	Index      Kind = 'I' // locates the records of a closed file
 )
 
 // Parts are the parts of a record of objects: a packed block, and the cells of their table rows.

@@ -58,6 +58,8 @@ type Requests interface {
 type PartitionSpec struct {
 	Incarnation        int
 	Version, Namespace string
+	Kind               string // of the type; empty if unknown
+	Namespaced         bool
 	// PerNamespace states that the partition represents all namespaces that are read one by one.
 	PerNamespace bool
 	// Selection selects the objects by hash ranges. Nil means all objects.

@@ -272,9 +272,7 @@ func (r *restoration) deliverConfirmed(ctx context.Context) error {
 	}
 	r.reportRestoration()
 	r.callOnAllListed()
-	if r.informer.store.ShouldExtractBlocks() {
-		r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the incarnation
-	}
+	r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the incarnation
 	return nil
 }
 
@@ -326,11 +324,10 @@ func (p *partition) dropRestored() {
 	p.reportRestoration()
 }
 
-// blockPause separates two slices of extractBlocks, which take less than a millisecond.
+// blockPause separates two slices of extractBlocks, which take some milliseconds.
 const blockPause = 2 * time.Millisecond
 
-// extractBlocks copies objects out of the blocks in which they were persisted, so that reading one does not
-// have to find it in its block. It returns when it is done or ctx ends.
+// extractBlocks copies objects out of the blocks in which they were persisted, until ctx ends.
 func (i *Informer) extractBlocks(ctx context.Context) {
 	for next := i.store.ExtractBlocks(0); next != 0; next = i.store.ExtractBlocks(next) {
 		if !waitOrDone(ctx, clock.RealClock{}, blockPause) {

@@ -242,13 +242,8 @@ func consumeString(text *string) (string, bool) {
 // block is referenced.
 type Block struct {
 	openBodies func() ([]byte, error)
-	// heapSize is the block's heap size in bytes; sourceSize is the part of it that openBodies refers to.
-	// bodiesSize is the length of the opened bodies.
-	heapSize, sourceSize, bodiesSize int
-	// identitiesSize is the length of the layouts and identities.
-	identitiesSize int
-	// unroundedHeapSize is heapSize without the allocator's rounding.
-	unroundedHeapSize int
+	// heapSize is the block's heap size in bytes, with its objects. bodiesSize is the length of the bodies.
+	heapSize, bodiesSize int
 	// opened caches the result of openBodies until the garbage collector frees it.
 	opened  atomic.Pointer[weak.Pointer[openedBodies]]
 	objects []Object
@@ -260,7 +255,7 @@ type openedBodies struct{ bodies []byte }
 // compressed. bodies returns the block's bodies. It is called while objects of the block are in use, and must
 // be safe for concurrent use. size is the size in bytes of the memory that it retains.
 func ReadBlock(index []byte, bodies func() ([]byte, error), size int) ([]*Object, error) {
-	b := &Block{openBodies: bodies, sourceSize: size}
+	b := &Block{openBodies: bodies, heapSize: AllocationSize(size)}
 	rest := textOf(index)
 	count, ok := consumeVarint(&rest)
 	if !ok || count > maxBlockTypes {
@@ -325,12 +320,8 @@ func (b *Block) decodeObjects(rest string, types []*typeInfo) error {
 	if rest != "" || uids != "" {
 		return errDamagedBlock
 	}
-	objects := len(b.objects) * int(unsafe.Sizeof(Object{}))
-	b.heapSize = int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) +
-		AllocationSize(objects) +
-		AllocationSize(cap(text)) + AllocationSize(b.sourceSize)
-	b.identitiesSize = len(text)
-	b.unroundedHeapSize = objects + len(text) + b.sourceSize
+	b.heapSize += int(unsafe.Sizeof(*b)) + len(types)*int(unsafe.Sizeof(typeInfo{})) +
+		AllocationSize(len(b.objects)*int(unsafe.Sizeof(Object{}))) + AllocationSize(cap(text))
 	return nil
 }
 
@@ -401,38 +392,32 @@ func (b *Block) appendBody(dst []byte, o *Object) ([]byte, layout, error) {
 // Block returns the block that contains the object, or nil.
 func (o *Object) Block() *Block { return o.info.block }
 
-// Size returns the block's heap size in bytes, including its objects.
-func (b *Block) Size() int { return b.heapSize }
-
-// Len returns the number of objects.
-func (b *Block) Len() int { return len(b.objects) }
-
 // BodiesSize returns the length of the bodies.
 func (b *Block) BodiesSize() int { return b.bodiesSize }
 
-// MaxJSONSize returns an upper limit of the length of the JSON of all objects.
-func (b *Block) MaxJSONSize() int { return b.bodiesSize + b.identitiesSize }
-
-// sizeOf returns an object's share of the block's memory, in bytes.
-func (b *Block) sizeOf(o *Object) int {
-	size := float64(int(unsafe.Sizeof(*o)) + len(o.slab))
-	if l, _, err := readLayout(o.slab); err == nil && b.bodiesSize > 0 {
-		size += float64(b.sourceSize) * float64(l.bodyLen) / float64(b.bodiesSize)
+// JSONSize returns the length of the JSON of all objects.
+func (b *Block) JSONSize() (size int) {
+	for k := range b.objects {
+		if l, _, err := readLayout(b.objects[k].slab); err == nil { // as ReadBlock has read it
+			size += l.bodyLen
+			for _, cut := range l.cutFields() {
+				size += cut.length
+			}
+		}
 	}
-	return int(size / float64(b.unroundedHeapSize) * float64(b.heapSize))
+	return size
 }
 
-// Objects calls yield for each object of the block with a function that copies the object out of the block.
-func (b *Block) Objects(yield func(o *Object, extract func() (*Object, error)) bool) {
+// Objects calls yield for each object of the block.
+func (b *Block) Objects(yield func(*Object) bool) {
 	for k := range b.objects {
-		o := &b.objects[k]
-		if !yield(o, o.extract) {
+		if !yield(&b.objects[k]) {
 			return
 		}
 	}
 }
 
-// extract returns the object as the Packer would have made it, without a reference to the block.
+// extract returns an object of a block as the Packer would have made it, without a reference to the block.
 func (o *Object) extract() (*Object, error) {
 	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()

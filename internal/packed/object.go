@@ -157,15 +157,16 @@ func (o *Object) Prefetch() (sum byte) {
 func (o *Object) Len() int { return int(o.bodyLen) }
 
 // Size returns the object's size in bytes, without decoded copies and without up to 24 bytes that refer to
-// them. For an object in a block it is a share of the block's
-// memory.
+// them. For an object in a block it is an equal share of the block's memory.
 func (o *Object) Size() int {
 	if b := o.info.block; b != nil {
-		return b.sizeOf(o)
+		return b.heapSize / len(b.objects)
 	}
 	size := int(unsafe.Sizeof(*o)) + AllocationSize(len(o.slab))
 	if o.info.unpackableObject != nil {
-		size += sizeOfValue(o.info.unpackableObject.Object)
+		var decoded DecodedSize
+		decoded.Add(o.info.unpackableObject.Object)
+		size += int(decoded.Bytes)
 	}
 	return size
 }

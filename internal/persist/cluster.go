@@ -38,10 +38,8 @@ func newCluster(client dynamic.Interface) *cluster {
 }
 
 const (
-	// clusterTimeout limits a request for the UID.
-	clusterTimeout = 10 * time.Second
-	// clusterTolerance is the maximum age of a response that is used for a restore.
-	clusterTolerance = 10 * time.Second
+	clusterTimeout   = 10 * time.Second // of a request for the UID
+	clusterTolerance = 10 * time.Second // the maximum age of a response that is used for a restore
 )
 
 // verifiedUID returns the UID of the namespace kube-system, which identifies the cluster. The UID comes from

@@ -1,14 +1,9 @@
 package persist
 
 import (
-	"encoding/binary"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/internal/packed"
@@ -24,10 +19,8 @@ type persistedSnapshot struct {
 
 // equal reports whether two contents of one incarnation have the same resource versions.
 func (c *persistedSnapshot) equal(other *persistedSnapshot) bool {
-	if c.namespaces == nil && other.namespaces == nil {
-		return c.ResourceVersion() == other.ResourceVersion()
-	}
-	return c.namespaces != nil && other.namespaces != nil && maps.Equal(c.namespaces, other.namespaces)
+	return c.isComparable(other) && maps.Equal(c.namespaces, other.namespaces) &&
+		(c.namespaces != nil || c.ResourceVersion() == other.ResourceVersion())
 }
 
 func (c *persistedSnapshot) includesKey(key string) bool {
@@ -52,49 +45,9 @@ func (c *persistedSnapshot) countObjects() int {
 }
 
 // isComparable reports whether the difference of the snapshots is the difference of the saved parts.
-// Snapshots are not comparable if one saves a namespace that the other contains but does not save.
 func (c *persistedSnapshot) isComparable(next *persistedSnapshot) bool {
-	return (c.namespaces == nil) == (next.namespaces == nil) && c.hasNoneOfOthers(next) &&
-		next.hasNoneOfOthers(c)
-}
-
-// hasNoneOfOthers reports whether the snapshot contains no object of the namespaces that only other saves.
-func (c *persistedSnapshot) hasNoneOfOthers(other *persistedSnapshot) bool {
-	for namespace := range other.namespaces {
-		if c.namespaces[namespace] == "" && c.hasObjectsIn(namespace) {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *persistedSnapshot) hasObjectsIn(namespace string) bool {
-	keys, err := c.KeysByIndex(cache.NamespaceIndex, namespace)
-	if err != nil { // the index does not exist
-		keys = c.Keys()
-	}
-	return slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, namespace+"/") })
-}
-
-// formatVersions encodes the resource versions of namespaces for a checkpoint.
-func formatVersions(versions map[string]string) string {
-	parts := make([]string, 0, len(versions))
-	for _, namespace := range slices.Sorted(maps.Keys(versions)) {
-		parts = append(parts, namespace+"="+versions[namespace])
-	}
-	return strings.Join(parts, ",")
-}
-
-func parseVersions(text string) (map[string]string, error) {
-	versions := map[string]string{}
-	for part := range strings.SplitSeq(text, ",") {
-		namespace, version, found := strings.Cut(part, "=")
-		if !found || namespace == "" || version == "" {
-			return nil, fmt.Errorf("parse checkpoint: %q is not NAMESPACE=VERSION", part)
-		}
-		versions[namespace] = version
-	}
-	return versions, nil
+	return (c.namespaces == nil) == (next.namespaces == nil) &&
+		maps.EqualFunc(c.namespaces, next.namespaces, func(_, _ string) bool { return true })
 }
 
 type entry struct {
@@ -115,12 +68,10 @@ func (c *persistedSnapshot) sortedEntries() []entry {
 	return entries
 }
 
-// blockSize is the size of the bodies of a block. It lets objects share repeated text, and limits the text
-// that is decompressed to read one object.
+// blockSize is the size of the bodies of a block.
 const blockSize = 64 << 10
 
-// recordWriter encodes objects and changes as records. A block has its index as head; a record of changes has
-// only a head.
+// recordWriter encodes objects as blocks and as changes, which have only a head.
 type recordWriter struct {
 	put     persistence.PutRecord
 	block   packed.BlockWriter
@@ -171,11 +122,10 @@ func (w *recordWriter) add(e entry) (added bool, err error) {
 
 // change adds a replaced object, or a deleted one if the item is nil.
 func (w *recordWriter) change(key string, item store.Item) error {
-	w.changes = append(binary.AppendUvarint(w.changes, uint64(len(key))), key...)
 	if item == nil {
-		w.changes = append(w.changes, 0)
+		w.changes = packed.AppendChange(w.changes, key, nil)
 	} else if err := store.ReadJSON(key, item, (*packed.Object).PeekJSON, func(_ string, json []byte) error {
-		w.changes = append(binary.AppendUvarint(w.changes, uint64(len(json))+1), json...)
+		w.changes = packed.AppendChange(w.changes, key, json)
 		return nil
 	}); err != nil {
 		return err
@@ -204,43 +154,11 @@ func (w *recordWriter) flushChanges() error {
 	return w.put(w.changes, nil)
 }
 
-var errDamagedChanges = errors.New("the record of changes is damaged")
-
-// readChanges calls onChange for each change of a record. json is nil for a deletion, and valid until
-// onChange returns.
-func readChanges(text []byte, onChange func(key string, json []byte) error) error {
-	cut := func(bias uint64) (part []byte, ok bool) {
-		length, n := binary.Uvarint(text)
-		if n <= 0 {
-			return nil, false
-		}
-		if text = text[n:]; length < bias {
-			return nil, true
-		}
-		if length -= bias; length > uint64(len(text)) {
-			return nil, false
-		}
-		part, text = text[:length:length], text[length:]
-		return part, true
-	}
-	for len(text) > 0 {
-		key, hasKey := cut(0)
-		json, hasJSON := cut(1)
-		if !hasKey || !hasJSON {
-			return errDamagedChanges
-		}
-		if err := onChange(string(key), json); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writeChanges writes the difference between two contents.
 func (w *recordWriter) writeChanges(format store.Format, saved, current *persistedSnapshot) (err error) {
 	current.Diff(saved.Snapshot, func(key string, old, next store.Item) bool {
 		switch {
-		case !current.includesKey(key) && !saved.includesKey(key):
+		case !current.includesKey(key):
 		case next == nil || old == nil || !format.Same(old, next):
 			err = w.change(key, next)
 		}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
@@ -71,20 +72,14 @@ type Persister struct {
 	}
 	// finished makes the holder of the token close the content.
 	finished atomic.Bool
-	// compacting is set while compactBlocks runs.
-	compacting atomic.Bool
-	reported   struct {
+	reported struct {
 		sync.Mutex
 		status status.Persistence
 	}
 }
 
-const (
-	// maxPause is the pause after many failures. After the first failure it is twice the interval.
-	maxPause = 5 * time.Minute
-	// blockPause is the pause after each block in compactBlocks, which takes less than a millisecond.
-	blockPause = 2 * time.Millisecond
-)
+// maxPause is the pause after many failures. After the first failure it is twice the interval.
+const maxPause = 5 * time.Minute
 
 // DiskTimeout is the time that an informer waits for the backend. After it, the informer continues without
 // persistence until the backend responds. Tests change it.
@@ -127,9 +122,6 @@ func (p *Persister) saveIfDue() {
 	}
 	defer p.schedule()
 	p.save()
-	if p.compacting.CompareAndSwap(false, true) {
-		p.compactBlocks()
-	}
 }
 
 // save saves the changes since the last save, unless a read or save is running.
@@ -143,17 +135,6 @@ func (p *Persister) save() {
 	if !p.finished.Load() {
 		p.saveLocked(context.Background())
 	}
-}
-
-// compactBlocks moves the remaining objects of mostly replaced blocks to memory of their own (see
-// store.CompactBlocks), block by block. It follows a save, because replaced objects stay in memory until
-// then.
-func (p *Persister) compactBlocks() {
-	if !p.finished.Load() && p.source.Cache.Store().CompactBlocks() {
-		time.AfterFunc(blockPause, p.compactBlocks)
-		return
-	}
-	p.compacting.Store(false)
 }
 
 // release returns the token, and closes the content after Finish.
@@ -237,13 +218,6 @@ func (p *Persister) Status() status.Persistence {
 // Idle reports whether no read or save is running. It is for tests.
 func (p *Persister) Idle() bool { return len(p.token) == 0 }
 
-// SavedInMemory reports whether the last saved content is still in memory, for comparison at the next save.
-// It is for tests.
-func (p *Persister) SavedInMemory(ctx context.Context) (inMemory bool, err error) {
-	err = p.withToken(ctx, func(context.Context) { inMemory = p.state.saved != nil })
-	return inMemory, err
-}
-
 func (p *Persister) saveLocked(ctx context.Context) {
 	persistable := p.source.Cache.PersistableContent()
 	r, ok := persistable.State.(*restorer)
@@ -302,10 +276,11 @@ func (p *Persister) write(ctx context.Context, current *persistedSnapshot, r *re
 	checkpoint = persistence.Checkpoint{
 		ResourceVersion: strings.Clone(current.ResourceVersion()),
 		APIVersion:      r.partition.Version, UID: r.uid,
+		Kind: r.partition.Kind, Namespaced: r.partition.Namespaced,
 		Cluster: uid, Endpoint: endpoint, Objects: current.countObjects(), Time: time.Now().UTC(),
 	}
 	if current.namespaces != nil {
-		checkpoint.ResourceVersion, checkpoint.Namespaces = "", formatVersions(current.namespaces)
+		checkpoint.ResourceVersion, checkpoint.Namespaces = "", labels.Set(current.namespaces).String()
 	}
 	saved := p.state.saved
 	if saved != nil && (!p.state.restorer.sameType(r) || !saved.isComparable(current)) {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
@@ -105,7 +106,7 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 	versions := map[string]string{"": checkpoint.ResourceVersion}
 	restored := &informer.RestoredContent{Items: items, Versions: versions}
 	if checkpoint.Namespaces != "" {
-		if restored.Versions, err = parseVersions(checkpoint.Namespaces); err != nil {
+		if restored.Versions, err = labels.ConvertSelectorToLabelsMap(checkpoint.Namespaces); err != nil {
 			return nil, err
 		}
 	}
@@ -138,8 +139,7 @@ func (r *restorer) loadItems(ctx context.Context,
 	return items, nil
 }
 
-// load reads the records of a content, and calls add for its objects. Changes follow the blocks that they
-// change, so the blocks are kept compressed until all are read.
+// load reads a content, and calls add for its objects. Changes follow the blocks that they change.
 func load(ctx context.Context, content persistence.StoredContent, packer *packed.Packer,
 	add func(*packed.Object)) error {
 	changed := map[string]*packed.Object{}
@@ -150,7 +150,7 @@ func load(ctx context.Context, content persistence.StoredContent, packer *packed
 			blocks = append(blocks, objects)
 			return err
 		}
-		return readChanges(record.Head, func(key string, json []byte) (err error) {
+		return packed.ReadChanges(record.Head, func(key string, json []byte) (err error) {
 			changed[key] = nil
 			if json != nil {
 				changed[key], err = packer.Pack(json)

@@ -14,8 +14,7 @@ type Batch struct {
 	// arrivedItems are the objects of rows. It is nil if the rows store the objects.
 	arrivedItems []Item
 	snapshot     *Snapshot
-	// blocks are the blocks of snapshot. conversions is Store.conversions when they were counted.
-	blocks      blocks
+	// conversions is Store.conversions when the sizes of snapshot were counted.
 	conversions int
 	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
 	// in the batch. unchanged reports for each row of the batch whether it is a row of base; nil if
@@ -162,9 +161,11 @@ func (s *Store) build(b *Batch, current *Snapshot) bool {
 
 // count computes the sizes of a batch. The caller holds s.write.
 func (s *Store) count(b *Batch, current *Snapshot) {
-	b.snapshot.sizes, b.blocks, b.conversions = objectSizes{replaced: current.sizes.replaced},
-		blocks{}, s.conversions
-	b.blocks.countAll(&b.snapshot.sizes, b.rows)
+	sizes := objectSizes{replaced: current.sizes.replaced}
+	for _, r := range b.rows {
+		sizes.count(r.entry, 1)
+	}
+	b.snapshot.sizes, b.conversions = sizes, s.conversions
 }
 
 // Replace replaces the whole content and returns the differences: first the removed keys, then the new
@@ -181,7 +182,6 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (d Differences, ok boo
 	if b.conversions != s.conversions { // reused rows may have been converted
 		s.count(b, current)
 	}
-	s.blocks = b.blocks
 	s.publish(b.snapshot, "")
 	if f := s.Adaptive(); f != nil {
 		f.endList()

@@ -7,13 +7,11 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -79,64 +77,9 @@ func put(t testing.TB, s *Store, n, version int) {
 	}
 }
 
-// compactAll compacts all sparse blocks.
-func compactAll(s *Store) {
-	for s.CompactBlocks() {
-	}
-}
-
-// TestReplacedBlocksAreCompacted replaces all objects of each block except one. Stats must agree with the
-// heap throughout, and the blocks must be freed.
-func TestReplacedBlocksAreCompacted(t *testing.T) {
-	const objects = 4000
-	for name, format := range map[string]func() Format{
-		"compressed": func() Format { return NewPacked(nil, s2.New(s2.Options{})) },
-		"adaptive":   func() Format { return NewAdaptive(nil, s2.New(s2.Options{})) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			// one-time allocations
-			replaceAll(t, New(Options{Format: format(), Indexers: byNamespace()}), 300, 1)
-			s := New(Options{Format: format(), Indexers: byNamespace()})
-			before := heap()
-			compareWithHeap := func(state string) (size int64) {
-				growth, size := heap()-before, s.Stats().Bytes()
-				t.Logf("%s: %d B of heap per object, %d B by Stats", state, growth/objects, size/objects)
-				if size < growth*9/10 || size > growth*11/10 {
-					t.Errorf("%s: Stats().Bytes() = %d, want the growth of the heap, %d, within 10%%", state,
-						size, growth)
-				}
-				compareWithExactStats(t, s)
-				return size
-			}
-			restoreBlocks(t, s, objects, 1, nil)
-			compareWithHeap("objects in blocks")
-			initial := s.Stats().ObjectBytes
-			for n := range objects {
-				if n%perBlock != 7 {
-					put(t, s, n, 2)
-				}
-			}
-			if s.Adaptive() != nil { // as the Sweeper does
-				sweepAll(s, SweepAfterFill)
-				sweepAll(s, SweepAfterFill)
-			}
-			replaced := compareWithHeap("objects replaced")
-			compactAll(s)
-			compacted := compareWithHeap("blocks compacted")
-			if len(s.blocks.usage) != 0 || replaced-compacted < initial*8/10 {
-				t.Errorf("%d blocks remain and %d of %d bytes were freed, want 0 blocks and 80%%",
-					len(s.blocks.usage),
-					replaced-compacted, initial)
-			}
-			model := map[int]int{}
-			for n := range objects {
-				if model[n] = 2; n%perBlock == 7 {
-					model[n] = 1
-				}
-			}
-			expectObjects(t, s.Snapshot(), model)
-			runtime.KeepAlive(s)
-		})
+// extractAll copies all objects out of their blocks.
+func extractAll(s *Store) {
+	for next := s.ExtractBlocks(0); next != 0; next = s.ExtractBlocks(next) {
 	}
 }
 
@@ -155,67 +98,6 @@ func expectObjects(t testing.TB, now *Snapshot, model map[int]int) {
 		if text, err := item.(*packed.Object).AppendJSON(nil); err != nil ||
 			!bytes.Equal(text, certificate(n, version)) {
 			t.Fatalf("%s is %s, %v; want version %d", key, text, err, version)
-		}
-	}
-}
-
-// expectExactBlockUsage compares a store's blocks and sizes with its rows.
-func expectExactBlockUsage(t testing.TB, s *Store) {
-	t.Helper()
-	s.write.Lock()
-	defer s.write.Unlock()
-	now := s.current.Load()
-	var rows []hashedEntry[*storedRow]
-	for r := range now.rows.all {
-		rows = append(rows, hashedEntry[*storedRow]{entry: r})
-	}
-	var want blocks
-	sums := objectSizes{replaced: now.sizes.replaced - int64(len(rows))}
-	want.countAll(&sums, rows)
-	if sums != now.sizes {
-		t.Fatalf("sizes = %+v, want %+v", now.sizes, sums)
-	}
-	living := func(b *blocks) map[*packed.Block]int {
-		all := map[*packed.Block]int{}
-		for block, h := range b.usage {
-			all[block] = h.liveObjects
-		}
-		return all
-	}
-	if !maps.Equal(living(&want), living(&s.blocks)) {
-		t.Fatalf("%d blocks are counted, want %d", len(s.blocks.usage), len(want.usage))
-	}
-	for block := range s.blocks.sparse {
-		if s.blocks.usage[block] == nil {
-			t.Fatal("the sparse blocks include one without objects")
-		}
-	}
-}
-
-// expectBoundedRetention checks that a remaining block needs at most about twice the memory of its remaining
-// objects.
-func expectBoundedRetention(t testing.TB, s *Store) {
-	t.Helper()
-	for block, h := range s.blocks.usage {
-		inside, outside := 0, 0
-		block.Objects(func(o *packed.Object, extract func() (*packed.Object, error)) bool {
-			if s.lookup(o.Key()) != o {
-				return true
-			}
-			own, err := extract()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if f := s.format.(*Packed); f.compressor != nil {
-				own = f.compressor.compress(own)
-			}
-			inside, outside = inside+o.Size(), outside+own.Size()
-			return true
-		})
-		const rounding = 500 // bytes of a block that are not part of an object
-		if most := 2*max(inside, outside) + rounding; block.Size() > most {
-			t.Errorf("a block of %d bytes remains for %d objects, which need %d bytes in it and %d outside",
-				block.Size(), h.liveObjects, inside, outside)
 		}
 	}
 }
@@ -241,7 +123,7 @@ func TestBlocksInHistories(t *testing.T) {
 						model[n] = 1
 					}
 				}
-				expectExactBlockUsage(t, s)
+				expectExactSizes(t, s.Snapshot())
 				for step := range steps {
 					n := random.IntN(keys)
 					key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
@@ -260,7 +142,7 @@ func TestBlocksInHistories(t *testing.T) {
 						if o := s.lookup(key); o != nil {
 							before := model[n]
 							put(t, s, n, 2+step)
-							s.CompactBlocks()
+							extractAll(s)
 							if _, ok := s.Put(s.Prepare(KeyedItem{Key: key, Item: o})); !ok {
 								t.Fatal("Put() = false, want true")
 							}
@@ -278,29 +160,26 @@ func TestBlocksInHistories(t *testing.T) {
 							relist(t, s, model)
 						}
 					case 6:
-						s.CompactBlocks()
+						s.ExtractBlocks(0)
 					}
-					expectExactBlockUsage(t, s)
+					expectExactSizes(t, s.Snapshot())
 				}
-				compactAll(s)
-				expectExactBlockUsage(t, s)
-				expectBoundedRetention(t, s)
-				expectObjects(t, s.Snapshot(), model)
-				for next := s.ExtractBlocks(0); next != 0; next = s.ExtractBlocks(next) {
+				extractAll(s)
+				for key, item := range s.Snapshot().All {
+					if item.(*packed.Object).Block() != nil {
+						t.Errorf("%s is still in a block", key)
+					}
 				}
-				if s.ShouldExtractBlocks() && len(s.blocks.usage) > 0 {
-					t.Errorf("%d blocks remain, want 0", len(s.blocks.usage))
-				}
-				expectExactBlockUsage(t, s)
+				expectExactSizes(t, s.Snapshot())
 				expectObjects(t, s.Snapshot(), model)
 			})
 		}
 	}
 }
 
-// TestBlocksAreCompactedBesideReaders reads snapshots while objects are replaced and blocks are compacted.
+// TestBlocksAreExtractedBesideReaders reads snapshots while objects are replaced and copied out of blocks.
 // Each snapshot must keep its objects.
-func TestBlocksAreCompactedBesideReaders(t *testing.T) {
+func TestBlocksAreExtractedBesideReaders(t *testing.T) {
 	const objects = 120
 	for name, format := range map[string]*Packed{
 		"compressed": NewPacked(nil, prefixCompressor{}),
@@ -331,9 +210,7 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 						return
 					default:
 					}
-					if !s.CompactBlocks() {
-						runtime.Gosched()
-					}
+					s.ExtractBlocks(0)
 					if s.Adaptive() != nil {
 						next = s.Sweep(next, SweepPeriodic).Next
 					}
@@ -355,9 +232,7 @@ func TestBlocksAreCompactedBesideReaders(t *testing.T) {
 			close(snapshots)
 			close(stop)
 			goroutines.Wait()
-			compactAll(s)
-			expectExactBlockUsage(t, s)
-			expectBoundedRetention(t, s)
+			expectExactSizes(t, s.Snapshot())
 			expectObjects(t, s.Snapshot(), model)
 		})
 	}

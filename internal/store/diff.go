@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // Diff calls onChange for each key whose row differs from the row in before. old is nil for an added key,
 // next is nil for a removed key. It skips shared nodes, so that the cost is proportional to the number of
 // changes, unless a list replaced the whole content in between. It may report unchanged objects. It stops
@@ -18,17 +20,8 @@ type node struct {
 }
 
 func (n node) appendTo(rows []*storedRow) []*storedRow {
-	add := func(r *storedRow) bool {
-		rows = append(rows, r)
-		return true
-	}
-	switch {
-	case n.inner != nil:
-		n.inner.all(add)
-	case n.leaf != nil:
-		n.leaf.all(add)
-	}
-	return rows
+	t := trie[storedRow]{inner: n.inner, leaf: n.leaf}
+	return slices.AppendSeq(rows, t.all)
 }
 
 // snapshotDiff compares two tries of rows with the same hash function.

@@ -127,6 +127,6 @@ func (x *index) postingBytes(p *posting) int64 {
 
 // bytes returns the size of the chunks, which share the values of the postings.
 func (o *sortedValues) bytes() int64 {
-	return int64(pointerAllocationSize(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) +
+	return int64(packed.PointerAllocationSize(cap(o.chunks)*int(unsafe.Sizeof([]string(nil))))) +
 		int64(o.len)*int64(unsafe.Sizeof(""))
 }

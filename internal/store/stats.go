@@ -114,22 +114,12 @@ func (l *leafNode[E]) bytes() int64 {
 	if len(l.entries) <= maxLeafEntries {
 		return int64(packed.AllocationSize(size + entries)) // see makeLeaf
 	}
-	return int64(packed.AllocationSize(size) + pointerAllocationSize(entries))
-}
-
-// pointerAllocationSize returns the heap size of an allocation of n bytes with pointers. Above 512 bytes the
-// allocator adds a header.
-func pointerAllocationSize(n int) int {
-	if n > 512 {
-		n += 8
-	}
-	return packed.AllocationSize(n)
+	return int64(packed.AllocationSize(size) + packed.PointerAllocationSize(entries))
 }
 
 // objectSizes are totals of a snapshot's objects, updated with each change of a row.
 type objectSizes struct {
-	// packed is the size of packed objects and of complete blocks with such objects, in bytes.
-	// compressedBytes is the size of the compressed ones.
+	// packed is the size of packed objects in bytes. compressedBytes is the size of the compressed ones.
 	packed, compressedBytes int64
 	compressed              int
 	// decoded is the number of objects that are not packed.
@@ -138,7 +128,16 @@ type objectSizes struct {
 	replaced int64
 }
 
-// countPacked counts a packed object outside of blocks.
+// count adds the item of a row (delta = 1), or removes it (delta = -1).
+func (z *objectSizes) count(r *storedRow, delta int) {
+	z.replaced++
+	if o := r.packed(); o != nil {
+		z.countPacked(o, delta)
+	} else if !r.isIdentity() {
+		z.decoded += delta
+	}
+}
+
 func (z *objectSizes) countPacked(o *packed.Object, delta int) {
 	size := int64(delta * o.Size())
 	z.packed += size
@@ -146,11 +145,4 @@ func (z *objectSizes) countPacked(o *packed.Object, delta int) {
 		z.compressed += delta
 		z.compressedBytes += size
 	}
-}
-
-// countBlock counts the memory of a block, but not its objects.
-func (z *objectSizes) countBlock(b *packed.Block, delta int) {
-	size := int64(delta * b.Size())
-	z.packed += size
-	z.compressedBytes += size
 }

@@ -197,21 +197,14 @@ func TestStatsAreAccurate(t *testing.T) {
 func exactStats(s *Store) Stats {
 	current := s.current.Load()
 	stats := Stats{Objects: current.rows.len, TableBytes: trieBytes(&current.rows)}
-	blocks, shared, valueBytes := map[*packed.Block]bool{}, map[*byte]bool{}, map[int]int64{}
-	var decoded sizeWalk
+	shared, valueBytes := map[*byte]bool{}, map[int]int64{}
+	var decoded packed.DecodedSize
 	for r := range current.rows.all {
 		stats.TableBytes += rowBytes(r)
 		if o := r.object.Load(); o == nil {
-			decoded.addObject(r.unpacked)
+			decoded.Add(r.unpacked.(*unstructured.Unstructured).Object)
 		} else {
 			size := int64(o.Size())
-			if b := o.Block(); b != nil {
-				size = int64(b.Size())
-				if blocks[b] {
-					size = 0
-				}
-				blocks[b] = true
-			}
 			stats.ObjectBytes += size
 			if o.Compressed() {
 				stats.Compressed++
@@ -224,7 +217,7 @@ func exactStats(s *Store) Stats {
 			vs.addSizesTo(valueBytes)
 		}
 	}
-	stats.ObjectBytes += decoded.bytes
+	stats.ObjectBytes += decoded.Bytes
 	for i := range current.indexes {
 		x := &current.indexes[i]
 		index := IndexStats{Name: x.function.name, Values: x.postings.len,

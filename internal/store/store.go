@@ -41,8 +41,6 @@ type Store struct {
 	// conversions counts the calls that replaced objects with compressed or decompressed copies. Guarded by
 	// write.
 	conversions int
-	// blocks are the blocks that contain objects of the content. Guarded by write.
-	blocks blocks
 	// current is changed while holding write.
 	current atomic.Pointer[Snapshot]
 	// recent is nil until a read is repeated.

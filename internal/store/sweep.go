@@ -150,8 +150,8 @@ func (s *Store) applyConversions(changes []conversion) (saved int64) {
 	next := *current
 	for _, c := range changes {
 		if current.rows.find(keyOf(c.row)) == c.row && c.row.object.CompareAndSwap(c.old, c.next) {
-			s.blocks.count(&next.sizes, c.old, -1)
-			s.blocks.count(&next.sizes, c.next, 1)
+			next.sizes.countPacked(c.old, -1)
+			next.sizes.countPacked(c.next, 1)
 		}
 	}
 	s.conversions++

@@ -54,11 +54,11 @@ func sweepAll(s *Store, mode Sweep) (saved int64) {
 
 // exactSizes computes the expected sizes of a snapshot from its rows.
 func exactSizes(s *Snapshot) objectSizes {
-	all := objectSizes{replaced: s.sizes.replaced}
-	var b blocks
+	all := objectSizes{}
 	for r := range s.rows.all {
-		b.count(&all, r.item(), 1)
+		all.count(r, 1)
 	}
+	all.replaced = s.sizes.replaced
 	return all
 }
 

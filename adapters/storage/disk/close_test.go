@@ -14,7 +14,7 @@ func TestCloseDuringUse(t *testing.T) {
 	var started sync.WaitGroup
 	for k := range 3 {
 		content := openContent(t, store, fmt.Sprint("widgets", k))
-		save(t, content, 1, numbered(2000, 1))
+		save(t, content, 1, numbered(200, 1))
 		started.Add(1)
 		users.Go(func() { // ends with Close
 			reportStarted := sync.OnceFunc(started.Done)
@@ -22,7 +22,7 @@ func TestCloseDuringUse(t *testing.T) {
 			for version := 2; ; version++ {
 				_, _, err := load(content)
 				if err == nil {
-					err = saveAll(content, version, numbered(2000, version))
+					err = saveAll(content, version, numbered(200, version))
 				}
 				if err != nil {
 					if !errors.Is(err, ErrClosed) {

@@ -3,7 +3,6 @@ package disk
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,17 +33,14 @@ type logState struct {
 
 // A log is rewritten if the changes have more bytes than minChanges and than the whole content divided by
 // wholeRatio.
-const (
-	minChanges = 64 << 10
-	wholeRatio = 4
-)
+const minChanges, wholeRatio = 64 << 10, 4
 
 var errNoContent = errors.New("the stored content is unknown: load it, or save a whole one")
 
 // Checkpoint implements persistence.StoredContent.
 func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoint, ok bool, err error) {
-	err = c.read(ctx, func(_ *block.Log, checkpoint persistence.Checkpoint) error {
-		at, ok = checkpoint, true
+	err = c.read(ctx, func(log *block.Log) error {
+		at, ok = log.At, true
 		return nil
 	})
 	return at, ok, err
@@ -52,7 +48,7 @@ func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoi
 
 // Load implements persistence.StoredContent.
 func (c *storedContent) Load(ctx context.Context, onRecord func(persistence.Record) error) error {
-	return c.read(ctx, func(log *block.Log, _ persistence.Checkpoint) error {
+	return c.read(ctx, func(log *block.Log) error {
 		return log.Load(func(record persistence.Record) error {
 			return cmp.Or(onRecord(record), context.Cause(ctx))
 		})
@@ -60,8 +56,7 @@ func (c *storedContent) Load(ctx context.Context, onRecord func(persistence.Reco
 }
 
 // read opens the log and calls f, if there is one.
-func (c *storedContent) read(ctx context.Context,
-	f func(*block.Log, persistence.Checkpoint) error) (err error) {
+func (c *storedContent) read(ctx context.Context, f func(*block.Log) error) (err error) {
 	end, err := c.store.begin(ctx)
 	if err != nil {
 		return err
@@ -81,15 +76,11 @@ func (c *storedContent) read(ctx context.Context,
 		return err
 	}
 	log, err := block.ReadLog(file, info.Size(), c.store.cipher)
-	var save block.Save
-	if err == nil {
-		save, err = log.Save()
-	}
-	if err == nil && save.View != c.view {
-		err = block.Damaged(log.End, "it has the content of %v", save.View)
+	if err == nil && log.View != c.view {
+		err = block.Damaged(log.End, "it has the content of %v", log.View)
 	}
 	if err == nil {
-		err = f(log, save.Checkpoint)
+		err = f(log)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.path, err)
@@ -111,10 +102,6 @@ func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, who
 		return err
 	}
 	defer end()
-	text, err := json.Marshal(block.Save{View: c.view, Checkpoint: at})
-	if err != nil {
-		return err
-	}
 	log := c.log
 	c.log = nil
 	if !whole && log == nil {
@@ -124,7 +111,7 @@ func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, who
 		if err := c.writeRecords(ctx, w, write); err != nil {
 			return err
 		}
-		return w.Commit(text)
+		return w.Commit(block.Save{View: c.view, At: at})
 	}
 	if whole {
 		log, err = c.replace(save)
@@ -161,14 +148,12 @@ func (c *storedContent) writeRecords(ctx context.Context, w *block.LogWriter,
 func (c *storedContent) replace(save func(*block.LogWriter) error) (*logState, error) {
 	newPath := c.path + newSuffix
 	var w *block.LogWriter
-	info, err := c.write(newPath, os.O_CREATE|os.O_TRUNC, nil, func(file io.Writer) (err error) {
-		if w, err = block.NewLog(file, c.store.cipher); err == nil {
-			err = save(w)
-		}
-		return err
+	info, err := c.write(newPath, os.O_CREATE|os.O_TRUNC, nil, func(file io.Writer) error {
+		w = block.NewLog(file, c.store.cipher)
+		return save(w)
 	})
 	if err == nil {
-		if err = c.store.disk("rename", c.path); err == nil {
+		if err = c.store.options.disk("rename", c.path); err == nil {
 			err = os.Rename(newPath, c.path)
 		}
 	}
@@ -176,10 +161,10 @@ func (c *storedContent) replace(save func(*block.LogWriter) error) (*logState, e
 		_ = os.Remove(newPath) // the next process removes it otherwise
 		return nil, err
 	}
-	if err = c.store.disk("sync", filepath.Dir(c.path)); err == nil {
+	if err = c.store.options.disk("sync", filepath.Dir(c.path)); err == nil {
 		err = syncDir(filepath.Dir(c.path))
 	}
-	return &logState{Header: w.Header, info: info, whole: w.End(), end: w.End()}, err
+	return &logState{Header: w.Header, info: info, whole: w.End, end: w.End}, err
 }
 
 // append appends changes to the log.
@@ -187,7 +172,7 @@ func (c *storedContent) append(log *logState, save func(*block.LogWriter) error)
 	_, err := c.write(c.path, 0, log, func(file io.Writer) error {
 		w := block.AppendLog(file, log.Header, log.end, c.store.cipher)
 		err := save(w)
-		log.end = w.End()
+		log.end = w.End
 		return err
 	})
 	return err
@@ -197,7 +182,7 @@ func (c *storedContent) append(log *logState, save func(*block.LogWriter) error)
 // is where f writes.
 func (c *storedContent) write(path string, flags int, log *logState,
 	f func(io.Writer) error) (info os.FileInfo, err error) {
-	if err := c.store.disk("open", path); err != nil {
+	if err := c.store.options.disk("open", path); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|flags, privateMode)
@@ -222,7 +207,7 @@ func (c *storedContent) write(path string, flags int, log *logState,
 	if err := f(&diskWriter{c.store, file}); err != nil {
 		return nil, err
 	}
-	if err := c.store.disk("sync", path); err != nil {
+	if err := c.store.options.disk("sync", path); err != nil {
 		return nil, err
 	}
 	return info, file.Sync()
@@ -234,7 +219,7 @@ type diskWriter struct {
 }
 
 func (w *diskWriter) Write(text []byte) (int, error) {
-	if err := w.store.disk("write", w.file.Name()); err != nil {
+	if err := w.store.options.disk("write", w.file.Name()); err != nil {
 		return 0, err
 	}
 	return w.file.Write(text)

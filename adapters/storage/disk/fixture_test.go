@@ -171,11 +171,13 @@ type testDisk struct {
 	// new name is not synced; nil if there was none.
 	synced   map[string]int
 	replaced map[string][]byte
-	hang     chan struct{} // if not nil, operations wait until it is closed
+	hang     chan struct{} // if not nil, operations send to hanging and wait until it is closed
+	hanging  chan struct{}
 }
 
 func newDisk() *testDisk {
-	return &testDisk{left: -1, synced: map[string]int{}, replaced: map[string][]byte{}}
+	return &testDisk{left: -1, synced: map[string]int{}, replaced: map[string][]byte{},
+		hanging: make(chan struct{}, 9)}
 }
 
 func (d *testDisk) setLeft(n int, failure error) {
@@ -190,6 +192,7 @@ func (d *testDisk) do(operation, path string) error {
 	hang := d.hang
 	d.mu.Unlock()
 	if hang != nil {
+		d.hanging <- struct{}{}
 		<-hang
 	}
 	d.mu.Lock()

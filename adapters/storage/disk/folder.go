@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/crdcache/crdcache/internal/block"
 )
 
 const (
 	privateMode = 0o600
-	logSuffix   = ".cache"
 	// newSuffix is added to the names of files that are not complete.
 	newSuffix = ".new"
 )
@@ -26,7 +27,7 @@ type folder struct {
 // openFolder creates a folder if necessary, locks it, and removes files that are incomplete or were last
 // saved before a time.
 func (s *Store) openFolder(oldest time.Time) (*folder, error) {
-	if err := s.disk("create", s.dir); err != nil {
+	if err := s.options.disk("create", s.dir); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
@@ -35,13 +36,13 @@ func (s *Store) openFolder(oldest time.Time) (*folder, error) {
 	if err := syncDir(filepath.Dir(s.dir)); err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(filepath.Join(s.dir, "lock"))
+	lock, err := lockFile(filepath.Join(s.dir, block.LockName))
 	if err != nil {
 		return nil, err
 	}
 	f := &folder{s.dir, lock}
 	if err = f.removeOld(oldest); err == nil {
-		err = s.disk("sync", s.dir)
+		err = s.options.disk("sync", s.dir)
 	}
 	if err == nil {
 		err = syncDir(s.dir) // the last process may have ended before it
@@ -61,8 +62,8 @@ func (f *folder) removeOld(oldest time.Time) error {
 		name := entry.Name()
 		info, err := entry.Info()
 		switch {
-		case strings.HasSuffix(name, logSuffix+newSuffix),
-			strings.HasSuffix(name, logSuffix) && err == nil && info.ModTime().Before(oldest):
+		case strings.HasSuffix(name, block.LogSuffix+newSuffix),
+			strings.HasSuffix(name, block.LogSuffix) && err == nil && info.ModTime().Before(oldest):
 			if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

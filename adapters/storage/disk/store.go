@@ -60,13 +60,12 @@ type Store struct {
 	folderToken chan struct{}
 	folder      *folder // nil before the first use, and after the folder was removed
 
-	mu struct {
+	// operations counts the running operations. It does not grow after Close.
+	operations sync.WaitGroup
+	mu         struct {
 		sync.Mutex
 		closed bool
-		// running is the number of running operations. idle is closed when none runs after Close.
-		running int
-		idle    chan struct{}
-		open    map[persistence.View]bool
+		open   map[persistence.View]bool
 	}
 }
 
@@ -77,18 +76,14 @@ func New(dir string, options Options) *Store {
 	if options.MaxAge <= 0 {
 		options.MaxAge = defaultMaxAge
 	}
+	if options.disk == nil {
+		options.disk = func(string, string) error { return nil }
+	}
 	s := &Store{dir: dir, options: options, folderToken: make(chan struct{}, 1),
 		compressors: sync.Pool{New: func() any { return &block.Compressor{} }}}
 	s.cipher, s.keysErr = block.NewCipher(options.Keys)
-	s.mu.open, s.mu.idle = map[persistence.View]bool{}, make(chan struct{})
+	s.mu.open = map[persistence.View]bool{}
 	return s
-}
-
-func (s *Store) disk(operation, path string) error {
-	if s.options.disk == nil {
-		return nil
-	}
-	return s.options.disk(operation, path)
 }
 
 // Open implements persistence.Backend.
@@ -110,7 +105,7 @@ func (s *Store) Open(ctx context.Context, view persistence.View) (persistence.St
 	s.mu.open[view] = true
 	hash := sha256.Sum256(name)
 	return &storedContent{store: s, view: view,
-		path: filepath.Join(s.dir, hex.EncodeToString(hash[:16])+logSuffix)}, nil
+		path: filepath.Join(s.dir, hex.EncodeToString(hash[:16])+block.LogSuffix)}, nil
 }
 
 // begin begins an operation on the folder, which Close waits for. It opens the folder if necessary.
@@ -124,26 +119,17 @@ func (s *Store) begin(ctx context.Context) (end func(), err error) {
 	s.mu.Lock()
 	isClosed := s.mu.closed
 	if !isClosed {
-		s.mu.running++
+		s.operations.Add(1)
 	}
 	s.mu.Unlock()
 	if isClosed {
 		return nil, ErrClosed
 	}
 	if err := s.ensureFolder(ctx); err != nil {
-		s.end()
+		s.operations.Done()
 		return nil, fmt.Errorf("persist in %s: %w", s.dir, err)
 	}
-	return s.end, nil
-}
-
-// end ends an operation.
-func (s *Store) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.running--; s.mu.running == 0 && s.mu.closed {
-		close(s.mu.idle)
-	}
+	return s.operations.Done, nil
 }
 
 // ensureFolder opens the folder, or opens it again after it was removed.
@@ -174,18 +160,15 @@ func (s *Store) ensureFolder(ctx context.Context) error {
 // ErrBusy, and the folder is unlocked when the disk answers.
 func (s *Store) Close(ctx context.Context) error {
 	s.mu.Lock()
-	if s.mu.closed {
-		s.mu.Unlock()
+	wasClosed := s.mu.closed
+	s.mu.closed = true
+	s.mu.Unlock()
+	if wasClosed {
 		return nil
 	}
-	s.mu.closed = true
-	if s.mu.running == 0 {
-		close(s.mu.idle)
-	}
-	s.mu.Unlock()
 	unlocked := make(chan error, 1)
 	go func() { // ends when the disk answers
-		<-s.mu.idle
+		s.operations.Wait()
 		var err error
 		if s.folder != nil {
 			err = s.folder.lock.Close()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -36,6 +37,9 @@ func snapshotOpener(ctx context.Context, path string, options *Options) (open fu
 		return stdinSnapshotOpener(ctx, options)
 	}
 	info, err := os.Stat(path)
+	if err == nil && info.IsDir() && snapshot.IsFolder(path) {
+		return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, err
 	}
@@ -68,10 +72,10 @@ func stdinSnapshotOpener(ctx context.Context, options *Options) (open func() (*s
 	}
 	return func() (*snapshot.File, error) {
 		text, err := io.ReadAll(in)
-		if err != nil {
-			return nil, fmt.Errorf("read a snapshot from standard input: %w", err)
+		var file *snapshot.File
+		if err == nil {
+			file, err = snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
 		}
-		file, err := snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
 		if err != nil {
 			return nil, fmt.Errorf("read a snapshot from standard input: %w", err)
 		}
@@ -83,7 +87,12 @@ func stdinSnapshotOpener(ctx context.Context, options *Options) (open func() (*s
 func (s *Source) serveSnapshot(file *snapshot.File) {
 	backend := newSnapshotBackend(file, s)
 	s.snapshot, s.backend, s.handler = file, backend, newSnapshotHandler(backend)
-	if namespace := file.Contents().Namespace; namespace != "" {
+	contents := file.Contents()
+	for i, err := range slices.Concat(contents.Damage, contents.Notes) {
+		isWarning := i >= len(contents.Damage)
+		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: isWarning, Err: err})
+	}
+	if namespace := contents.Namespace; namespace != "" {
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true,
 			Err: fmt.Errorf("the snapshot contains only the namespace %s", namespace)})
 	}

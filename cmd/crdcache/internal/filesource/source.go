@@ -53,8 +53,9 @@ type Source struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
-		// mixedTypes are the types for which objects in other versions were reported.
-		mixedTypes map[schema.GroupResource]bool
+		// mixedTypes are the types with a report of objects in other versions, partialTypes those with one of
+		// missing objects.
+		mixedTypes, partialTypes map[schema.GroupResource]bool
 	}
 	mu struct {
 		sync.Mutex
@@ -78,6 +79,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	}
 	s := &Source{options: options}
 	s.reading.mixedTypes = map[schema.GroupResource]bool{}
+	s.reading.partialTypes = map[schema.GroupResource]bool{}
 	if file != nil {
 		s.serveSnapshot(file)
 		return s, nil
@@ -170,6 +172,7 @@ func (s *Source) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 	for _, gr := range types {
 		if readsObjects {
 			s.reportMixedVersions(gr)
+			s.reportPartial(gr)
 		}
 	}
 	if l := s.reading.loader; l != nil { // a snapshot has all its types

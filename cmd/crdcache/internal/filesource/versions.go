@@ -96,6 +96,22 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 	s.addProblem(&manifest.Problem{File: s.pathNames(), Warning: true, Err: err})
 }
 
+// Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
+func (s *Source) Partial(gr schema.GroupResource) string {
+	if s == nil || s.snapshot == nil || s.snapshot.Objects(gr) == nil {
+		return ""
+	}
+	return s.snapshot.Objects(gr).Type().Partial
+}
+
+// reportPartial warns about a type whose objects are not complete.
+func (s *Source) reportPartial(gr schema.GroupResource) {
+	if partial := s.Partial(gr); partial != "" && !s.reading.partialTypes[gr] {
+		s.reading.partialTypes[gr] = true
+		s.addProblem(&manifest.Problem{File: s.pathNames(), Warning: true, Err: fmt.Errorf("%s: %s", gr, partial)})
+	}
+}
+
 // summarize reports the counts since the last call.
 func (l *loader) summarize() {
 	l.copies.report(l.report)

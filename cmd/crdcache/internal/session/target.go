@@ -16,6 +16,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
@@ -109,13 +110,16 @@ func (t *Target) HasCommaList() bool { return t.commaList }
 
 func (t *Target) ReadsFiles() bool { return t.source != nil }
 
-// SnapshotTime returns the time of the served snapshot. It is zero for manifests.
-func (t *Target) SnapshotTime() time.Time {
+// SnapshotOrigin returns the origin of the served snapshot. It is zero for manifests.
+func (t *Target) SnapshotOrigin() snapshot.Origin {
 	if file := t.source.Snapshot(); file != nil {
-		return file.Contents().Created
+		return file.Contents().Origin
 	}
-	return time.Time{}
+	return snapshot.Origin{}
 }
+
+// Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
+func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }
 
 // FilesNotice describes the files and the time of their content.
 func (t *Target) FilesNotice() string {

@@ -20,7 +20,8 @@ type Origin struct {
 	// Namespace is the only namespace that was read; empty for all. Cluster-scoped types are complete in
 	// either case.
 	Namespace string `json:"namespace,omitempty"`
-	// UnknownGroups are the group versions that could not be discovered. Their types are unknown, not absent.
+	// UnknownGroups are the group versions that could not be discovered, or AllGroups. Their types are not
+	// absent.
 	UnknownGroups []UnknownGroup `json:"unknownGroups,omitempty"`
 	// Redacted lists the fields that were removed from objects.
 	Redacted []Redaction `json:"redacted,omitempty"`
@@ -78,6 +79,8 @@ type Type struct {
 	Namespaced bool     `json:"namespaced,omitempty"`
 	// Versions are all versions that the server has.
 	Versions []string `json:"versions,omitempty"`
+	// Partial is why objects or fields are missing. It is empty if the objects are complete.
+	Partial string `json:"partial,omitempty"`
 	// Columns are the columns of the server's table, if the records have cells.
 	Columns []metav1.TableColumnDefinition `json:"columns,omitempty"`
 }
@@ -116,6 +119,8 @@ type Contents struct {
 	Types []SavedType
 	// Size of the file in bytes.
 	Size int64
+	// Damage are the errors of logs in a folder that cannot be read. Notes are other limits of its content.
+	Damage, Notes []error
 }
 
 // fileIndex is the last block of a file.

@@ -1,10 +1,8 @@
 // Package snapshot stores the state of a cluster in one file: objects, their types, and the server's table
 // rows. docs/design/persistence.md shows the bytes.
 //
-// The objects of a type are consistent at one resource version, which the file contains. A type that could
-// not be read is stored with the reason, and is not confused with an empty one. Reading a damaged file
-// returns a *FormatError with the position. The size of the file limits the cost of reading, whatever its
-// content.
+// The objects of a type are consistent at one resource version. A type that could not be read is stored with
+// the reason.
 //
 // Everything is safe for concurrent use, except a TypeWriter, which one goroutine fills. Readers and writers
 // have one block of a type in memory, about 256 KiB. A type whose objects were not added in the order of

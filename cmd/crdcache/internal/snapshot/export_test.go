@@ -15,7 +15,7 @@ import (
 
 // SealHeader updates the checksum of a changed header.
 func SealHeader(text []byte) {
-	sum := crc32.Checksum(text[:block.HeaderSize-4], castagnoli)
+	sum := crc32.Checksum(text[:block.HeaderSize-4], crc32.MakeTable(crc32.Castagnoli))
 	binary.LittleEndian.PutUint32(text[block.HeaderSize-4:], sum)
 }
 
@@ -68,7 +68,7 @@ func Assemble(frame, index []byte) []byte {
 		panic(err)
 	}
 	text = header.AppendFrame(text, record, int64(at), nil)
-	return append(text, formatTrailer(int64(at), uint32(len(text)-at))...)
+	return block.AppendTrailer(text, int64(at), uint32(len(text)-at))
 }
 
 // CompressedIndex returns a file with a compressed index. Random data in it keeps the compression ratio below

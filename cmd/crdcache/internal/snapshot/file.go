@@ -24,14 +24,18 @@ type File struct {
 	types    []*Objects
 }
 
-// Open opens a snapshot file. The error wraps a *FormatError if the file is damaged, and ErrNotSnapshot if
-// it is not a snapshot.
+// Open opens a snapshot file, or a folder of persisted caches. The error wraps a *FormatError if the file is
+// damaged, and ErrNotSnapshot if it is not a snapshot.
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		_ = file.Close() // not used
+		return openFolder(path)
+	}
 	if err == nil {
 		var f *File
 		if f, err = NewFile(file, info.Size()); err == nil {
@@ -45,21 +49,7 @@ func Open(path string) (*File, error) {
 // NewFile opens a snapshot with a size in bytes. source must not change while the File is used.
 func NewFile(source io.ReaderAt, size int64) (*File, error) {
 	f := &File{source: source, close: func() error { return nil }}
-	h, err := block.ReadHeader(source, size)
-	if err != nil {
-		return nil, err
-	}
-	if h != header {
-		return nil, block.Damaged(0, "the file has another form")
-	}
-	if size < int64(block.HeaderSize+trailerSize) {
-		return nil, block.Damaged(size, "the file is truncated, or saving was interrupted")
-	}
-	tail := make([]byte, trailerSize)
-	if err := block.ReadAt(source, tail, size-int64(trailerSize)); err != nil {
-		return nil, err
-	}
-	indexOffset, indexLength, err := parseTrailer(tail, size)
+	indexOffset, indexLength, err := block.ReadTrailer(source, size)
 	if err != nil {
 		return nil, err
 	}

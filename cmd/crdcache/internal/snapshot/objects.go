@@ -76,7 +76,7 @@ func (o *Objects) decode(record []byte) ([]Record, error) {
 	if b.BodiesSize() != stored.BodiesSize() {
 		return nil, block.ErrDamaged
 	}
-	records, cells, text := make([]Record, len(objects)), stored.Cells, make([]byte, 0, b.MaxJSONSize())
+	records, cells, text := make([]Record, len(objects)), stored.Cells, make([]byte, 0, b.JSONSize())
 	for i, object := range objects {
 		start := len(text)
 		if text, err = object.AppendJSON(text); err != nil {

@@ -1,9 +1,11 @@
 package snapshot
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,6 +80,32 @@ func (t *TypeWriter) Add(object, cells []byte) error {
 	t.entry.Written[o.GroupVersionKind().Version]++
 	t.entry.Objects++
 	t.entry.Bytes += int64(len(object))
+	return nil
+}
+
+// addBlock adds a record of objects as it is.
+func (t *TypeWriter) addBlock(record []byte, objects []*packed.Object) (err error) {
+	if t.block.Count() > 0 {
+		err = t.flush()
+	}
+	first, last := objects[0].Key(), objects[len(objects)-1].Key()
+	info := blockInfo{Objects: len(objects), First: first, Last: strings.Clone(last)}
+	if err == nil {
+		info.Offset, info.Stored, err = t.writer.appendFrame(record)
+	}
+	if err != nil {
+		return t.setError(err)
+	}
+	isSorted := slices.IsSortedFunc(objects,
+		func(a, b *packed.Object) int { return cmp.Or(strings.Compare(a.Key(), b.Key()), 1) })
+	t.entry.Unsorted = t.entry.Unsorted || !isSorted || t.entry.Objects > 0 && first <= string(t.last)
+	info.First, t.last = strings.Clone(first), append(t.last[:0], last...)
+	for _, o := range objects {
+		t.entry.Written[o.GroupVersionKind().Version]++
+	}
+	t.entry.Objects += len(objects)
+	t.entry.Bytes += int64(objects[0].Block().JSONSize())
+	t.entry.Blocks, t.entry.Stored = append(t.entry.Blocks, info), t.entry.Stored+int64(info.Stored)
 	return nil
 }
 

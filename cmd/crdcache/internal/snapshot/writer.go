@@ -184,7 +184,7 @@ func (w *Writer) writeIndex() error {
 		w.mu.err = errors.Join(w.mu.err, err)
 	}
 	at, size, _ := w.appendFrameLocked(indexJSON) // the error is w.mu.err
-	w.writeLocked(formatTrailer(at, size))
+	w.writeLocked(block.AppendTrailer(nil, at, size))
 	if w.mu.err != nil {
 		return w.mu.err
 	}

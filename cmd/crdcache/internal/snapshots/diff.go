@@ -290,7 +290,7 @@ func (o *snapshotDiffVerb) whyUncompared(comparison *snapshotComparison, gr sche
 func (o *snapshotDiffVerb) unknownGroups(source int, f *snapshot.File, group string) error {
 	var failures []discovery.GroupFailure
 	for _, unknown := range f.Contents().UnknownGroups {
-		if group == "*" || unknown.Group == group {
+		if group == "*" || unknown.Group == group || unknown.Group == snapshot.AllGroups {
 			failures = append(failures, discovery.GroupFailure{Err: errors.New(unknown.Reason),
 				GroupVersion: schema.GroupVersion{Group: unknown.Group, Version: unknown.Version}})
 		}

@@ -181,7 +181,9 @@ func (s *snapshotSaver) saveOrRecord(ctx context.Context, resource discovery.Res
 
 func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resource) error {
 	gr := resource.GVR.GroupResource()
-	section := s.writer.BeginType(savedType(resource))
+	described := savedType(resource)
+	described.Partial = s.target.Partial(gr)
+	section := s.writer.BeginType(described)
 	version, hasColumns := "", false
 	customTypes := map[string]bool{}
 	for page, err := range s.pages(ctx, resource, !s.customTypes[gr.String()] && s.redactor.canSaveRows(gr)) {

@@ -71,6 +71,7 @@ type snapshotRecord struct {
 	snapshot.Origin
 	Bytes int64                `json:"bytes"`
 	Types []snapshot.SavedType `json:"types"`
+	notes []error
 }
 
 func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
@@ -85,17 +86,17 @@ func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
 		}
 	}
 	contents := file.Contents()
-	record := snapshotRecord{Origin: contents.Origin, Bytes: contents.Size}
+	record := snapshotRecord{Origin: contents.Origin, Bytes: contents.Size, notes: contents.Notes}
 	record.Server.Documents = nil // repeated among the types
 	for _, t := range contents.Types {
 		t.Columns = nil
 		record.Types = append(record.Types, t)
 	}
 	if o.format != session.FormatText {
-		return session.WriteStructured(o.Out, o.format, record)
+		return errors.Join(append(contents.Damage, session.WriteStructured(o.Out, o.format, record))...)
 	}
 	_, err = io.WriteString(o.Out, record.text())
-	return err
+	return errors.Join(append(contents.Damage, err)...)
 }
 
 func (r snapshotRecord) text() string {
@@ -131,12 +132,18 @@ func (r snapshotRecord) text() string {
 	}
 	_ = w.Flush() // a strings.Builder does not fail
 	for _, t := range r.Types {
+		if t.Partial != "" {
+			fmt.Fprintf(&b, "partial: %s: %s\n", t.GVR().GroupResource(), print.OneSafeLine(t.Partial))
+		}
 		if t.Missing != nil && !t.NotRequested {
 			fmt.Fprintf(&b, "missing: %s\n", print.OneSafeLine(t.Missing.Message))
 		}
 	}
 	for _, group := range r.UnknownGroups {
 		fmt.Fprintf(&b, "unknown: the types of %s\n", print.OneSafeLine(group.String()))
+	}
+	for _, note := range r.notes {
+		fmt.Fprintf(&b, "note: %s\n", print.OneSafeLine(note.Error()))
 	}
 	if notRequested > 0 {
 		fmt.Fprintf(&b, "not saved: %d other types of the server\n", notRequested)

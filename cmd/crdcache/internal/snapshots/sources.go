@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
@@ -29,6 +30,9 @@ func (o *snapshotDiffVerb) open(ctx context.Context, comparison *snapshotCompari
 	for i, source := range o.sources {
 		if source.target == nil {
 			if comparison.files[i], err = snapshot.Open(source.name); err != nil {
+				return err
+			}
+			if err := errors.Join(comparison.files[i].Contents().Damage...); err != nil {
 				return err
 			}
 		}

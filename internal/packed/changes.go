@@ -1,0 +1,35 @@
+package packed
+
+import "encoding/binary"
+
+// AppendChange appends a change to the text of a record: an object, or a deleted key if json is nil.
+func AppendChange(text []byte, key string, json []byte) []byte {
+	jsonLength := 0
+	if json != nil {
+		jsonLength = len(json) + 1
+	}
+	text = binary.AppendUvarint(binary.AppendUvarint(text, uint64(len(key))), uint64(jsonLength))
+	return append(append(text, key...), json...)
+}
+
+// ReadChanges calls onChange for each change of a record. json is valid until onChange returns.
+func ReadChanges(text []byte, onChange func(key string, json []byte) error) error {
+	for len(text) > 0 {
+		keyLength, n := binary.Uvarint(text)
+		jsonLength, m := binary.Uvarint(text[max(n, 0):])
+		size := uint64(len(text) - n - m)
+		if n <= 0 || m <= 0 || keyLength > size || max(jsonLength, 1)-1 > size-keyLength {
+			return errDamagedBlock
+		}
+		key, rest := string(text[n+m:][:keyLength]), text[n+m:][keyLength:]
+		var json []byte
+		if jsonLength > 0 {
+			json, rest = rest[:jsonLength-1:jsonLength-1], rest[jsonLength-1:]
+		}
+		if err := onChange(key, json); err != nil {
+			return err
+		}
+		text = rest
+	}
+	return nil
+}

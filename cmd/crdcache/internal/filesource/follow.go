@@ -3,7 +3,7 @@ package filesource
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -26,13 +26,12 @@ func (s *Source) Follow(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	seed := maphash.MakeSeed()
-	var read, last uint64 // states of the files
+	read, last := filesState{errText: "not read"}, filesState{}
 	for unsettled := 0; ; {
 		start := time.Now()
-		state := s.state(ctx, seed)
-		if state != read {
-			if unsettled++; state == last || unsettled > maxUnsettled {
+		state := s.state(ctx)
+		if !state.same(read) {
+			if unsettled++; state.same(last) || unsettled > maxUnsettled {
 				if s.Refresh(ctx) != nil {
 					return
 				}
@@ -48,14 +47,19 @@ func (s *Source) Follow(ctx context.Context) {
 	}
 }
 
-// state returns a hash of the names, sizes and times of all files.
-func (s *Source) state(ctx context.Context, seed maphash.Seed) uint64 {
+// filesState is the result of a search for files.
+type filesState struct {
+	files   []*manifest.File
+	errText string
+}
+
+func (s *Source) state(ctx context.Context) filesState {
 	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{AllowMissing: true})
-	var hash maphash.Hash
-	hash.SetSeed(seed)
-	fmt.Fprint(&hash, err)
-	for _, f := range listing.Files {
-		fmt.Fprint(&hash, f.Path, "\x00", f.Stamp.Size, f.Stamp.Changed.UnixNano())
-	}
-	return hash.Sum64()
+	return filesState{listing.Files, fmt.Sprint(err)}
+}
+
+func (s filesState) same(t filesState) bool {
+	return s.errText == t.errText && slices.EqualFunc(s.files, t.files, func(a, b *manifest.File) bool {
+		return a.Path == b.Path && a.Stamp.Same(b.Stamp)
+	})
 }

@@ -17,6 +17,10 @@ func TestConnectionPool(t *testing.T) {
 	const size = 3
 	arrived := make(chan string, 1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !r.URL.Query().Has("watch") { // a connection identifies its cluster
+			http.NotFound(w, r)
+			return
+		}
 		arrived <- r.RemoteAddr
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()

@@ -37,49 +37,6 @@ func manyWidgets(t testing.TB, server *apitest.Server) (count int) {
 	return widgetsToLearnFrom
 }
 
-// TestAdaptiveStorage verifies that the compression of a cache with readers, a handler and indexes changes
-// only the statistics.
-func TestAdaptiveStorage(t *testing.T) {
-	server := newServer(t)
-	count := manyWidgets(t, server)
-	i := started(t, Options{Config: server.Config()}, ResourceOptions{Storage: adaptive})
-	seen := &eventNotes{}
-	registration, err := i.AddEventHandler(seen)
-	must(t, err)
-	if !cache.WaitForCacheSync(longContext(t).Done(), registration.HasSynced) || len(seen.take()) != count {
-		t.Fatal("the handler did not receive all objects")
-	}
-	held, err := i.Lister().ByNamespace("web").Get("w7")
-	must(t, err)
-	before := i.Stats()
-	if before.Storage != StorageAdaptive.String() || before.Compressed != 0 || before.CompressedBytes != 0 {
-		t.Errorf("Stats before compression = %+v, want no compressed objects", before)
-	}
-	old := i.Snapshot()
-	must(t, i.Compress(t.Context()))
-	after := i.Stats()
-	if after.Compressed != count || after.CompressedBytes != after.ObjectBytes ||
-		after.ObjectBytes > before.ObjectBytes/2 {
-		t.Errorf("Stats after compression = %+v, want all objects compressed to half of %+v", after, before)
-	}
-	if again, err := i.Lister().ByNamespace("web").Get("w7"); err != nil || again != held {
-		t.Errorf("the decoded copy was replaced (%v)", err)
-	}
-	for name, s := range map[string]*Snapshot{"old": old, "new": i.Snapshot()} {
-		stored, _ := s.Stored("web/w8")
-		u := stored.(PackedObject).Unstructured()
-		if color, _, _ := unstructured.NestedString(u.Object, "spec", "color"); color != "red" {
-			t.Errorf("the %s snapshot has %v, want the color red", name, u)
-		}
-	}
-	if lines := seen.take(); len(lines) != 0 {
-		t.Errorf("a handler received events of the compression: %v", lines)
-	}
-	if m := i.core.Events(); m.Updates != 0 {
-		t.Errorf("%d updates were counted, want 0", m.Updates)
-	}
-}
-
 // TestMemoryBudget verifies the statistics of two informers that exceed the memory budget, only one of which
 // can be compressed.
 func TestMemoryBudget(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,39 +21,6 @@ import (
 )
 
 var wholeGroup = Selection{Group: "example.com", Resource: "*"}
-
-func TestSubscribeFollowsCreatedAndDeletedTypes(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	th.create(widgets, "a")
-	th.create(gadgets, "b")
-	s := th.subscribe(wholeGroup)
-	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-
-	th.types.set("gadgets", func(t *typesource.Type) { t.UID = "7" })
-	th.expect("gadgets v1: started 1 7", "gadgets v1: initial b", "gadgets v1: synced 1")
-	th.create(gadgets, "c")
-	th.expect("gadgets v1: add c")
-	if got := s.Types(); len(got) != 2 || got[0].Status.GVR != gadgets ||
-		got[1].Status.State != status.Synced {
-		t.Errorf("Types() = %+v, want gadgets and widgets, synced", got)
-	}
-
-	client := th.server.Client(t).Resource(gadgets).Namespace("web")
-	if err := client.Delete(t.Context(), "c", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	th.expect("gadgets v1: delete c")
-	th.types.remove("gadgets")
-	th.expect("gadgets v1: lost b", "gadgets v1: gone 1 NotInstalled")
-	th.types.set("gadgets", nil)
-	// The events do not depend on whether the informer is the same.
-	e := <-th.events
-	if !strings.HasPrefix(e, "gadgets v1: started ") {
-		t.Fatalf("after the type was recreated, the first event is %q, want started", e)
-	}
-	number := strings.Fields(e)[3]
-	th.expect("gadgets v1: initial b", "gadgets v1: synced "+number)
-}
 
 func TestSubscribeChangesVersion(t *testing.T) {
 	th := newSubscriberFixture(t)

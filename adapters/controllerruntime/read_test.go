@@ -18,40 +18,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
-// TestCallersOwnCopies verifies that a caller's changes are visible to others only with
-// UnsafeDisableDeepCopy.
-func TestCallersOwnCopies(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, configMaps, labelled(configMap("web", "a"), map[string]string{"color": "red"}))
-	c := newCache(t, server, cache.Options{}, Options{})
-	start(t, c)
-	key := client.ObjectKey{Namespace: "web", Name: "a"}
-	for name, one := range emptyForms() {
-		t.Run(name, func(t *testing.T) {
-			other := one.DeepCopyObject().(client.Object)
-			if err := errors.Join(c.Get(t.Context(), key, one), c.Get(t.Context(), key, other)); err != nil {
-				t.Fatal(err)
-			}
-			one.GetLabels()["color"] = "blue"
-			one.SetName("b")
-			if other.GetLabels()["color"] != "red" || other.GetName() != "a" {
-				t.Error("a reader's change is visible to another reader")
-			}
-			if err := c.Get(t.Context(), key, other); err != nil || other.GetLabels()["color"] != "red" {
-				t.Errorf("a reader's change is visible in the cache: %v, %v", err, other.GetLabels())
-			}
-		})
-	}
-	var one, other corev1.ConfigMap
-	if err := errors.Join(c.Get(t.Context(), key, &one, client.UnsafeDisableDeepCopy),
-		c.Get(t.Context(), key, &other, client.UnsafeDisableDeepCopy)); err != nil {
-		t.Fatal(err)
-	}
-	if reflect.ValueOf(one.Labels).UnsafePointer() != reflect.ValueOf(other.Labels).UnsafePointer() {
-		t.Error("with UnsafeDisableDeepCopy, two readers got different objects")
-	}
-}
-
 // TestReadingBeforeStart checks that reads before Start and reads without an informer return different
 // errors.
 func TestReadingBeforeStart(t *testing.T) {

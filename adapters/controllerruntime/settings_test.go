@@ -1,8 +1,6 @@
 package controllerruntime
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,26 +165,5 @@ func TestSecondStart(t *testing.T) {
 	}
 	if c.NeedLeaderElection() {
 		t.Error("NeedLeaderElection() = true, want false")
-	}
-}
-
-// TestSharedRequests verifies that shared informers send one list request.
-func TestSharedRequests(t *testing.T) {
-	server := newServer(t)
-	c := newCache(t, server, cache.Options{DefaultTransform: cache.TransformStripManagedFields()}, Options{})
-	start(t, c)
-	var err error
-	for _, name := range []string{"typed", "unstructured", "metadata"} {
-		err = errors.Join(err, c.List(t.Context(), lists()[name]))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists := slices.DeleteFunc(server.Requests(), func(r string) bool {
-		return !strings.Contains(r, "configmaps") || !strings.Contains(r, "sendInitialEvents") &&
-			strings.Contains(r, "watch=")
-	})
-	if len(lists) != 1 {
-		t.Errorf("list requests are %q, want 1", lists)
 	}
 }

@@ -25,44 +25,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestSharedFactory verifies that two caches and a handle share one informer with separate indexes. It runs
-// until the last of them releases it.
-func TestSharedFactory(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, configMaps, configMap("web", "a"))
-	factory := newFactory(t, server)
-	var caches []*Cache
-	for range 2 {
-		c := newCache(t, server, cache.Options{SyncPeriod: new(defaultSyncPeriod)}, Options{Factory: factory})
-		if err := c.IndexField(t.Context(), &corev1.ConfigMap{}, "name",
-			func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
-			t.Fatal(err)
-		}
-		caches = append(caches, c)
-	}
-	for _, c := range caches {
-		start(t, c)
-	}
-	for _, c := range caches {
-		var found corev1.ConfigMapList
-		if err := c.List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil ||
-			len(found.Items) != 1 {
-			t.Errorf("List() = %d objects, %v, want 1", len(found.Items), err)
-		}
-	}
-	if n := len(factory.Informers()); n != 1 {
-		t.Errorf("%d informers, want 1", n)
-	}
-	if err := caches[0].RemoveInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
-		t.Fatal(err)
-	}
-	var found corev1.ConfigMapList
-	if err := caches[1].List(t.Context(), &found, client.MatchingFields{"name": "a"}); err != nil ||
-		len(found.Items) != 1 {
-		t.Errorf("List() after the end of the other cache = %d objects, %v, want 1", len(found.Items), err)
-	}
-}
-
 // TestSharedFactoryReducesObjects verifies that a cache reads the objects live that a factory reduces to
 // some fields. It refuses informers that store only metadata.
 func TestSharedFactoryReducesObjects(t *testing.T) {

@@ -132,7 +132,10 @@ func TestPending(t *testing.T) {
 		return injector
 	})
 	binding := s.follow(parse(t, widgetsByColor))
-	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
+	s.eventually("bound and watched", func() bool {
+		return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") &&
+			injector.Count(testcluster.Match{Resource: "widgets", Verbs: []string{"watch"}}) > 0
+	})
 	if got := binding.Pending(); len(got) > 0 {
 		t.Errorf("Pending before any Apply = %v, want none", got)
 	}

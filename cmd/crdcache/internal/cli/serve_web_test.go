@@ -11,11 +11,8 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 )
@@ -77,14 +74,6 @@ func (b *browser) get(path string, status int) string {
 	return string(text)
 }
 
-// read decodes the response to a GET.
-func (b *browser) read(path string, into any) {
-	b.t.Helper()
-	if err := json.Unmarshal([]byte(b.get(path, http.StatusOK)), into); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
 // awaitEvent reads a stream until an event matches.
 func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, matches func(data string) bool) {
 	t.Helper()
@@ -99,7 +88,7 @@ func awaitEvent(t *testing.T, stream *bufio.Scanner, name string, matches func(d
 	t.Fatalf("the stream ended before event %s: %v", name, stream.Err())
 }
 
-// TestServeWeb checks types, indexes, references and changes on the page.
+// TestServeWeb checks types, references and changes on the page, and who can open it.
 func TestServeWeb(t *testing.T) {
 	shortRuntimeDir(t)
 	server := newIndexedServer(t)
@@ -129,44 +118,9 @@ func TestServeWeb(t *testing.T) {
 	awaitEvent(t, stream, "changes", func(data string) bool { return strings.Contains(data, `"violet"`) })
 
 	const gizmo = "type=gizmos.example.com%2Fv1"
-	var page struct {
-		Kind       string
-		References []string
-		Columns    []struct{ Name string }
-		Indexes    []struct{ Name string }
-	}
-	// wait, because definitions are loaded asynchronously
-	for t.Context().Err() == nil && (len(page.Columns) == 0 || page.Columns[0].Name != "Color") {
-		b.read("/api/type?"+gizmo, &page)
-	}
-	if page.Kind != "Gizmo" || !slices.Equal(page.References, []string{"zone"}) || len(page.Indexes) != 3 {
-		t.Errorf("the page of the type is %+v, want kind, references and indexes", page)
-	}
-	var values struct {
-		Values []struct {
-			Text  string
-			Count int
-		}
-	}
-	b.read("/api/values?index=color&"+gizmo, &values)
-	counts := map[string]int{}
-	for _, v := range values.Values {
-		counts[v.Text] = v.Count
-	}
-	if diff := cmp.Diff(map[string]int{"red": 2, "green": 1, "violet": 1}, counts); diff != "" {
-		t.Errorf("values of color (-want +got):\n%s", diff)
-	}
-	if text := b.get("/api/table?query=size%3C50&"+gizmo, http.StatusOK); !strings.Contains(text,
-		`"total":3,`) || strings.Contains(text, "No index applies") {
-		t.Errorf("a query by index = %s, want 3 objects", text)
-	}
 	if text := b.get("/api/related?key=web%2Fe&"+gizmo, http.StatusOK); !strings.Contains(text,
 		`"key":"north","name":"zone","state":"Resolved"`) {
 		t.Errorf("the references of e = %s, want north", text)
-	}
-	if text := b.get("/api/dangling?"+gizmo, http.StatusOK); !strings.Contains(text,
-		`"key":"web/f","name":"zone"`) || strings.Contains(text, "web/e") {
-		t.Errorf("the dangling references = %s, want f only", text)
 	}
 
 	stranger := &browser{t, b.baseURL, &http.Client{}}
@@ -221,5 +175,13 @@ func TestServeWebIsLocal(t *testing.T) {
 			!strings.Contains(r.errOut, "has no effect without --web") {
 			t.Errorf("serve %s: %+v, want a usage error", flag, r)
 		}
+	}
+}
+
+// read decodes the response to a GET.
+func (b *browser) read(path string, into any) {
+	b.t.Helper()
+	if err := json.Unmarshal([]byte(b.get(path, http.StatusOK)), into); err != nil {
+		b.t.Fatal(err)
 	}
 }

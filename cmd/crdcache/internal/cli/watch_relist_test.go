@@ -65,11 +65,6 @@ func (s gizmoServer) applyCRD(fields ...string) {
 	}})
 }
 
-func (s gizmoServer) deleteCRD() {
-	s.Delete(schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, "",
-		"gizmos.example.com")
-}
-
 func (s gizmoServer) apply(objects ...*unstructured.Unstructured) {
 	s.Helper()
 	for _, o := range objects {

@@ -160,6 +160,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2 January 2026", "a processor", "v1.2.3", "load average 0.25", "At 1,000 objects.",
+		"decodes nothing.\n\n## Filling a cache\n\n",
 		"|crdcache, packed, pruned|2.00 s (15.0×)|", "|≥ 14.0×|15.0×|met|", "- sync: broken\n",
 		"(charts/client-cpu-until-synced.svg)",
 	} {

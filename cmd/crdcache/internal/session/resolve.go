@@ -125,13 +125,13 @@ func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchE
 		}
 	}
 	switch {
+	case t.ReadsFiles() && len(t.SnapshotOrigin().UnknownGroups) > 0:
+		return fmt.Errorf("%w; it may be one of the unknown types: %s", noMatch, t.SnapshotOrigin().UnknownGroups)
 	case len(noMatch.Suggestions) > 0:
 		return noMatch
 	case canBeName && len(validation.IsDNS1123Subdomain(noMatch.Name)) == 0:
 		return fmt.Errorf("%w; to select an object of this name, use --field-selector metadata.name=%s",
 			noMatch, noMatch.Name)
-	case t.ReadsFiles() && len(t.SnapshotOrigin().UnknownGroups) > 0:
-		return fmt.Errorf("%w; it may be one of the unknown types: %s", noMatch, t.SnapshotOrigin().UnknownGroups)
 	case t.ReadsFiles():
 		return fmt.Errorf("%w; the files have neither objects of this type nor its CustomResourceDefinition",
 			noMatch)

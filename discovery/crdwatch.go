@@ -2,7 +2,6 @@ package discovery
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // crdObject contains the part of a CustomResourceDefinition that the state needs, without schemas.
@@ -42,14 +40,9 @@ type crdWatch struct{ tracker *Tracker }
 
 var _ watchTarget = crdWatch{}
 
-// crdPruner removes the largest fields, which crd.Summary does not read.
-func crdPruner() *packed.Pruner {
-	version := packed.Path{{Key: "spec"}, {Key: "versions"}, {Each: true}}
-	return prunerOf(append(slices.Clip(version), packed.Step{Key: "schema"}),
-		append(slices.Clip(version), packed.Step{Key: "additionalPrinterColumns"}),
-		append(slices.Clip(version), packed.Step{Key: "selectableFields"}),
-		packed.Path{{Key: "spec"}, {Key: "conversion"}, {Key: "webhook"}})
-}
+// unreadFields are the largest fields, which crd.Summary does not read.
+var unreadFields = append(unreadMetadata[:2:2], "spec.versions[*].schema", "spec.versions[*].selectableFields",
+	"spec.versions[*].additionalPrinterColumns", "spec.conversion.webhook")
 
 // Transformer shrinks each object as it arrives, before a list is complete.
 func (w crdWatch) Transformer() cache.TransformFunc {

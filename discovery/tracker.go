@@ -134,8 +134,8 @@ func (t *Tracker) Run(ctx context.Context) error {
 
 	var wg sync.WaitGroup
 	client, restores := t.options.Dynamic, requests.NewRestoreDetector()
-	definitions := requests.NewReader(client, restores, crd.GVR, crdPruner())
-	apiServices := requests.NewReader(client, restores, apiServiceGVR, prunerOf())
+	definitions := requests.NewReader(client, restores, crd.GVR, unreadFields)
+	apiServices := requests.NewReader(client, restores, apiServiceGVR, unreadMetadata)
 	// All three end with ctx.
 	wg.Go(func() { runReflector(ctx, definitions, crd.GVR, crdWatch{t}) })
 	wg.Go(func() { runReflector(ctx, apiServices, apiServiceGVR, &apiServiceWatch{tracker: t}) })

@@ -14,7 +14,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -69,16 +68,8 @@ type withoutWatchLists struct{}
 // IsWatchListSemanticsUnSupported implements the unexported interface of client-go.
 func (withoutWatchLists) IsWatchListSemanticsUnSupported() bool { return true }
 
-// prunerOf returns a pruner that removes the managed fields, the annotations and the given paths of valid
-// fields.
-func prunerOf(paths ...packed.Path) *packed.Pruner {
-	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true,
-		Paths: append(paths, packed.Path{{Key: "metadata"}, {Key: "annotations"}})})
-	if err != nil {
-		panic(err)
-	}
-	return pruner
-}
+// unreadMetadata are fields that the tracker does not read.
+var unreadMetadata = []string{"metadata.managedFields", "metadata.annotations"}
 
 // watchBackoff returns the backoff of a reflector. client-go's grows up to a minute and is only reset after
 // two minutes without failures, which would delay changes of types. The few requests of each program do not

@@ -14,8 +14,8 @@ import (
 // type's version, and is called at most once, if an expression needs it. It returns nil for a type without a
 // CRD, whose expressions read JSON, as a ValidatingAdmissionPolicy.
 //
-// The problems name the indexes, references and metrics that the result lacks, because the schema could not
-// be read or does not permit their expressions.
+// The problems name the indexes and references that the result lacks, and the metrics without an index,
+// because the schema could not be read or does not permit their expressions.
 func (r *Resource) WithSchema(read func() (*crd.Schema, error)) (typed *Resource, problems []error) {
 	x := schemaBinder{read: read, typed: map[*Index]*Index{}}
 	out := *r
@@ -40,9 +40,10 @@ func (r *Resource) WithSchema(read func() (*crd.Schema, error)) (typed *Resource
 	}
 	for _, metric := range r.Metrics {
 		typed := *metric
-		if typed.Index = bind("metric", metric.Name, metric.Index); typed.Index != nil {
-			out.Metrics = append(out.Metrics, &typed)
+		if typed.Index = bind("metric", metric.Name, metric.Index); typed.Index == nil {
+			typed.Index, typed.ownsIndex = metric.Index, false // no cache has it, so the metric is stale
 		}
+		out.Metrics = append(out.Metrics, &typed)
 	}
 	if !x.isUsed {
 		return r, nil

@@ -186,16 +186,9 @@ func (v *View) hasIndexNamed(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return exists[name] != nil })
 }
 
-// NameIn returns the name of an index in a snapshot of the informer; "" if the snapshot does not have it.
-func (v *View) NameIn(snapshot *dynamicinformer.Snapshot, index string) string {
-	return v.nameIn(index, func(name string) (any, bool) {
-		found, ok := snapshot.Index(name)
-		return found, ok
-	})
-}
-
-// nameIn implements NameIn. A later index can have got the name of a removed one.
-func (v *View) nameIn(name string, find func(name string) (any, bool)) string {
+// NameIn returns the name of an index in a snapshot of the informer; "" if the snapshot does not have it. A
+// later index can have got the name of a removed one.
+func (v *View) NameIn(snapshot *dynamicinformer.Snapshot, name string) string {
 	if name == cache.NamespaceIndex {
 		return name
 	}
@@ -203,11 +196,8 @@ func (v *View) nameIn(name string, find func(name string) (any, bool)) string {
 	if !declared {
 		return ""
 	}
-	found, exists := find(index.name)
-	computed, ok := found.(interface {
-		IndexSet() dynamicinformer.IndexSet
-	})
-	if !exists || index.functions != nil && (!ok || computed.IndexSet() != index.functions ||
+	found, exists := snapshot.Index(index.name)
+	if !exists || index.functions != nil && (found.IndexSet() != dynamicinformer.IndexSet(index.functions) ||
 		index.functions.Refusal(index.name) != nil) {
 		return ""
 	}
@@ -216,12 +206,12 @@ func (v *View) nameIn(name string, find func(name string) (any, bool)) string {
 
 // Snapshot implements query.Source.
 func (v *View) Snapshot() query.Snapshot {
-	return viewSnapshot{query.ForInformer(v.informer).Snapshot(), v}
+	return viewSnapshot{informerSource{v.informer}.snapshot(), v}
 }
 
 // viewSnapshot is a snapshot of an informer with the indexes of a view under their names in the config.
 type viewSnapshot struct {
-	query.Snapshot
+	informerSnapshot
 	view *View
 }
 
@@ -230,10 +220,7 @@ func (s viewSnapshot) Declared() []*indexers.Index { return s.view.queryIndexes 
 
 // informerName returns the name of an index in the informer; "" if it does not have the index.
 func (s viewSnapshot) informerName(index string) string {
-	return s.view.nameIn(index, func(name string) (any, bool) {
-		found, ok := s.Snapshot.Index(name)
-		return found, ok
-	})
+	return s.view.NameIn(s.Snapshot, index)
 }
 
 // Index implements query.Snapshot.
@@ -242,7 +229,7 @@ func (s viewSnapshot) Index(name string) (query.Index, bool) {
 	if informerName == "" {
 		return nil, false
 	}
-	return s.Snapshot.Index(informerName)
+	return s.informerSnapshot.Index(informerName)
 }
 
 // IndexNames implements query.Snapshot.
@@ -256,26 +243,12 @@ func (s viewSnapshot) IndexNames() []string {
 	return names
 }
 
-// Err returns the error for queries of an informer that stores no objects.
-func (s viewSnapshot) Err() error {
-	if readable, ok := s.Snapshot.(interface{ Err() error }); ok {
-		return readable.Err()
-	}
-	return nil
-}
-
 // Skipped returns the number of values that an index has left out.
 func (s viewSnapshot) Skipped(name string) uint64 {
-	if counting, ok := s.Snapshot.(interface{ Skipped(index string) uint64 }); ok {
-		return counting.Skipped(s.informerName(name))
-	}
-	return 0
+	return s.informerSnapshot.Skipped(s.informerName(name))
 }
 
 // Dropped returns the number of values that an index has left out because of a limit.
 func (s viewSnapshot) Dropped(name string) uint64 {
-	if counting, ok := s.Snapshot.(interface{ Dropped(index string) uint64 }); ok {
-		return counting.Dropped(s.informerName(name))
-	}
-	return 0
+	return s.informerSnapshot.Dropped(s.informerName(name))
 }

@@ -158,7 +158,7 @@ func TestAggregateTypedValues(t *testing.T) {
 	for _, mode := range modes {
 		cached := newCache(t, mode, f)
 		put(t, cached, objects...)
-		querier := query.New(query.CacheSource{Informer: cached}, f.Indexes()...)
+		querier := query.New(cacheSource{cached}, f.Indexes()...)
 		got, err := querier.Aggregate(t.Context(), query.All(),
 			query.Aggregation{Measures: measures(t, "sum(ttl)", "avg(ttl)", "min(ttl)", "max(ttl)", "min(at)",
 				"max(version)")}, query.Options{})
@@ -186,7 +186,7 @@ func TestAggregateMatchesModel(t *testing.T) {
 		cached := newCache(t, dynamicinformer.StoragePacked, f)
 		put(t, cached, objects...)
 		for _, querier := range []*query.Querier{newCacheQuerier(t, objects...),
-			query.New(query.CacheSource{Informer: cached}, f.Indexes()...)} {
+			query.New(cacheSource{cached}, f.Indexes()...)} {
 			q, holds := randomQuery(random, 1)
 			groupBy := [][]string{nil, {"host"}, {"team", "class"}, {".spec.class"}, {"weights", "namespace"},
 				{".metadata.labels.tier", "host"}}[random.IntN(6)]

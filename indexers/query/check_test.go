@@ -148,7 +148,7 @@ func TestCancelWithinOneObject(t *testing.T) {
 		if err := s.GetIndexer().Replace([]any{large}, "1"); err != nil {
 			t.Fatal(err)
 		}
-		querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+		querier := query.New(cacheSource{s}, f.Indexes()...)
 		options := query.Options{AllowScan: true}
 		for name, runQuery := range map[string]func(context.Context) error{
 			"where": func(ctx context.Context) error {

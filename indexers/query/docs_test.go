@@ -52,7 +52,7 @@ func TestDocumentedQueries(t *testing.T) {
 		o["apiVersion"], o["kind"] = "example.com/v1", "Lamp"
 		put(t, s, &unstructured.Unstructured{Object: o})
 	}
-	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+	querier := query.New(cacheSource{s}, f.Indexes()...)
 
 	_, table, _ := strings.Cut(docs, "| query | finds |\n|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")

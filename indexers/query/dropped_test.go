@@ -45,7 +45,7 @@ func TestDroppedFields(t *testing.T) {
 			if err != nil {
 				t.Fatalf("Parse(%s): %v", text, err)
 			}
-			querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+			querier := query.New(cacheSource{s}, f.Indexes()...)
 			options.AllowScan = true
 			var dropped *query.DroppedFieldError
 			if _, err := querier.Query(t.Context(), q, options); !errors.As(err, &dropped) ||
@@ -54,7 +54,7 @@ func TestDroppedFields(t *testing.T) {
 			}
 		}
 	}
-	querier := query.New(query.CacheSource{Informer: newCacheOf(t, fieldDroppingOptions["keep"])},
+	querier := query.New(cacheSource{newCacheOf(t, fieldDroppingOptions["keep"])},
 		f.Indexes()...)
 	for _, a := range []query.Aggregation{{GroupBy: []string{".spec.hosts[*]"}},
 		{Measures: []query.Measure{{Function: "sum", Operand: ".spec.size"}}}} {
@@ -92,7 +92,7 @@ spec:
 		}
 		put(t, s, &unstructured.Unstructured{Object: m{"metadata": m{"name": "a"},
 			"spec": m{"class": "gold", "size": int64(1)}}})
-		source := query.MetricSource(widgets, metrics, query.CacheSource{Informer: s}.Snapshot())
+		source := query.MetricSource(widgets, metrics, cacheSource{s}.Snapshot())
 		source.Synced = true // the informer has no server
 		series := map[string][]float64{}
 		for family := range indexers.ReadMetrics(source) {
@@ -109,7 +109,7 @@ spec:
 
 // TestQueriesOfNoObjects verifies that every query of an informer that stores no objects fails.
 func TestQueriesOfNoObjects(t *testing.T) {
-	querier := query.New(query.CacheSource{Informer: newCacheOf(t, dynamicinformer.ResourceOptions{
+	querier := query.New(cacheSource{newCacheOf(t, dynamicinformer.ResourceOptions{
 		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}})})
 	if _, err := querier.Count(t.Context(), query.All(), query.Options{}); !errors.Is(err,
 		dynamicinformer.ErrNotStored) {
@@ -150,7 +150,7 @@ func FuzzDroppedFields(f *testing.F) {
 		for n := range 40 {
 			put(f, s, randomWidget(random, n))
 		}
-		return query.New(query.CacheSource{Informer: s})
+		return query.New(cacheSource{s})
 	}
 	whole, reduced := querierOf(dynamicinformer.ResourceOptions{}), map[string]*query.Querier{}
 	for name, options := range fieldDroppingOptions {
@@ -175,7 +175,7 @@ func FuzzDroppedFields(f *testing.F) {
 
 // TestDroppedFieldPosition verifies that the error marks the path in the text of the query.
 func TestDroppedFieldPosition(t *testing.T) {
-	querier := query.New(query.CacheSource{Informer: newCacheOf(t, fieldDroppingOptions["keep"])})
+	querier := query.New(cacheSource{newCacheOf(t, fieldDroppingOptions["keep"])})
 	for text, want := range map[string]string{
 		`where('@.spec.weight > 1 && @.spec.size')`:                ".spec.size",
 		`where("@.spec.class == \"x\" || @.status.x[\"a\"] == 1")`: `.status.x[\"a\"]`,

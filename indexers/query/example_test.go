@@ -11,6 +11,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -121,7 +122,7 @@ func ExampleDroppedFieldError() {
 	if err != nil {
 		panic(err)
 	}
-	querier := query.New(query.ForInformer(informer))
+	querier := query.New(bind.ForInformer(informer))
 	_, err = querier.Count(context.Background(), q, query.Options{AllowScan: true})
 	var located *query.Error
 	if errors.As(err, &located) {

@@ -4,18 +4,7 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/crdcache/crdcache/dynamicinformer"
 )
-
-// CacheSource makes a source of an informer that does not run: tests fill its cache.
-type CacheSource struct{ *dynamicinformer.Informer }
-
-func (s CacheSource) Snapshot() Snapshot {
-	content := s.Informer.Snapshot()
-	return informerSnapshot{content, s.Informer,
-		Freshness{ResourceVersion: content.ResourceVersion(), Synced: true}}
-}
 
 // WithNow sets the time that the matcher uses as now.
 func (m *Matcher) WithNow(now time.Time) *Matcher {

@@ -11,9 +11,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 )
+
+// cacheSource is a source of an informer that does not run: tests fill its cache.
+type cacheSource struct{ *dynamicinformer.Informer }
+
+func (s cacheSource) Snapshot() query.Snapshot {
+	return cacheSnapshot{bind.ForInformer(s.Informer).Snapshot().(limitedSnapshot)}
+}
+
+type cacheSnapshot struct{ limitedSnapshot }
+
+func (cacheSnapshot) Freshness() query.Freshness { return query.Freshness{Synced: true} }
+
+type limitedSnapshot interface {
+	query.Snapshot
+	Dropped(index string) uint64
+	Skipped(index string) uint64
+	Err() error
+}
 
 const config = `apiVersion: crdcache.dev/v1beta1
 kind: IndexConfig

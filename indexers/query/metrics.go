@@ -29,15 +29,3 @@ func MetricSource(gvr runtimeschema.GroupVersionResource, metrics []*indexers.Me
 	}
 	return source
 }
-
-// Skipped returns the number of values that an index has left out because of their type or a limit.
-func (s informerSnapshot) Skipped(index string) uint64 {
-	x, ok := s.Snapshot.Index(index)
-	if !ok {
-		return 0
-	}
-	if d, ok := x.IndexSet().(interface{ Skipped(index string) uint64 }); ok {
-		return d.Skipped(index)
-	}
-	return 0
-}

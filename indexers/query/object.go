@@ -9,14 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
+
+// packedObject is an object that is stored as JSON, such as a dynamicinformer.PackedObject.
+type packedObject interface {
+	Labels() labels.Labels
+	ReadJSON(read func(json []byte) error) error
+	Unstructured() *unstructured.Unstructured
+	Decoded() *unstructured.Unstructured
+}
 
 // objectOf returns the decoded item, or nil if it is not a Kubernetes object.
 func objectOf(item any) *unstructured.Unstructured {
 	switch o := item.(type) {
-	case dynamicinformer.PackedObject:
+	case packedObject:
 		return o.Unstructured()
 	case *unstructured.Unstructured:
 		return o
@@ -33,7 +40,7 @@ func objectOf(item any) *unstructured.Unstructured {
 // labelsOf returns the labels of an item, without decoding it if possible.
 func labelsOf(item any) labels.Labels {
 	switch o := item.(type) {
-	case dynamicinformer.PackedObject:
+	case packedObject:
 		return o.Labels()
 	case interface{ GetLabels() map[string]string }:
 		return labels.Set(o.GetLabels())
@@ -45,7 +52,7 @@ func labelsOf(item any) labels.Labels {
 // context ends.
 func textsOf(m *workMeter, item any, path *jsonpath.Path) (texts []string) {
 	ctx := m.context()
-	if o, ok := item.(dynamicinformer.PackedObject); ok && o.Decoded() == nil {
+	if o, ok := item.(packedObject); ok && o.Decoded() == nil {
 		err := o.ReadJSON(func(json []byte) error {
 			return path.FindJSONContext(ctx, json, func(v jsonpath.Value) bool {
 				if text, ok := textOf(v.Any()); ok {
@@ -115,7 +122,7 @@ func (i *itemTester) decoded(u *unstructured.Unstructured) bool {
 
 // matches tests an item. It returns false for an unreadable item, and after the end of the meter's context.
 func (i *itemTester) matches(item any) bool {
-	o, ok := item.(dynamicinformer.PackedObject)
+	o, ok := item.(packedObject)
 	if !ok {
 		return i.decoded(objectOf(item))
 	}

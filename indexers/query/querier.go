@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
 )
@@ -205,7 +204,7 @@ func (r *Result) All() iter.Seq2[string, *unstructured.Unstructured] {
 // and must not be changed. It returns the first error. Objects that are stored as JSON are not decoded.
 func (r *Result) AllJSON(read func(key string, text []byte) error) error {
 	for _, e := range r.entries {
-		if o, ok := e.item.(dynamicinformer.PackedObject); ok {
+		if o, ok := e.item.(packedObject); ok {
 			if err := o.ReadJSON(func(text []byte) error { return read(e.key, text) }); err != nil {
 				return err
 			}

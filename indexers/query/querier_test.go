@@ -399,7 +399,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 		"informer": func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source {
 			s := newCache(t, dynamicinformer.StoragePacked, f)
 			put(t, s, objects...)
-			return query.CacheSource{Informer: s}
+			return cacheSource{s}
 		},
 	} {
 		f := compileIndexes(t, "{name: host, path: '.spec.hosts[*]'}", "maxValues: 2")

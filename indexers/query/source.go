@@ -1,19 +1,13 @@
 package query
 
 import (
-	"fmt"
-	"iter"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -210,106 +204,4 @@ func (l *indexerIndex) Keys(from, to string, descending bool, yield func(key str
 			return
 		}
 	}
-}
-
-// ForInformer returns a source over an informer. Its snapshots are immutable and take constant time.
-func ForInformer(informer *dynamicinformer.Informer) Source { return informerSource{informer} }
-
-type informerSource struct{ informer *dynamicinformer.Informer }
-
-func (s informerSource) Snapshot() Snapshot {
-	current := s.informer.Status() // read first, so that the content is not older than its Freshness
-	content := s.informer.Snapshot()
-	return informerSnapshot{content, s.informer, Freshness{
-		ResourceVersion: content.ResourceVersion(),
-		LastContact:     current.LastContact,
-		Synced: s.informer.HasSynced() && isComplete(current.State) &&
-			isShardComplete(current.Shard),
-		Stale: current.Stale || current.State == status.Stopped,
-		Shard: describeShard(current.Shard),
-	}}
-}
-
-// isComplete reports whether the content of a synced informer is complete in a state. It is incomplete
-// between two runs of the informer.
-func isComplete(state status.State) bool {
-	return state == status.Synced || state == status.Degraded || state == status.Stopped
-}
-
-// isShardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
-// informer stays synced.
-func isShardComplete(shard *status.Shard) bool {
-	return shard == nil || slices.Equal(shard.Desired, shard.Listed)
-}
-
-// maxShownRanges is the maximum number of ranges in a shard's description.
-const maxShownRanges = 4
-
-// describeShard returns the key and the listed ranges of a shard; empty without one.
-func describeShard(shard *status.Shard) string {
-	if shard == nil {
-		return ""
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "by %s, %s", shard.Key, countText(len(shard.Listed), "range"))
-	for i, r := range shard.Listed[:min(len(shard.Listed), maxShownRanges)] {
-		b.WriteString([]string{": ", ", "}[min(i, 1)] + r.String())
-	}
-	if len(shard.Listed) > maxShownRanges {
-		b.WriteString(", …")
-	}
-	return b.String()
-}
-
-// informerSnapshot returns objects as they are stored, so that a query decodes only those that it reads.
-type informerSnapshot struct {
-	*dynamicinformer.Snapshot
-	informer  *dynamicinformer.Informer
-	freshness Freshness
-}
-
-func (s informerSnapshot) Drops(field string) bool { return s.informer.Drops(field) }
-
-func (s informerSnapshot) Freshness() Freshness { return s.freshness }
-
-func (s informerSnapshot) Get(key string) (any, bool) { return s.Stored(key) }
-
-func (s informerSnapshot) All(yield func(key string, item any) bool) {
-	yieldItems(s.AllStored(), yield)
-}
-
-// yieldItems calls yield for each object until it returns false.
-func yieldItems(objects iter.Seq2[string, runtime.Object], yield func(key string, item any) bool) {
-	objects(func(key string, object runtime.Object) bool { return yield(key, object) })
-}
-
-func (s informerSnapshot) Index(name string) (Index, bool) {
-	index, ok := s.Snapshot.Index(name)
-	return informerIndex{index}, ok
-}
-
-// informerIndex adapts an index of an informer's snapshot to Index.
-type informerIndex struct{ dynamicinformer.SnapshotIndex }
-
-func (i informerIndex) Objects(key string, yield func(object string, item any) bool) {
-	yieldItems(i.SnapshotIndex.Objects(key), yield)
-}
-
-func (i informerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
-	i.Range(from, to, descending)(yield)
-}
-
-func (i informerIndex) Each(yield func(value string, count int) bool) { i.All()(yield) }
-
-func (i informerIndex) CountKeys(from, to string) (count int, ok bool) { return i.CountRange(from, to) }
-
-func (s informerSnapshot) Dropped(index string) uint64 {
-	snapshotIndex, ok := s.Snapshot.Index(index)
-	if !ok {
-		return 0
-	}
-	if d, ok := snapshotIndex.IndexSet().(limitReporter); ok {
-		return d.Dropped(index)
-	}
-	return 0
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
@@ -69,7 +70,7 @@ func TestInformerMatchesModel(t *testing.T) {
 				f := functions(t)
 				s := newCache(t, mode, f)
 				put(t, s, objects...)
-				return query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+				return query.New(cacheSource{s}, f.Indexes()...)
 			})
 		})
 	}
@@ -80,7 +81,7 @@ func TestMatchesModelAfterChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(21, 22))
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
-	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+	querier := query.New(cacheSource{s}, f.Indexes()...)
 	objects := map[string]*unstructured.Unstructured{}
 	for round := range 400 {
 		u := randomWidget(random, random.IntN(40))
@@ -112,7 +113,7 @@ func TestMatchesModelAfterChanges(t *testing.T) {
 func TestQueriesReadOneSnapshot(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
-	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+	querier := query.New(cacheSource{s}, f.Indexes()...)
 	changingObject := func(round int) *unstructured.Unstructured {
 		// both indexes change together
 		return newWidget("a/x", []string{"edge", "core"}[round%2], int64(round%2), "gold")
@@ -152,7 +153,7 @@ func TestQueriesReadOneSnapshot(t *testing.T) {
 func TestConcurrentAccess(t *testing.T) {
 	f := functions(t)
 	s := newCache(t, dynamicinformer.StoragePacked, f)
-	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+	querier := query.New(cacheSource{s}, f.Indexes()...)
 	extraIndexes := make([]*indexers.Index, 0, 4)
 	for i := range 4 {
 		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
@@ -182,7 +183,7 @@ func TestConcurrentAccess(t *testing.T) {
 			if err := s.AddIndexes(indexers.CompileIndexes(index)); err != nil {
 				t.Error(err)
 			}
-			indexQuerier := query.New(query.CacheSource{Informer: s}, index)
+			indexQuerier := query.New(cacheSource{s}, index)
 			r, err := indexQuerier.Query(t.Context(), query.Exists(index.Name),
 				query.Options{SortBy: index.Name})
 			if err != nil {
@@ -246,7 +247,7 @@ func TestFewObjectsAndALongRange(t *testing.T) {
 			objects = append(objects, newWidget(fmt.Sprintf("a/w%03d", i), team, int64(i), "gold"))
 		}
 		put(t, s, objects...)
-		querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+		querier := query.New(cacheSource{s}, f.Indexes()...)
 		for text, want := range map[string][]string{
 			"team=edge && weight>=100":                   {"a/w150", "a/w300", "a/w450"},
 			"team=edge && weight<400":                    {"a/w000", "a/w150", "a/w300"},
@@ -307,7 +308,7 @@ func TestFreshnessOfIncompleteShard(t *testing.T) {
 	if err := informer.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	querier := query.New(query.ForInformer(informer))
+	querier := query.New(bind.ForInformer(informer))
 	if s := querier.Freshness(); !s.Synced {
 		t.Errorf("Freshness of a complete shard = %+v, want Synced", s)
 	}

@@ -32,7 +32,7 @@ func newNumberedQuerier(t testing.TB, objects, fewCount int) (*query.Querier, qu
 	if err := s.GetIndexer().Replace(all, "1"); err != nil {
 		t.Fatal(err)
 	}
-	source := query.CacheSource{Informer: s}
+	source := cacheSource{s}
 	return query.New(source, f.Indexes()...), source
 }
 
@@ -49,7 +49,7 @@ func TestUnproductiveWalksStop(t *testing.T) {
 		}
 		put(t, s, newWidget(fmt.Sprintf("a/w%05d", i), team, int64(i), "gold"))
 	}
-	querier := query.New(query.CacheSource{Informer: s}, f.Indexes()...)
+	querier := query.New(cacheSource{s}, f.Indexes()...)
 	for _, descending := range []bool{false, true} {
 		options := query.Options{SortBy: "weight", Limit: 5, Descending: descending}
 		r, err := querier.Query(t.Context(), query.Eq("team", "few"), options)

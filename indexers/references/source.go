@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
 )
@@ -17,6 +16,14 @@ import (
 type Informer interface {
 	AddEventHandler(handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
 	RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error
+}
+
+// statusInformer is an informer with a status, such as a dynamicinformer.Informer.
+type statusInformer interface {
+	Status() status.Status
+	StatusChange() (status.Status, <-chan struct{})
+	Flush(context.Context) error
+	Stopped() <-chan struct{}
 }
 
 // InformerSource describes an informer to add to a graph.
@@ -29,10 +36,10 @@ type InformerSource struct {
 	Informer Informer
 	// Namespaces reports whether the informer follows a namespace; nil means all. It must be a pure function
 	// and is called with a lock held. A missing object does not count as deleted while a
-	// *dynamicinformer.Informer is Degraded because it may not read every namespace.
+	// dynamicinformer.Informer is Degraded because it may not read every namespace.
 	Namespaces func(namespace string) bool
 	// HasSelector is set if the informer has a selector, so that a missing object may exist. It need not be
-	// set for a shard of a *dynamicinformer.Informer.
+	// set for a shard of a dynamicinformer.Informer.
 	HasSelector bool
 }
 
@@ -119,11 +126,7 @@ func (g *Graph) Add(src InformerSource) (*Registration, error) {
 	if closed {
 		return nil, ErrClosed
 	}
-	var handler cache.ResourceEventHandler = added
-	if _, isDynamic := src.Informer.(*dynamicinformer.Informer); isDynamic {
-		handler = dynamicinformer.MetadataOnly(handler) // references are read from the JSON
-	}
-	registration, err := src.Informer.AddEventHandler(handler)
+	registration, err := src.Informer.AddEventHandler(added)
 	if err != nil {
 		added.remove()
 		return nil, fmt.Errorf("references: %s: %w", src.Type.Resource, err)
@@ -143,8 +146,8 @@ func (s *source) isComplete(namespace string) bool {
 
 // isSharded reports whether the informer follows a shard, so that a missing object may exist.
 func (s *source) isSharded() bool {
-	informer, ok := s.Informer.(*dynamicinformer.Informer)
-	return ok && informer.Shard() != nil
+	informer, ok := s.Informer.(statusInformer)
+	return ok && informer.Status().Shard != nil
 }
 
 // followSync records the sync of the source, and then the completeness of its informer.
@@ -160,21 +163,21 @@ func (s *source) followSync(synced <-chan struct{}) {
 		}
 		s.synced = true
 		close(s.syncedCh)
-		if informer, ok := s.Informer.(*dynamicinformer.Informer); ok {
+		if informer, ok := s.Informer.(statusInformer); ok {
 			s.incarnation = informer.Status().Incarnation
 		}
 		s.updateCompleteness(c)
 		c.touched = append(c.touched, s.typeNode.incoming()...)
 		c.wakeWaiters()
 	})
-	if informer, ok := s.Informer.(*dynamicinformer.Informer); ok {
+	if informer, ok := s.Informer.(statusInformer); ok {
 		s.followStatus(informer)
 	}
 }
 
 // followStatus follows the status of an informer until the source or the informer ends. A type that was
 // removed and installed again is complete when the handler has received all its objects.
-func (s *source) followStatus(informer *dynamicinformer.Informer) {
+func (s *source) followStatus(informer statusInformer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() { // ended by cancel
@@ -209,7 +212,7 @@ func (s *source) followStatus(informer *dynamicinformer.Informer) {
 // not read every namespace, it continues with the readable ones. If its type is not served, it has no
 // objects. In both cases missing objects do not count as deleted.
 func (s *source) updateCompleteness(c *graphChange) {
-	informer, ok := s.Informer.(*dynamicinformer.Informer)
+	informer, ok := s.Informer.(statusInformer)
 	if !ok || s.removed {
 		return
 	}
@@ -297,6 +300,9 @@ func (s *source) setObject(c *graphChange, key objectKey, next *objectState) {
 	}
 	n.removeIfUnused()
 }
+
+// TakesUndecoded makes a dynamicinformer.Informer pass packed objects, as with dynamicinformer.MetadataOnly.
+func (s *source) TakesUndecoded() {}
 
 // OnAdd implements cache.ResourceEventHandler.
 func (s *source) OnAdd(obj any, _ bool) { s.upsert(obj) }

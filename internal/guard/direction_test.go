@@ -7,15 +7,41 @@ import (
 	"testing"
 )
 
-// allowedUpward are the public packages that internal packages may import, because the public package
-// defines the values of both.
-var allowedUpward = []struct{ from, to, reason string }{
-	{"internal/testkit", "", "shared test helpers run the whole library"},
-	{"internal/apiserver", "", "it is a backend of readapi, and testcluster is its public form"},
-	{"internal", "dynamicinformer/persistence", "plain values and interfaces without dependencies"},
-	{"internal", "dynamicinformer/sharding", "plain values without dependencies"},
-	{"internal", "dynamicinformer/status", "plain values; the internal packages fill them in"},
-	{"internal", "dynamicinformer/typesource", "plain values and interfaces without dependencies"},
+// floor is a floor of the house. Its packages import those of their own floor and of lower floors.
+type floor struct {
+	name     string
+	packages []string // with everything below them; the longest match counts
+	// withoutEngine means that they import neither the engine nor the floor that is built on it.
+	withoutEngine bool
+}
+
+// floors are in order, the lowest first.
+var floors = []floor{
+	{"text", []string{"internal/naming", "internal/jsontext", "internal/jsonpath", "internal/manifest",
+		"internal/expression", "internal/queue", "internal/display"}, false},
+	{"values", []string{"dynamicinformer/persistence", "dynamicinformer/sharding", "dynamicinformer/status",
+		"dynamicinformer/typesource", "discovery/crd"}, false},
+	{"engine", []string{"internal"}, false},
+	{"discovery, dynamicinformer", []string{"discovery", "dynamicinformer"}, false},
+	{"indexers", []string{"indexers"}, true},
+	{"query, references", []string{"indexers/query", "indexers/references"}, true},
+	{"bind", []string{"indexers/bind", "indexers/reload"}, false},
+	{"adapters, serving", []string{"adapters", "serving"}, false},
+	{"test", []string{"test", "testdata", "internal/apiserver", "internal/testkit", "internal/guard"}, false},
+	{"command, examples", []string{"cmd", "examples"}, false},
+}
+
+// floorOf returns the number of the floor of a package, or -1.
+func floorOf(folder string) (number int) {
+	number, longest := -1, ""
+	for i, f := range floors {
+		for _, p := range f.packages {
+			if isWithin(folder, p) && len(p) > len(longest) {
+				number, longest = i, p
+			}
+		}
+	}
+	return number
 }
 
 // commandPackageOrder lists the packages of the command: a package imports only earlier ones.
@@ -27,9 +53,10 @@ var commandPackageOrder = []string{
 	"cmd/crdcache/internal/cli", "cmd/crdcache",
 }
 
-// wrongDirectionImports lists two kinds of imports: of public packages by the engine below them, and of a
-// later package by an earlier one of commandPackageOrder.
+// wrongDirectionImports lists two kinds of imports: those of a higher floor, and of a later package by an
+// earlier one of commandPackageOrder.
 func wrongDirectionImports(packages []dependency) []string {
+	const engine, aboveEngine = 2, 3
 	var violations []string
 	for _, p := range packages {
 		folder := strings.TrimPrefix(p.path, modulePath+"/")
@@ -38,9 +65,11 @@ func wrongDirectionImports(packages []dependency) []string {
 			if !ours {
 				continue
 			}
-			if isWithin(folder, "internal") && !isWithin(target, "internal") && !isAllowedUpward(folder, target) {
-				violations = append(violations,
-					fmt.Sprintf("%s imports %s: public packages are built on internal; declare the needed interface there", folder, target))
+			own, other := floorOf(folder), floorOf(target)
+			isHigher := own < 0 || other < 0 || other > own
+			if isHigher || floors[own].withoutEngine && (other == engine || other == aboveEngine) {
+				violations = append(violations, fmt.Sprintf("%s imports %s: an import goes to a lower floor, and those "+
+					"of indexers, query and references not to the engine; see floors", folder, target))
 			}
 			if !isWithin(folder, "cmd") || !isWithin(target, "cmd") {
 				continue
@@ -57,16 +86,6 @@ func wrongDirectionImports(packages []dependency) []string {
 		}
 	}
 	return violations
-}
-
-// isAllowedUpward reports whether an import of a public package is allowed.
-func isAllowedUpward(folder, imported string) bool {
-	for _, a := range allowedUpward {
-		if isWithin(folder, a.from) && (a.to == "" || isWithin(imported, a.to)) {
-			return true
-		}
-	}
-	return false
 }
 
 func TestDirection(t *testing.T) {

@@ -148,7 +148,7 @@ var layers = []layer{
 	{"k8s.io/client-go/tools/leaderelection", []string{"adapters/shard"}, "it brings every API group"},
 	{modulePath + "/internal/store", enginePackages,
 		"dynamicinformer.Snapshot is the public form of a cache's content"},
-	{modulePath + "/internal/packed", append([]string{"adapters/storage/s2", "discovery", listReader}, enginePackages...),
+	{modulePath + "/internal/packed", append([]string{"adapters/storage/s2", listReader}, enginePackages...),
 		"dynamicinformer.PackedObject is the public form of an object"},
 	{modulePath + "/internal/codec", append([]string{listReader}, enginePackages...), "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},

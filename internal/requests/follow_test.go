@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // recordingReporter records the reports about a watch.
@@ -191,10 +189,6 @@ func TestReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pruner, err := packed.NewPruner(packed.Prune{Paths: []packed.Path{{{Key: "spec"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	stock := dynamic.NewForConfigOrDie(config)
 	want, err := stock.Resource(gadgets).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
@@ -209,7 +203,7 @@ func TestReader(t *testing.T) {
 				unstructured.RemoveNestedField(want.Items[k].Object, "spec")
 			}
 		}
-		reader := NewReader(client, NewRestoreDetector(), gadgets, pruner)
+		reader := NewReader(client, NewRestoreDetector(), gadgets, []string{"spec"})
 		list, err := reader.List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)

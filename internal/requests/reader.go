@@ -2,6 +2,7 @@ package requests
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,10 +23,25 @@ type Reader struct {
 	pacer      *Pacer
 }
 
-// NewReader returns a reader of the objects of a custom or built-in type, without the fields that the pruner
-// removes.
+// NewReader returns a reader of the objects of a custom or built-in type, without the fields at some paths,
+// such as spec.versions[*].schema.
 func NewReader(client dynamic.Interface, restores *RestoreDetector, gvr schema.GroupVersionResource,
-	pruner *packed.Pruner) *Reader {
+	unread []string) *Reader {
+	var prune packed.Prune
+	for _, text := range unread {
+		var path packed.Path
+		for _, name := range strings.Split(text, ".") {
+			name, isList := strings.CutSuffix(name, "[*]")
+			if path = append(path, packed.Step{Key: name}); isList {
+				path = append(path, packed.Step{Each: true})
+			}
+		}
+		prune.Paths = append(prune.Paths, path)
+	}
+	pruner, err := packed.NewPruner(prune)
+	if err != nil {
+		panic(err) // the paths are constants
+	}
 	r := &Reader{resource: newResource(client, gvr, "", ObjectOptions{Packer: packed.NewPacker(pruner)}, nil),
 		pacer: NewPacer(false, false, NewRetrySignal())}
 	if own, ok := client.(*Client); ok {

@@ -167,9 +167,9 @@ func (h *Handler) evaluator(typ *visibleType) restrictedQuerier {
 
 func (h *Handler) querier(typ *visibleType) *query.Querier {
 	if h.hidesValues(typ) {
-		return query.New(namespaceOnlySource{query.ForInformer(typ.informer)})
+		return query.New(namespaceOnlySource{bind.ForInformer(typ.informer)})
 	}
-	querier := query.New(query.ForInformer(typ.informer))
+	querier := query.New(bind.ForInformer(typ.informer))
 	if typ.target != nil {
 		querier = typ.target.Querier()
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -217,7 +218,7 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache) (statsReport, e
 	if c.Informer.Snapshot().Err() != nil { // --storage none has no indexes
 		return r, nil
 	}
-	querier := query.New(query.ForInformer(c.Informer), indexes...)
+	querier := query.New(bind.ForInformer(c.Informer), indexes...)
 	indexReports, err := reportSkipped(ctx, c, querier, indexes)
 	if err != nil {
 		return r, err

@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/serving/readapi/live"
@@ -56,7 +57,7 @@ func (o *verb) runCluster(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			querier := query.New(query.ForInformer(synced[0].Informer), declared.Indexes...)
+			querier := query.New(bind.ForInformer(synced[0].Informer), declared.Indexes...)
 			if usesReferences, referencedTypes := query.UsesReferences(o.query); usesReferences {
 				return o.answerWithReferences(ctx, querier, types, synced[0], referencedTypes)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
 )
@@ -126,10 +127,8 @@ func newQuerier(r *indexers.Resource, objects []any) (*query.Querier, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := handle.Informer().GetIndexer().Replace(objects, "1"); err != nil {
-		return nil, err
-	}
-	return query.New(query.ForInformer(handle.Informer()), r.Indexes...), nil
+	err = handle.Informer().GetIndexer().Replace(objects, "1")
+	return query.New(bind.ForInformer(handle.Informer()), r.Indexes...), err
 }
 
 // newGraph returns a graph of the objects and of one issuer in each namespace.

@@ -1,0 +1,130 @@
+package bind
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers/query"
+)
+
+// ForInformer returns a source over an informer. Its snapshots are immutable and take constant time.
+func ForInformer(informer *dynamicinformer.Informer) query.Source { return informerSource{informer} }
+
+type informerSource struct{ informer *dynamicinformer.Informer }
+
+func (s informerSource) Snapshot() query.Snapshot { return s.snapshot() }
+
+func (s informerSource) snapshot() informerSnapshot {
+	current := s.informer.Status() // read first, so that the content is not older than its Freshness
+	content := s.informer.Snapshot()
+	return informerSnapshot{content, s.informer, query.Freshness{
+		ResourceVersion: content.ResourceVersion(),
+		LastContact:     current.LastContact,
+		Synced: s.informer.HasSynced() && isComplete(current.State) &&
+			isShardComplete(current.Shard),
+		Stale: current.Stale || current.State == status.Stopped,
+		Shard: describeShard(current.Shard),
+	}}
+}
+
+// isComplete reports whether the content of a synced informer is complete in a state. It is incomplete
+// between two runs of the informer.
+func isComplete(state status.State) bool {
+	return state == status.Synced || state == status.Degraded || state == status.Stopped
+}
+
+// isShardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
+// informer stays synced.
+func isShardComplete(shard *status.Shard) bool {
+	return shard == nil || slices.Equal(shard.Desired, shard.Listed)
+}
+
+// maxShownRanges is the maximum number of ranges in a shard's description.
+const maxShownRanges = 4
+
+// describeShard returns the key and the listed ranges of a shard; empty without one.
+func describeShard(shard *status.Shard) string {
+	if shard == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "by %s, %d range%s", shard.Key, len(shard.Listed), map[bool]string{false: "s"}[len(shard.Listed) == 1])
+	for i, r := range shard.Listed[:min(len(shard.Listed), maxShownRanges)] {
+		b.WriteString([]string{": ", ", "}[min(i, 1)] + r.String())
+	}
+	if len(shard.Listed) > maxShownRanges {
+		b.WriteString(", …")
+	}
+	return b.String()
+}
+
+// informerSnapshot returns objects as they are stored, so that a query decodes only those that it reads.
+type informerSnapshot struct {
+	*dynamicinformer.Snapshot
+	informer  *dynamicinformer.Informer
+	freshness query.Freshness
+}
+
+func (s informerSnapshot) Drops(field string) bool { return s.informer.Drops(field) }
+
+func (s informerSnapshot) Freshness() query.Freshness { return s.freshness }
+
+func (s informerSnapshot) Get(key string) (any, bool) { return s.Stored(key) }
+
+func (s informerSnapshot) All(yield func(key string, item any) bool) {
+	yieldItems(s.AllStored(), yield)
+}
+
+// yieldItems calls yield for each object until it returns false.
+func yieldItems(objects iter.Seq2[string, runtime.Object], yield func(key string, item any) bool) {
+	objects(func(key string, object runtime.Object) bool { return yield(key, object) })
+}
+
+func (s informerSnapshot) Index(name string) (query.Index, bool) {
+	index, ok := s.Snapshot.Index(name)
+	return snapshotIndex{index}, ok
+}
+
+// snapshotIndex adapts an index of an informer's snapshot to query.Index.
+type snapshotIndex struct{ dynamicinformer.SnapshotIndex }
+
+func (i snapshotIndex) Objects(key string, yield func(object string, item any) bool) {
+	yieldItems(i.SnapshotIndex.Objects(key), yield)
+}
+
+func (i snapshotIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
+	i.Range(from, to, descending)(yield)
+}
+
+func (i snapshotIndex) Each(yield func(value string, count int) bool) { i.All()(yield) }
+
+func (i snapshotIndex) CountKeys(from, to string) (count int, ok bool) { return i.CountRange(from, to) }
+
+func (s informerSnapshot) Dropped(index string) uint64 {
+	snapshotIndex, ok := s.Snapshot.Index(index)
+	if !ok {
+		return 0
+	}
+	if d, ok := snapshotIndex.IndexSet().(interface{ Dropped(index string) uint64 }); ok {
+		return d.Dropped(index)
+	}
+	return 0
+}
+
+// Skipped returns the number of values that an index has left out because of their type or a limit.
+func (s informerSnapshot) Skipped(index string) uint64 {
+	x, ok := s.Snapshot.Index(index)
+	if !ok {
+		return 0
+	}
+	if d, ok := x.IndexSet().(interface{ Skipped(index string) uint64 }); ok {
+		return d.Skipped(index)
+	}
+	return 0
+}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -236,6 +237,159 @@ func TestFollowerReadsSelection(t *testing.T) {
 				f.Types.SetType(served("1", "v1"))
 				test.change(f)
 			}, func(_ *TypeRegistry, expect func(string, ...string)) { expect("started", test.want...) })
+		})
+	}
+}
+
+func TestMatchingNamespaces(t *testing.T) {
+	for _, test := range []struct {
+		include, except []string
+		namespace       string
+		want            bool
+	}{
+		{[]string{"team-*", "prod"}, nil, "team-a", true},
+		{[]string{"team-*", "prod"}, nil, "prod", true},
+		{[]string{"team-*", "prod"}, nil, "prod-eu", false},
+		{[]string{"team-*", "prod"}, nil, "", false},
+		{[]string{"team-*"}, []string{"*-sandbox"}, "team-a-sandbox", false},
+		{[]string{"a*b*c"}, nil, "a-b-b-c", true},
+		{[]string{"ab*ba"}, nil, "aba", false},
+		{nil, []string{"kube-*"}, "kube-system", false},
+		{nil, []string{"kube-*"}, "default", true},
+		{nil, []string{"kube-*"}, "", true},
+	} {
+		n := NamespacesMatching(test.include, test.except)
+		u := &unstructured.Unstructured{
+			Object: map[string]any{"metadata": map[string]any{"namespace": test.namespace}}}
+		if got := n.Filter()(u); got != test.want {
+			t.Errorf("%s: Filter() of namespace %q = %v, want %v", n, test.namespace, got, test.want)
+		}
+		if got, want := n.IsLimited(), test.include != nil; got != want {
+			t.Errorf("%s: IsLimited() = %v, want %v", n, got, want)
+		}
+		if got := n.requested(); len(got) != 1 {
+			t.Errorf("%s: requested() = %q, want one namespace", n, got)
+		}
+		if err := n.Validate(); err != nil {
+			t.Errorf("%s: Validate() = %v, want no error", n, err)
+		}
+	}
+	a, b := NamespacesMatching([]string{"b*", "a*"}, []string{"c"}), NamespacesMatching([]string{"a*", "b*", "a*"}, []string{"c"})
+	if a.String() != b.String() || a.String() == NamespacesMatching([]string{"a*", "b*"}, nil).String() {
+		t.Errorf("String() depends on the order, or ignores the exception: %s and %s", a, b)
+	}
+}
+
+func TestCanFollowSeparately(t *testing.T) {
+	namespaced, clusterScoped := typeState{exists: true, Type: typesource.Type{Namespaced: true}},
+		typeState{exists: true}
+	teams := NamespacesMatching([]string{"prod", "team-*"}, []string{"team-sandbox"})
+	for _, test := range []struct {
+		namespaces Namespaces
+		known      typeState
+		want       bool
+	}{
+		{AllNamespaces(), namespaced, false},
+		{OnlyNamespaces("a", "b"), namespaced, false},
+		{teams, typeState{}, true},
+		{NamespacesMatching(nil, []string{"kube-*"}), namespaced, true},
+		{NamespacesMatching(nil, []string{"kube-*"}), clusterScoped, false},
+		{AllNamespacesExcept("kube-system"), namespaced, true},
+		{AllNamespacesExcept("kube-system"), typeState{}, false},
+	} {
+		if got := test.namespaces.canFollowSeparately(&test.known); got != test.want {
+			t.Errorf("canFollowSeparately() of %s with %+v = %v, want %v", test.namespaces, test.known, got,
+				test.want)
+		}
+	}
+}
+
+func TestNamespacesString(t *testing.T) {
+	for want, n := range map[string]Namespaces{
+		"all": AllNamespaces(), "in a,b": OnlyNamespaces("b", "a", "b"), "except c": AllNamespacesExcept("c"),
+		"matching a-*,b": NamespacesMatching([]string{"b", "a-*"}, nil), "not matching kube-*": NamespacesMatching(nil,
+			[]string{"kube-*"}),
+		"matching a-* except a-b": NamespacesMatching([]string{"a-*"}, []string{"a-b"}),
+	} {
+		if got := n.String(); got != want {
+			t.Errorf("String() = %q, want %q", got, want)
+		}
+	}
+	if got := (Namespaces{}).String(); got != "all" {
+		t.Errorf("String() of the zero value = %q, want all", got)
+	}
+	if got := NamespacesMatching(nil, nil); got.String() != "all" || got.Key() == AllNamespaces().Key() {
+		t.Errorf("Matching(nil, nil) = %q, want all, with another key than All()", got)
+	}
+}
+
+func TestRunnable(t *testing.T) {
+	type options struct {
+		versions   Versions
+		namespaces Namespaces
+	}
+	installed := typeState{complete: true, exists: true, Type: typesource.Type{
+		Established: true, Versions: []string{"v1"}, Unlistable: []string{"v2"}, ListOnly: []string{"v0"},
+	}}
+	with := func(change func(*typeState)) typeState { k := installed; change(&k); return k }
+	unknown := map[schema.GroupVersion]error{{Group: "example.com", Version: "v4"}: errors.New("stale")}
+	failed := with(func(k *typeState) { k.unknown = unknown })
+	in := func(n Namespaces) options { return options{namespaces: n} }
+	by := func(v Versions) options { return options{versions: v} }
+	several := with(func(k *typeState) { k.Versions, k.Unlistable = []string{"v3", "v1"}, []string{"v2"} })
+	tests := []struct {
+		name      string
+		known     typeState
+		requested string
+		options   options
+		version   string
+		want      status.Reason
+	}{
+		{"cluster-scoped in a factory for all namespaces", installed, "v1", in(Namespaces{}), "v1",
+			status.ReasonNone},
+		{"cluster-scoped in a factory for one", installed, "v1", in(OnlyNamespaces("x")), "",
+			status.ReasonScopeConflict},
+		{"cluster-scoped in all but one", installed, "v1", in(AllNamespacesExcept("x")), "v1", status.ReasonNone},
+		{"namespaced in a factory for one", with(func(k *typeState) { k.Namespaced = true }), "v1",
+			in(OnlyNamespaces("x")), "v1", status.ReasonNone},
+		{"not watchable", installed, "v0", in(Namespaces{}), "v0", status.ReasonNone},
+		{"not listable", installed, "v2", in(Namespaces{}), "", status.ReasonVerbUnsupported},
+		{"not served", installed, "v3", in(Namespaces{}), "", status.ReasonVersionNotServed},
+		{"not established", with(func(k *typeState) { k.Established = false }), "v1", in(Namespaces{}), "",
+			status.ReasonNotEstablished},
+		{"absent", typeState{complete: true}, "v1", in(Namespaces{}), "", status.ReasonNotInstalled},
+		{"not known", typeState{}, "v1", in(Namespaces{}), "", status.ReasonTypesUnknown},
+		{"absent, and the version is unknown", typeState{complete: true, unknown: unknown}, "v4",
+			in(Namespaces{}), "", status.ReasonGroupUnknown},
+		{"absent, and another version is unknown", typeState{complete: true, unknown: unknown}, "v1",
+			in(Namespaces{}), "", status.ReasonNotInstalled},
+		{"absent, and any version may be there", typeState{complete: true, unknown: unknown}, "",
+			by(PreferredVersion()), "", status.ReasonGroupUnknown},
+		{"not served, and the version is unknown", failed, "v4", in(Namespaces{}), "",
+			status.ReasonGroupUnknown},
+		{"served, and another version is unknown", failed, "v1", in(Namespaces{}), "v1", status.ReasonNone},
+		{"none of the order, and one is unknown", failed, "v1", by(OrderedVersions("v5", "v4")), "",
+			status.ReasonGroupUnknown},
+		{"the preferred version", several, "v1", by(PreferredVersion()), "v3", status.ReasonNone},
+		{"the preferred version of those that can be listed", with(func(k *typeState) { k.Versions = nil }),
+			"", by(PreferredVersion()), "v0", status.ReasonNone},
+		{"none can be listed", with(func(k *typeState) { k.Versions, k.ListOnly = nil, nil }),
+			"", by(PreferredVersion()), "", status.ReasonVerbUnsupported},
+		{"no version at all", with(func(k *typeState) { k.Type = typesource.Type{Established: true} }), "v1",
+			by(PreferredVersion()), "", status.ReasonVersionNotServed},
+		{"the first in order", several, "", by(OrderedVersions("v4", "v2", "v1", "v3")), "v1", status.ReasonNone},
+		{"none of the order", several, "v1", by(OrderedVersions("v4", "v5")), "", status.ReasonVersionNotServed},
+		{"the first in order that can be watched", installed, "", by(OrderedVersions("v0", "v1")), "v1", status.ReasonNone},
+		{"the order can't be listed", several, "v1", by(OrderedVersions("v4", "v2")), "",
+			status.ReasonVerbUnsupported},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			version, got, _ := test.known.versionToFollow(schema.GroupVersionResource{Group: "example.com",
+				Version: test.requested}, test.options.versions, test.options.namespaces)
+			if got != test.want || version != test.version {
+				t.Errorf("versionToFollow() = %q, %q; want %q, %q", version, got, test.version, test.want)
+			}
 		})
 	}
 }

@@ -4,25 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
-
-var widgetGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // TestDiscoveryClient verifies that client-go gets the same types from aggregated and from legacy discovery.
 func TestDiscoveryClient(t *testing.T) {
@@ -119,86 +109,5 @@ func TestOpenAPI(t *testing.T) {
 	}
 	if got := get(h, "/openapi/v3/apis/example.org/v1"); got.Code != 404 {
 		t.Errorf("GET of an unknown document = %d, want 404", got.Code)
-	}
-}
-
-// journal records the events of an informer.
-type journal struct {
-	sync.Mutex
-	events  []string
-	changed chan struct{}
-}
-
-func (j *journal) record(kind string, obj any) {
-	key, _ := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	j.Lock()
-	defer j.Unlock()
-	j.events = append(j.events, kind+" "+key)
-	close(j.changed)
-	j.changed = make(chan struct{})
-}
-
-func (j *journal) handler() cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { j.record("add", obj) },
-		UpdateFunc: func(_, obj any) { j.record("update", obj) },
-		DeleteFunc: func(obj any) {
-			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
-				j.record("lost", obj)
-				return
-			}
-			j.record("delete", obj)
-		},
-	}
-}
-
-// await waits until the last events are the expected ones.
-func (j *journal) await(t *testing.T, want ...string) {
-	t.Helper()
-	for {
-		j.Lock()
-		got, grown := append([]string(nil), j.events...), j.changed
-		j.Unlock()
-		if len(got) >= len(want) && cmp.Equal(got[len(got)-len(want):], want) {
-			return
-		}
-		select {
-		case <-grown:
-		case <-t.Context().Done():
-			t.Fatalf("events %q do not end with %q", got, want)
-		}
-	}
-}
-
-// TestInformers verifies that client-go's informers, which use watch-lists, receive the initial objects and
-// all changes.
-func TestInformers(t *testing.T) {
-	storage := newWidgets(t, apiserver.StorageOptions{})
-	config := readapi.Config(handlerOf(storage))
-	d, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := metadata.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole := dynamicinformer.NewDynamicSharedInformerFactory(d, 0)
-	partial := metadatainformer.NewSharedInformerFactory(m, 0)
-	for name, informer := range map[string]cache.SharedIndexInformer{
-		"dynamic":  whole.ForResource(widgetGVR).Informer(),
-		"metadata": partial.ForResource(widgetGVR).Informer(),
-	} {
-		t.Run(name, func(t *testing.T) {
-			j := recordEvents(t, informer)
-			list, err := d.Resource(widgetGVR).List(t.Context(), metav1.ListOptions{})
-			if err != nil || len(informer.GetStore().ListKeys()) != len(list.Items) {
-				t.Fatalf("the informer has the keys %v, want all widgets", informer.GetStore().ListKeys())
-			}
-			apply(t, storage, testkit.Widget("default", "fresh", "red"))
-			apply(t, storage, testkit.Widget("default", "fresh", "green"))
-			storage.Delete(widgetResource, "default", "fresh")
-			j.await(t, "add default/fresh", "update default/fresh", "delete default/fresh")
-		})
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/crdcache/crdcache/internal/apiserver"
@@ -223,29 +221,6 @@ func configMap(name, value string) string {
 }
 
 var configMaps = corev1.Resource("configmaps")
-
-// recordEvents runs an informer and returns a journal of its events.
-func recordEvents(t *testing.T, informer cache.SharedIndexInformer) *journal {
-	t.Helper()
-	j := &journal{changed: make(chan struct{})}
-	if _, err := informer.AddEventHandler(j.handler()); err != nil {
-		t.Fatal(err)
-	}
-	runInformer(t, informer)
-	return j
-}
-
-// runInformer runs an informer until the test ends, and waits for its first list.
-func runInformer(t *testing.T, informer cache.SharedIndexInformer) {
-	t.Helper()
-	var wg sync.WaitGroup
-	stop := make(chan struct{})
-	wg.Go(func() { informer.Run(stop) }) // ends with stop
-	t.Cleanup(func() { close(stop); wg.Wait() })
-	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
-		t.Fatal("timed out waiting for the sync")
-	}
-}
 
 // TestTypedPager verifies that the pages of a typed list hold the state at one version, despite changes
 // between pages.

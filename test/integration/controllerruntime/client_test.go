@@ -2,11 +2,15 @@ package controllerruntime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +22,7 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime"
 	"github.com/crdcache/crdcache/adapters/shard"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
@@ -183,4 +188,98 @@ func renewLease(t testing.TB) {
 		cancel()
 		<-ended
 	})
+}
+
+// acceptRecorder records the Accept headers and status codes of requests for ConfigMaps.
+type acceptRecorder struct {
+	http.RoundTripper
+	mu       sync.Mutex
+	recorded []string
+}
+
+func (r *acceptRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.RoundTripper.RoundTrip(request)
+	if err == nil && strings.HasSuffix(request.URL.Path, "/configmaps") {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.recorded = append(r.recorded, fmt.Sprint(response.StatusCode, " ", request.Header.Get("Accept")))
+	}
+	return response, err
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper for client-go.
+func (r *acceptRecorder) WrappedRoundTripper() http.RoundTripper { return r.RoundTripper }
+
+// TestServersAcceptDrop verifies that a server answers lists and watches that request objects without
+// managedFields at the first attempt, whether or not it knows the parameter (KEP-5958).
+func TestServersAcceptDrop(t *testing.T) {
+	for name, options := range map[string]dynamicinformer.ResourceOptions{
+		"watch-list":     {},
+		"list and watch": {WatchBookmarks: new(bool)},
+		"metadata":       {Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			configMaps := corev1.SchemeGroupVersion.WithResource("configmaps")
+			namespace, config, recorder := harness.Namespace(t), harness.Config(t), &acceptRecorder{}
+			resource := dynamic.NewForConfigOrDie(config).Resource(configMaps).Namespace(namespace)
+			create := func(name string) *unstructured.Unstructured {
+				t.Helper()
+				u := &unstructured.Unstructured{Object: map[string]any{
+					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"a": "b"}}}
+				u, err := resource.Create(t.Context(), u, metav1.CreateOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return u
+			}
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				recorder.RoundTripper = next
+				return recorder
+			})
+			options.Namespaces = dynamicinformer.InNamespaces(namespace)
+			options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+			f, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Defaults: options})
+			if err != nil {
+				t.Fatal(err)
+			}
+			i, err := f.ForResource(configMaps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := create("listed")
+			if err := errors.Join(f.Start(t.Context()), f.WaitForSync(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []*unstructured.Unstructured{before, create("watched")} {
+				if err := i.WaitForVersion(t.Context(), want.GetResourceVersion()); err != nil {
+					t.Fatal(err)
+				}
+				got, err := i.Lister().ByNamespace(namespace).Get(want.GetName())
+				if err != nil {
+					t.Fatal(err)
+				}
+				want.SetManagedFields(nil)
+				cached := got.(*unstructured.Unstructured).Object
+				if i.StoresOnlyMetadata() {
+					cached = cached["metadata"].(map[string]any)
+					want.Object = want.Object["metadata"].(map[string]any)
+				}
+				if diff := cmp.Diff(want.Object, cached); diff != "" {
+					t.Errorf("%s (-server +cache):\n%s", want.GetName(), diff)
+				}
+			}
+			if err := f.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if len(recorder.recorded) == 0 {
+				t.Error("no requests are recorded")
+			}
+			for _, request := range recorder.recorded {
+				if !strings.HasPrefix(request, "200 application/json;") ||
+					!strings.Contains(request, ";drop=metadata.managedFields,") {
+					t.Errorf("the request %s does not drop the managed fields", request)
+				}
+			}
+		})
+	}
 }

@@ -3,12 +3,9 @@ package report
 import (
 	"encoding/xml"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/test/integration/bench/internal/experiment"
 )
@@ -192,27 +189,6 @@ func TestPublishedPage(t *testing.T) {
 	}
 	if n := strings.Count(string(text), "](benchmarks/"); n != 3 || strings.Contains(string(text), "unknown") {
 		t.Errorf("the page has %d charts, want 3, or an unknown version", n)
-	}
-}
-
-func TestReadWrite(t *testing.T) {
-	r := &Result{
-		Started:  time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Took:     "1m30s",
-		Machine:  Machine{CPU: "a processor", Cores: 2},
-		Failures: []string{"one"},
-	}
-	r.Add("sync", "small", 10, "a", map[string]float64{"x": 0.25})
-	path := filepath.Join(t.TempDir(), "result.json")
-	if err := r.Write(path); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadResult(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(r, got); diff != "" {
-		t.Errorf("the result after reading (-want +got):\n%s", diff)
 	}
 }
 

@@ -277,11 +277,14 @@ func (s Selection) validate() error {
 	return errors.Join(errs...)
 }
 
+func (s Selection) mayMatch(gr schema.GroupResource) bool {
+	return naming.MatchGlob(s.Group, gr.Group) && naming.MatchGlob(s.Resource, gr.Resource)
+}
+
 // chooseVersion returns the version to watch, or false if the type does not match. It keeps current while
 // that is possible.
 func (s Selection) chooseVersion(t typesource.Type, current string) (string, bool) {
-	if !naming.MatchGlob(s.Group, t.GroupResource.Group) ||
-		!naming.MatchGlob(s.Resource, t.GroupResource.Resource) {
+	if !s.mayMatch(t.GroupResource) {
 		return "", false
 	}
 	served := slices.DeleteFunc(slices.Concat(t.Versions, t.ListOnly),

@@ -23,6 +23,9 @@ type typeListener struct{ *Subscription }
 var _ typesource.Listener = typeListener{}
 
 func (s typeListener) SetType(t typesource.Type) {
+	if !s.selection.mayMatch(t.GroupResource) {
+		return // a subscription keeps no types of others
+	}
 	s.mu.Lock()
 	s.mu.types[t.GroupResource] = t
 	s.mu.Unlock()

@@ -130,8 +130,7 @@ var (
 		// of texts; they fail for each number
 		"startsWith", "endsWith", "contains", "matches", "lowerAscii", "upperAscii", "trim", "join", "quantity",
 		"isQuantity"}
-	choosingFunctions = []string{operators.Conditional, "or", "orValue", "value", "optional.of",
-		"optional.ofNonZeroValue"}
+	choosingFunctions  = []string{operators.Conditional, "or", "orValue", "value", "optional.of", "optional.ofNonZeroValue"}
 	selectingFunctions = []string{operators.Index, operators.OptIndex, operators.OptSelect}
 	mergingFunctions   = []string{operators.Add, operators.Equals, operators.NotEquals}
 )
@@ -169,8 +168,7 @@ func (f *differenceFinder) sourcesOfCall(call ast.CallExpr, variables schemaScop
 		isList := slices.ContainsFunc(found, func(s *crd.Schema) bool { return !isNumber(s) })
 		switch {
 		case isText:
-		case !hasLiteral && slices.Contains(mergingFunctions, name) &&
-			slices.ContainsFunc(found, differs):
+		case !hasLiteral && slices.Contains(mergingFunctions, name) && slices.ContainsFunc(found, differs):
 			f.found = true
 		case chooses || name == operators.Add && isList:
 			out = append(out, found...)

@@ -10,14 +10,8 @@
 // An expression reads the object as self, with the API server's functions. A query has the schema, as a CRD's
 // validation rule. An index decodes JSON, and a check only accepts one that needs no schema.
 //
-// # Limits
-//
 // An evaluation ends with an error if it costs more than the API server permits for one call. It can neither
-// panic nor write.
-//
-// # Concurrency
-//
-// Compiled expressions are safe for concurrent use.
+// panic nor write. Compiled expressions are safe for concurrent use.
 package cel
 
 import "github.com/crdcache/crdcache/internal/expression"

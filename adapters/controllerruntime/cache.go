@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -248,15 +247,3 @@ func (c *Cache) Factory() *dynamicinformer.Factory { return c.factory }
 // NeedLeaderElection returns false: the cache runs without leader election. It implements
 // manager.LeaderElectionRunnable.
 func (c *Cache) NeedLeaderElection() bool { return false }
-
-// NewInformer is a cache.Options.NewInformer for programs that keep the stock cache. It saves memory, not CPU
-// time, and only for unstructured objects: JSON takes about an eighth of their maps. NewCache saves more.
-func NewInformer(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
-	indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-	informer, err := dynamicinformer.NewSharedIndexInformer(lw, example, resync, indexers,
-		dynamicinformer.Prune{})
-	if err != nil {
-		panic(err) // only a Prune can be invalid
-	}
-	return informer
-}

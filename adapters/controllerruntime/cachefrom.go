@@ -18,17 +18,13 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// NewCacheFrom returns a cache.NewCacheFunc. Its caches list and watch some types from another server, such
-// as crdcached, and all other types from the cluster. Discovery, CRDs and client requests also use the
-// cluster.
+// NewCacheFrom returns a cache.NewCacheFunc. Its caches list and watch some types from another server of the
+// same cluster, such as crdcached, and all other types from the cluster. cacheServer has its URL and
+// credentials; the token of a pod is valid for both.
 //
 // types are names such as "certificates.cert-manager.io" and patterns such as "*.example.com"; "pods" is in
-// the core group. Name only types that the server caches: it rejects lists of other types, so their
-// informers do not sync and report the reason in their status. Both servers must serve the same cluster.
-// cacheServer has the URL and credentials of the other server; the token of a pod is valid for both.
-//
-// The returned function fails if a name is malformed, or if cacheOptions.Factory is set, because that factory
-// has a client of its own.
+// the core group. Name only types that the server caches: informers of others do not sync. The returned
+// function fails if a name is malformed, or if cacheOptions.Factory is set, which has a client of its own.
 func NewCacheFrom(cacheServer *rest.Config, types []string, cacheOptions Options) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if cacheOptions.Factory != nil {
@@ -61,11 +57,8 @@ type router struct {
 var _ http.RoundTripper = (*router)(nil)
 
 func newRouter(config, cacheServer *rest.Config, types []string) (*router, error) {
-	if cacheServer == nil {
-		return nil, errors.New("NewCacheFrom: the REST config of the caching server is nil")
-	}
-	if len(types) == 0 {
-		return nil, errors.New(`NewCacheFrom: no types are named; name types that the server caches, such as "certificates.cert-manager.io"`)
+	if cacheServer == nil || len(types) == 0 {
+		return nil, errors.New(`NewCacheFrom: set the REST config of the caching server, and name types that it caches, such as "certificates.cert-manager.io"`)
 	}
 	for _, name := range types {
 		if name == "" || strings.ContainsAny(name, `/\ ?[`) || strings.ToLower(name) != name {
@@ -73,21 +66,16 @@ func newRouter(config, cacheServer *rest.Config, types []string) (*router, error
 		}
 	}
 	cluster, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("NewCacheFrom: read the URL of the cluster: %w", err)
-	}
-	base, _, err := rest.DefaultServerUrlFor(cacheServer)
-	if err != nil {
-		return nil, fmt.Errorf("NewCacheFrom: read the URL of the caching server: %w", err)
+	base, _, baseErr := rest.DefaultServerUrlFor(cacheServer)
+	if err := errors.Join(err, baseErr); err != nil {
+		return nil, fmt.Errorf("NewCacheFrom: read the URLs of the cluster and the caching server: %w", err)
 	}
 	client, err := rest.HTTPClientFor(cacheServer)
 	if err != nil {
 		return nil, fmt.Errorf("NewCacheFrom: make a client for %s: %w", base, err)
 	}
-	r := &router{types: slices.Clone(types), cacheServer: client.Transport,
-		prefix: strings.TrimSuffix(cluster.Path, "/"), baseURL: base}
-	r.cacheServer = cmp.Or(r.cacheServer, http.DefaultTransport)
-	return r, nil
+	return &router{types: slices.Clone(types), prefix: strings.TrimSuffix(cluster.Path, "/"), baseURL: base,
+		cacheServer: cmp.Or(client.Transport, http.DefaultTransport)}, nil
 }
 
 func (r *router) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -49,13 +49,12 @@ func TestCacheFromErrors(t *testing.T) {
 		cached *rest.Config
 		types  []string
 	}{
-		"the REST config of the caching server is nil": {nil, []string{"configmaps"}},
-		"no types are named":                           {server.Config(), nil},
-		`"ConfigMap" is not a resource name`:           {server.Config(), []string{"ConfigMap"}},
-		`"apps/v1" is not a resource name`:             {server.Config(), []string{"apps/v1"}},
-		`"" is not a resource name`:                    {server.Config(), []string{""}},
-		"read the URL of the caching server": {&rest.Config{Host: "http://[::1"},
-			[]string{"configmaps"}},
+		"set the REST config of the caching server": {nil, []string{"configmaps"}},
+		"and name types that it caches":             {server.Config(), nil},
+		`"ConfigMap" is not a resource name`:        {server.Config(), []string{"ConfigMap"}},
+		`"apps/v1" is not a resource name`:          {server.Config(), []string{"apps/v1"}},
+		`"" is not a resource name`:                 {server.Config(), []string{""}},
+		"read the URLs of the cluster and the":      {&rest.Config{Host: "http://[::1"}, []string{"configmaps"}},
 	} {
 		if _, err := NewCacheFrom(test.cached, test.types, Options{})(server.Config(),
 			cache.Options{}); err == nil || !strings.Contains(err.Error(), want) {

@@ -19,19 +19,15 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-const removesFields = "the object has only the fields that the cache keeps, and the server would remove the " +
-	"others: send a patch, or read it again with GetLive or from the API server"
+const removesFields = "the object has only the fields that the cache keeps, and the server would remove the others: send a patch, or read it again with GetLive or from the API server"
 
-// check returns a *ReducedError for a reduced object or apply configuration.
-func (c *cacheClient) check(verb string, object any) error {
-	_, reduced := applyField[map[string]string](object, "Annotations")[ReducedAnnotation]
+// isReduced is IsReduced for objects and apply configurations.
+func isReduced(object any) bool {
 	if o, ok := object.(client.Object); ok {
-		reduced = IsReduced(o)
+		return IsReduced(o)
 	}
-	if reduced {
-		return c.reducedError(verb, object, removesFields)
-	}
-	return nil
+	_, reduced := applyField[map[string]string](object, "Annotations")[ReducedAnnotation]
+	return reduced
 }
 
 func (c *cacheClient) reducedError(verb string, object any, problem string) error {

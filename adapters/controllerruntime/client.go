@@ -19,25 +19,18 @@ import (
 )
 
 // NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless the
-// reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, which only the API
-// server rejects otherwise: see ReducedAnnotation. It also rejects a merge patch of a reduced object that
-// may replace a value of which the cache drops a part: a list, all annotations, a map with $retainKeys, or a
-// map of which the patch removes keys and no key stays unchanged (TestReplacedMaps). Replacing a struct is a
-// change of the fields that the cache has. It does not check JSON patches. It warns once for a kind that is
-// applied although its cached objects lack managedFields, from which apply configurations are extracted.
+// reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, also those that an API
+// server would accept: see ReducedAnnotation. Of merge patches these are the ones that may replace a value of
+// which the cache drops a part: a list, all annotations, a map with $retainKeys, or a map of which the patch
+// removes keys and no key stays unchanged (TestReplacedMaps). It does not check JSON patches. It warns once
+// for a kind that is applied although its cached objects lack managedFields.
 //
-// With client.CacheOptions.EnableReadYourWritesConsistency, which controller-runtime has since 0.25, reads
-// from the cache wait until it shows all writes of the client that began before the read
-// (TestReadYourWrites).
-//
-// Unlike the client of controller-runtime, it decodes no events, and supports several namespaces and
-// DeleteAllOf. After a write to an object outside the selectors, namespaces and shards of the cache, reads
-// wait one to three seconds, and six on an idle server (TestReadYourWritesOfOtherObjects). A write in one
-// form (struct, unstructured, metadata) delays reads in every form. Reads of other clients, and of the cache
-// itself, do not wait. Reads do not wait for a failed write, although the server may have executed it.
-//
-// Sharding needs this function: the handler of controller-runtime's client would never see a deletion in
-// another shard, so that a sharded informer rejects it.
+// With client.CacheOptions.EnableReadYourWritesConsistency, reads from the cache wait until it shows all
+// writes of the client that began before the read (TestReadYourWrites), in every form and in all namespaces
+// and shards. After a write to an object that the cache does not select, they wait one to three seconds, and
+// six on an idle server (TestReadYourWritesOfOtherObjects). Reads do not wait for a failed write, although
+// the server may have executed it. A sharded informer rejects the handler of controller-runtime's client,
+// which would never see a deletion in another shard.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	if options.Cache == nil {
 		return client.New(config, options)
@@ -120,9 +113,12 @@ type cacheClient struct {
 
 var _ client.Client = (*cacheClient)(nil)
 
-// write makes and records a write of an object. answer is the object or apply configuration that has the
-// resource version afterwards.
-func (c *cacheClient) write(object, options, answer any, send func() error) error {
+// write checks, makes and records a write of an object. answer is the object or apply configuration that has
+// the resource version afterwards. The verb of a patch, which checkPatch has checked, is empty.
+func (c *cacheClient) write(verb string, object, options, answer any, send func() error) error {
+	if verb != "" && isReduced(object) {
+		return c.reducedError(verb, object, removesFields)
+	}
 	start := write{}
 	if o, ok := object.(client.Object); ok && removesObject(o) {
 		start.deletes, start.uid = true, o.GetUID()
@@ -214,8 +210,7 @@ func kindOf(c client.Client, object any) (schema.GroupVersionKind, error) {
 	case appliedObject:
 		return schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), "")), nil
 	}
-	return schema.GroupVersionKind{},
-		fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
+	return schema.GroupVersionKind{}, fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
 }
 
 // versionOf returns the resource version of an object or apply configuration; empty if it has none.
@@ -242,21 +237,13 @@ func applyField[T any](object any, name string) (value T) {
 	return value
 }
 
-func (c *cacheClient) Create(ctx context.Context, object client.Object,
-	opts ...client.CreateOption) error {
-	if err := c.check("create", object); err != nil {
-		return err
-	}
-	return c.write(object, (&client.CreateOptions{}).ApplyOptions(opts), object,
+func (c *cacheClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	return c.write("create", object, (&client.CreateOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Create(ctx, object, opts...) })
 }
 
-func (c *cacheClient) Update(ctx context.Context, object client.Object,
-	opts ...client.UpdateOption) error {
-	if err := c.check("update", object); err != nil {
-		return err
-	}
-	return c.write(object, (&client.UpdateOptions{}).ApplyOptions(opts), object,
+func (c *cacheClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
+	return c.write("update", object, (&client.UpdateOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Update(ctx, object, opts...) })
 }
 
@@ -266,23 +253,19 @@ func (c *cacheClient) Patch(ctx context.Context, object client.Object, patch cli
 	if err := c.checkPatch(object, patch); err != nil {
 		return err
 	}
-	return c.write(object, (&client.PatchOptions{}).ApplyOptions(opts), object,
+	return c.write("", object, (&client.PatchOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Patch(ctx, object, patch, opts...) })
 }
 
 func (c *cacheClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.ApplyOption) error {
-	if err := c.check("apply", object); err != nil {
-		return err
-	}
 	c.warnOfExtraction(ctx, object)
-	return c.write(object, (&client.ApplyOptions{}).ApplyOptions(opts), object,
+	return c.write("apply", object, (&client.ApplyOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Apply(ctx, object, opts...) })
 }
 
 // Delete implements client.Writer. The server does not return the resource version of a deletion.
-func (c *cacheClient) Delete(ctx context.Context, object client.Object,
-	opts ...client.DeleteOption) error {
+func (c *cacheClient) Delete(ctx context.Context, object client.Object, opts ...client.DeleteOption) error {
 	options := (&client.DeleteOptions{}).ApplyOptions(opts)
 	uid := object.GetUID()
 	if p := options.Preconditions; p != nil && p.UID != nil {
@@ -316,10 +299,10 @@ func (s *cacheSubresource) Update(ctx context.Context, object client.Object,
 	opts ...client.SubResourceUpdateOption) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
 	sent := cmp.Or(options.SubResourceBody, object)
-	if err := s.client.check("update", sent); err != nil {
-		return err
+	if isReduced(sent) {
+		return s.client.reducedError("update", sent, removesFields)
 	}
-	return s.client.write(object, options, sent,
+	return s.client.write("", object, options, sent,
 		func() error { return s.SubResourceClient.Update(ctx, object, opts...) })
 }
 
@@ -330,18 +313,15 @@ func (s *cacheSubresource) Patch(ctx context.Context, object client.Object, patc
 	if err := s.client.checkPatch(sent, patch); err != nil {
 		return err
 	}
-	return s.client.write(object, options, sent,
+	return s.client.write("", object, options, sent,
 		func() error { return s.SubResourceClient.Patch(ctx, object, patch, opts...) })
 }
 
 func (s *cacheSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.SubResourceApplyOption) error {
-	if err := s.client.check("apply", object); err != nil {
-		return err
-	}
 	s.client.warnOfExtraction(ctx, object)
 	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
-	return s.client.write(object, options, cmp.Or(options.SubResourceBody, object),
+	return s.client.write("apply", object, options, cmp.Or(options.SubResourceBody, object),
 		func() error { return s.SubResourceClient.Apply(ctx, object, opts...) })
 }
 

@@ -10,8 +10,7 @@
 // All fields of cache.Options work as with the stock cache. [NewCacheFunc] adds the [Options] of this
 // package. [New] returns a *[Cache]; in a manager, use manager.GetCache().(*controllerruntime.Cache). Its
 // Factory has status, statistics and subscriptions. controller-runtime's registry has its metrics.
-// [NewInformer] is for programs that keep the stock cache. [Cache.SetTypeSettings] changes selectors and
-// other settings of a type while the cache runs.
+// [Cache.SetTypeSettings] changes selectors and other settings of a type while the cache runs.
 //
 // # Several replicas
 //
@@ -31,18 +30,10 @@
 // objects, unless its RateLimiter is set. The stock cache has one limiter per type; this cache limits
 // concurrent lists, and lowers that limit while the server reports overload.
 //
-// # Consistency
-//
 // Each type has the consistency of dynamicinformer.Informer. There is no order between types. A List returns
 // a consistent snapshot of each namespace that has a watch of its own.
 //
-// # Concurrency
-//
 // Everything is safe for concurrent use. Handlers, index functions, and readers with UnsafeDisableDeepCopy
-// receive shared objects and must not change them. All other readers own the objects they receive.
-//
-// # Memory
-//
-// [Options].Storage has other storage modes. A decoded shared object is cached with a weak pointer for the
-// next reader. Objects that a reader owns are decoded straight into its struct, not copied, and not cached.
+// receive shared objects and must not change them. All other readers own the objects they receive. A decoded
+// shared object is cached with a weak pointer for the next reader.
 package controllerruntime

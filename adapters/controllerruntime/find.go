@@ -86,8 +86,7 @@ func (r *resource) lookups(scoped *scopedInformer, content *dynamicinformer.Snap
 			return nil, noIndexError(fieldIndexName(required.Field))
 		}
 		if field := scoped.droppedFields[name]; field != "" {
-			return nil, fmt.Errorf("index %q reads %s, which the cache does not store: add the field to Keep, "+
-				"or remove it from Prune", required.Field, field)
+			return nil, fmt.Errorf("index %q reads %s, which the cache does not store: add the field to Keep, "+"or remove it from Prune", required.Field, field)
 		}
 		lookups = append(lookups, indexLookup{index, value})
 	}

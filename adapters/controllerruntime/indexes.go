@@ -73,8 +73,7 @@ func (i *indexes) allAdded() map[string]addedIndex {
 }
 
 // indexSuffixes distinguish the functions of forms that share an informer.
-var indexSuffixes = map[convert.Form]string{convert.Typed: "", convert.Unstructured: " (unstructured)",
-	convert.Metadata: " (metadata)"}
+var indexSuffixes = map[convert.Form]string{convert.Typed: "", convert.Unstructured: " (unstructured)", convert.Metadata: " (metadata)"}
 
 func (r *resource) addIndexers(added toolscache.Indexers, areFields bool) error {
 	r.changeMu.Lock()
@@ -86,8 +85,7 @@ func (r *resource) addIndexers(added toolscache.Indexers, areFields bool) error 
 	var replaced []string
 	if x.currentFunctions != nil {
 		functions.names, functions.functions, replaced = slices.Clone(x.currentFunctions.names),
-			slices.Clone(x.currentFunctions.functions),
-			x.currentFunctions.names
+			slices.Clone(x.currentFunctions.functions), x.currentFunctions.names
 	}
 	for _, name := range slices.Sorted(maps.Keys(added)) {
 		if _, exists := all[name]; exists || name == toolscache.NamespaceIndex {

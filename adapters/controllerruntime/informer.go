@@ -140,10 +140,8 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEv
 }
 
 // AddEventHandlerWithOptions adds a handler. Each namespace with its own watch has one goroutine that calls
-// it. An object that does not fit the form is reported, and the handler receives no event for it except its
-// delete, with metadata only. Nothing is decoded or reported if the handler and predicates of a source read
-// only metadata; see MetadataReader. The handler of a source is removed when its controller stops
-// (TestHandlersOfStoppedControllers), whereas the stock cache calls it until the informer ends.
+// it. An object that does not fit the form is reported, and the handler receives only its delete, with
+// metadata. The handler of a source is removed when its controller stops (TestHandlersOfStoppedControllers).
 func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler,
 	options toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	if handler == nil {
@@ -170,8 +168,7 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 	}
 	if !i.addRegistration(reg) {
 		reg.remove()
-		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk,
-			dynamicinformer.ErrStopped)
+		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk, dynamicinformer.ErrStopped)
 	}
 	if ctx := convert.ContextOf(handler); ctx != nil {
 		stop := context.AfterFunc(ctx, func() { _ = i.RemoveEventHandler(reg) })
@@ -258,3 +255,13 @@ func (i *Informer) isClosed() bool {
 	defer i.mu.Unlock()
 	return i.mu.closed
 }
+
+// Releases of client-go and controller-runtime add methods to these interfaces. The types here that implement
+// them embed a nil one: a program with a newer release compiles, and a call of an added method panics.
+// TestForeign verifies that no known method is missing.
+type (
+	foreignCache        = cache.Cache
+	foreignInformer     = toolscache.SharedIndexInformer
+	foreignIndexer      = toolscache.Indexer
+	foreignRegistration = toolscache.ResourceEventHandlerRegistration
+)

@@ -22,9 +22,8 @@ const (
 )
 
 // Start runs all informers, including those created later, until ctx ends or Close is called. It returns when
-// they have stopped. It can be called once. As in the stock cache, the end of ctx is not an error, even if it
-// precedes the call. Start returns an error that wraps ErrStopped if the owner of a shared factory shuts it
-// down first; all reads fail after that.
+// they have stopped, and can be called once. It returns an error that wraps ErrStopped if the owner of a
+// shared factory shuts it down first; all reads fail after that.
 func (c *Cache) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -53,8 +52,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-c.factory.Done():
 		if ctx.Err() == nil {
-			err = fmt.Errorf("the factory of the cache was shut down by its owner: %w",
-				dynamicinformer.ErrStopped)
+			err = fmt.Errorf("the factory of the cache was shut down by its owner: %w", dynamicinformer.ErrStopped)
 		}
 	}
 	resources := c.markEnded(err)
@@ -72,9 +70,8 @@ func (c *Cache) Start(ctx context.Context) error {
 	return err
 }
 
-// Close ends the cache. A cache that was not started needs it to release the informers of a shared factory;
-// Start then fails with ErrStopped. For a running cache, Close cancels Start and does not wait for it to
-// return. It can be called again.
+// Close ends the cache. A cache that was not started needs it to release the informers of a shared factory.
+// For a running cache, Close cancels Start and does not wait for it to return. It can be called again.
 func (c *Cache) Close() {
 	c.close()
 	c.mu.Lock()

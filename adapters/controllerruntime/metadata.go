@@ -25,9 +25,8 @@ type MetadataReader interface {
 //	builder.Watches(&corev1.Secret{}, controllerruntime.OnlyMetadata(
 //		handler.EnqueueRequestsFromMapFunc(toIngress), predicate.NewPredicateFuncs(hasAnnotation)))
 //
-// They receive objects with the getters of client.Object and the kind of the watched object, but of a Go type
-// of this package: a type assertion fails, and setters panic. DeepCopyObject and MarshalJSON decode; the
-// former returns an object of the watched Go type. Other caches call them with their usual objects.
+// They receive objects of a Go type of this package: getters and the kind work, a type assertion fails, and
+// setters panic. DeepCopyObject and MarshalJSON decode. Other caches call them with their usual objects.
 func OnlyMetadata[request comparable](inner handler.TypedEventHandler[client.Object, request],
 	predicates ...predicate.Predicate) handler.TypedEventHandler[client.Object, request] {
 	return onlyMetadata[request]{inner, predicate.And(predicates...)}

@@ -2,17 +2,28 @@ package controllerruntime
 
 import (
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// TestNewInformer verifies that the stock cache with NewInformer reads objects in each form.
+// TestNewInformer verifies that NewCache with cache.Options.NewInformer is the stock cache, which reads
+// objects in each form from informers of package dynamicinformer.
 func TestNewInformer(t *testing.T) {
+	newInformer := func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
+		indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		i, _ := dynamicinformer.NewSharedIndexInformer(lw, example, resync, indexers, // only Prune can fail
+			dynamicinformer.Prune{})
+		return i
+	}
 	server := newServer(t)
-	server.Create(t, configMaps, labelled(configMap("web", "a", "color", "red"),
-		map[string]string{"color": "red"}), configMap("db", "b"))
-	c, err := NewCache(server.Config(), cache.Options{Mapper: newMapper(), NewInformer: NewInformer})
+	server.Create(t, configMaps, labelled(configMap("web", "a", "color", "red"), map[string]string{"color": "red"}), configMap("db", "b"))
+	c, err := NewCache(server.Config(), cache.Options{Mapper: newMapper(), NewInformer: newInformer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +47,7 @@ func TestNewInformer(t *testing.T) {
 		}
 	}
 	if _, err := NewCacheFunc(Options{Name: "mine"})(server.Config(),
-		cache.Options{Mapper: newMapper(), NewInformer: NewInformer}); err == nil {
+		cache.Options{Mapper: newMapper(), NewInformer: newInformer}); err == nil {
 		t.Error("NewCacheFunc accepted options that have no effect with NewInformer")
 	}
 }

@@ -16,79 +16,64 @@ import (
 
 // Options are the options that cache.Options does not have. The zero value is usable.
 type Options struct {
-	// Indexes is a config with indexes. client.MatchingFields finds objects by the index names of the
-	// resources that match a type. Their storage mode and prune or keep rules apply too, unless Storage,
-	// Prune or Keep is set. Namespaces and selectors belong into cache.Options: New rejects a config that
-	// has any.
+	// Indexes is a config. client.MatchingFields finds objects by the index names of the resources that match
+	// a type. Their storage mode and prune or keep rules apply too, unless Storage, Prune or Keep is set. New
+	// rejects namespaces and selectors, which belong into cache.Options.
 	Indexes *indexers.Config
 
-	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, which stores
-	// JSON and compresses it while it is not read. With Factory, the default comes from the options of
-	// the factory. If only metadata of a type is read, only metadata is stored.
+	// Storage is the storage mode. Default: dynamicinformer.StorageAdaptive with CompressLists, or that of
+	// Factory. If only metadata of a type is read, only metadata is stored.
 	Storage dynamicinformer.Storage
 
-	// Prune has the parts to remove from objects, before transforms run. cache.TransformStripManagedFields
-	// is implemented by Prune. Default: none.
+	// Prune has the parts to remove from objects, before transforms run. Default: none.
 	Prune dynamicinformer.Prune
 
 	// Keep has the fields of objects to store, and a condition on objects to store whole, in place of Prune.
-	// Readers see the dropped fields of all other objects as absent. These reduced objects are marked, see
-	// ReducedAnnotation. Handlers, predicates and index functions receive reduced objects, too. Default: all
-	// fields.
+	// Readers and handlers get all others as reduced objects: see ReducedAnnotation. Default: all fields.
 	Keep dynamicinformer.Keep
 
-	// ReducedGet selects the result of Get for an object that Keep has reduced. List returns reduced
-	// objects. SetTypeSettings changes it for a type. Default: GetLive.
+	// ReducedGet selects the result of Get for a reduced object. Default: GetLive.
 	ReducedGet ReducedGet
 
-	// Types is a live source of the types that the server has: see dynamicinformer.Options.Types. The
-	// caller runs it. Default: a discovery.Tracker that Start runs, together with the types that the
-	// RESTMapper found. It cannot be combined with Factory.
+	// Types is a live source of the types of the server, which the caller runs. It cannot be combined with
+	// Factory. Default: the RESTMapper, and a discovery.Tracker that Start runs.
 	Types typesource.Source
 
-	// Factory provides the informers, so that a program can share them. Start starts it. Its options apply
-	// where cache.Options and these Options are not set, and its client decides about transport and rate
-	// limits. When the context of Start ends, the cache releases its informers; those that others have
-	// acquired run on.
+	// Factory provides the informers, so that a program can share them. Start starts it, and releases the
+	// informers of the cache at its end. Its options apply where cache.Options and these Options are not set,
+	// and its client decides about transport and rate limits. If two caches share an informer, the first
+	// one's sync period, bookmarks and watch error handler apply.
 	//
-	// The caller shuts the factory down after the cache has ended. If it does so earlier, Start and with it
-	// the manager return an error, and reads fail. If two caches share an informer, the first one's sync
-	// period, bookmarks and watch error handler apply. Default: a factory that the cache shuts down when
-	// the context of Start ends.
+	// The caller shuts the factory down after the cache has ended. If it does so earlier, Start returns an
+	// error, and reads fail. Default: a factory that the cache shuts down.
 	Factory *dynamicinformer.Factory
 
-	// Group makes the factory of the cache a member of a group, for managers of many clusters: the caches
-	// share its memory budget, its limit on lists and its dictionaries. The name in the group is Name; if it
-	// is taken, a number is added. When the context of Start ends, the cluster leaves the group. To get
-	// metrics, register metrics.NewGroupCollector. It cannot be combined with Factory and MemoryBudget.
-	// Default: none.
+	// Group makes the factory of the cache a member of a group, for managers of many clusters, until Start
+	// returns. Its name in the group is Name. To get metrics, register metrics.NewGroupCollector. It cannot
+	// be combined with Factory and MemoryBudget. Default: none.
 	Group *dynamicinformer.Group
 
-	// MemoryBudget is the number of heap bytes that the informers of the cache should not exceed: see
-	// dynamicinformer.Options.MemoryBudget. It cannot be combined with Factory. Default: no budget.
+	// MemoryBudget is dynamicinformer.Options.MemoryBudget. It cannot be combined with Factory.
 	MemoryBudget int64
 
-	// Persistence stores the cached objects for the next process: see dynamicinformer.Options.Persistence.
-	// Close the store after Start has returned. It cannot be combined with Factory. Default: none.
+	// Persistence is dynamicinformer.Options.Persistence. Close the store after Start has returned. It cannot
+	// be combined with Factory.
 	Persistence persistence.Backend
 
 	// RejectMissingTypes makes reads and GetInformer return a *meta.NoKindMatchError immediately for a type
-	// that the server is known not to have (TestMissingTypesAreRejected). Handlers and the informer stay,
-	// and work when the type is created. Default: reads wait for a type that was never there, and find no
-	// object of a type that was removed.
+	// that the server is known not to have (TestMissingTypesAreRejected). Default: reads wait for a type that
+	// was never there, and find no object of a type that was removed.
 	RejectMissingTypes bool
 
 	// Sharding restricts the cache to the objects of the shards that this replica owns. Default: all objects.
 	Sharding *Sharding
 
 	// Metrics is the registry for the metrics of the informers while Start runs: see package metrics.
-	// Default: the registry of controller-runtime, or none if Factory is set. To disable metrics, set a
-	// registry that is not scraped.
+	// Default: the registry of controller-runtime, or none if Factory is set.
 	Metrics prometheus.Registerer
 
-	// Name is the label "factory" in the metrics, which distinguishes the caches of a registry. If it is
-	// taken, a number is added, as in "name (2)". Default: the host of the cluster's rest.Config, or none
-	// with Factory.
+	// Name is the label "factory" in the metrics. If it is taken, a number is added, as in "name (2)".
+	// Default: the host of the cluster's rest.Config, or none with Factory.
 	Name string
 }
 
@@ -133,40 +118,30 @@ func checkStorage(s dynamicinformer.Storage) error {
 
 // validate checks the options without contacting the server.
 func (o Options) validate() error {
-	errs := []error{o.ReducedGet.validate(),
+	errs := []error{o.ReducedGet.validate(), checkStorage(o.Storage),
 		dynamicinformer.ResourceOptions{Prune: o.Prune, Keep: o.Keep}.Validate()}
-	if o.Factory != nil && o.Types != nil {
-		errs = append(errs, errors.New("Options.Types: give them to the factory that Factory is, not beside it"))
+	refuse := func(invalid bool, format string, args ...any) {
+		if invalid {
+			errs = append(errs, fmt.Errorf("Options."+format, args...))
+		}
 	}
-	if o.Factory != nil && (o.MemoryBudget != 0 || o.Persistence != nil) {
-		errs = append(errs, errors.New("Options.MemoryBudget, Persistence: set them in the options of Factory"))
-	}
-	if o.Group != nil && (o.Factory != nil || o.MemoryBudget != 0) {
-		errs = append(errs, errors.New("Options.Group: it excludes Factory, and has the MemoryBudget of all clusters"))
-	}
-	if err := checkStorage(o.Storage); err != nil {
-		errs = append(errs, err)
-	}
+	refuse(o.Factory != nil && o.Types != nil, "Types: give them to the factory that Factory is, not beside it")
+	refuse(o.Factory != nil && (o.MemoryBudget != 0 || o.Persistence != nil),
+		"MemoryBudget, Persistence: set them in the options of Factory")
+	refuse(o.Group != nil && (o.Factory != nil || o.MemoryBudget != 0),
+		"Group: it excludes Factory, and has the MemoryBudget of all clusters")
 	if o.Indexes == nil {
 		return errors.Join(errs...)
 	}
 	for _, r := range o.Indexes.Resources {
-		if !r.Namespaces.All() || r.LabelSelector() != nil || r.FieldSelector() != nil {
-			errs = append(errs,
-				fmt.Errorf("Options.Indexes: resource %q has namespaces or selectors; write them into cache.Options", r.Name))
-		}
+		refuse(!r.Namespaces.All() || r.LabelSelector() != nil || r.FieldSelector() != nil,
+			"Indexes: resource %q has namespaces or selectors; write them into cache.Options", r.Name)
 		var mode dynamicinformer.StorageMode
-		if err := mode.UnmarshalText([]byte(r.Storage.Mode)); err != nil {
-			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q: %w", r.Name, err))
+		err := mode.UnmarshalText([]byte(r.Storage.Mode))
+		if err == nil {
+			err = checkStorage(dynamicinformer.Storage{Mode: mode})
 		}
-		switch mode {
-		case dynamicinformer.StorageMetadata:
-			errs = append(errs,
-				fmt.Errorf("Options.Indexes: resource %q has storage mode Metadata; read metav1.PartialObjectMetadata instead, which also stores only metadata", r.Name))
-		case dynamicinformer.StorageNone:
-			errs = append(errs, fmt.Errorf("Options.Indexes: resource %q has storage mode None: %w", r.Name,
-				errStorageNone))
-		}
+		refuse(err != nil, "Indexes: resource %q has storage mode %s: %w", r.Name, r.Storage.Mode, err)
 	}
 	return errors.Join(errs...)
 }

@@ -21,14 +21,10 @@ import (
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 )
 
-// Get reads an object into out. The caller owns the result, unless UnsafeDisableDeepCopy is set; an object
-// that has to be decoded is decoded straight into out. If the cache does not have the object, the error
-// satisfies apierrors.IsNotFound; before Start it is a *cache.ErrCacheNotStarted. If the object does not
-// fit out, the error names it. If another user of the factory has stopped the informer, it wraps
-// dynamicinformer.ErrStopped.
-//
-// An object of which the cache has only some fields, because of Keep, is read from the API server: see
-// ReducedGet. List never does that: its reduced objects are marked, see IsReduced.
+// Get reads an object into out. The caller owns the result, unless UnsafeDisableDeepCopy is set. If the cache
+// does not have the object, the error satisfies apierrors.IsNotFound; before Start it is a
+// *cache.ErrCacheNotStarted. If another user of the factory has stopped the informer, it wraps
+// dynamicinformer.ErrStopped. A reduced object is read from the API server: see ReducedGet.
 //
 // The first read of a type starts its informer and waits for it, unless ReaderFailOnMissingInformer is set.
 // Get does not wait for a type whose CRD was deleted: it returns NotFound. If the server no longer serves the

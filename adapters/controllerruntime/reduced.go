@@ -15,12 +15,10 @@ import (
 )
 
 // ReducedAnnotation is the key of an annotation of the reduced objects that readers and handlers receive: a
-// keep-list has dropped some of their fields (see dynamicinformer.Keep). Neither the server nor the cache has
-// it. The key is not a valid one, so that every API server rejects an update with a reduced object, which
-// would remove the dropped fields (TestReducedObjectsAreNotWritten). Patches that client.MergeFrom computes
-// do not contain it. Servers accept an update of the status of a custom resource, and an update with replaced
-// annotations: use NewClient, which rejects all of these (TestReplacedAnnotations). The value has the fields
-// that the cache keeps.
+// keep-list has dropped some of their fields (see dynamicinformer.Keep). Its value has the kept fields. The
+// key is not valid, so that every API server rejects an update with a reduced object, which would remove the
+// dropped fields (TestReducedObjectsAreNotWritten), but not a patch of client.MergeFrom. Use NewClient, which
+// also rejects updates of a custom resource's status, and replaced annotations (TestReplacedAnnotations).
 //
 // Functions that extract an apply configuration from a reduced object fail (TestExtractFails). Nothing
 // recognizes fields that a program has copied into a new object: build such an object from a whole one.
@@ -96,8 +94,7 @@ func (c *Cache) getReduced(ctx context.Context, r *resource, scoped *scopedInfor
 	out reflect.Value, res convert.Result, share bool) error {
 	switch cmp.Or(scoped.informerSet.settings.reducedGet, c.options.ReducedGet) {
 	case GetFails:
-		return &ReducedError{r.key.gvk.GroupKind(), key, "get", "the cache has only some fields of it, and ReducedGet " +
-			"does not allow to read the others from the API server: add them to keep, or set GetLive"}
+		return &ReducedError{r.key.gvk.GroupKind(), key, "get", "the cache has only some fields of it, and ReducedGet does not allow to read the others from the API server: add them to keep, or set GetLive"}
 	case GetReduced:
 		return r.converter.Write(out, res, share)
 	}

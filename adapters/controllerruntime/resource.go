@@ -145,8 +145,7 @@ func (c *Cache) checkNotEndedLocked(key resourceKey) error {
 	if c.mu.state < cacheEnded {
 		return nil
 	}
-	return fmt.Errorf("the cache has ended, and creates no informer of %s: %w", key.gvk,
-		dynamicinformer.ErrStopped)
+	return fmt.Errorf("the cache has ended, and creates no informer of %s: %w", key.gvk, dynamicinformer.ErrStopped)
 }
 
 // makeResource creates a resource that findOrReserve has reserved. started reports whether the cache has been
@@ -227,14 +226,12 @@ func (c *Cache) acquireInformers(r *resource, settings *typeSettings) (*informer
 // checkComplete returns an error if the options of a shared factory store only metadata.
 func (r *resource) checkComplete(informer *dynamicinformer.Informer) error {
 	if informer.Snapshot().Err() != nil {
-		return fmt.Errorf("the options of Options.Factory store no %s: set Options.Storage: %w", r.key.gvk,
-			errStorageNone)
+		return fmt.Errorf("the options of Options.Factory store no %s: set Options.Storage: %w", r.key.gvk, errStorageNone)
 	}
 	if !informer.StoresOnlyMetadata() || r.key.form == convert.Metadata {
 		return nil
 	}
-	return fmt.Errorf("the options of Options.Factory keep only .metadata of %s, but readers of a cache get "+
-		"objects: set Options.Storage", r.key.gvk)
+	return fmt.Errorf("the options of Options.Factory keep only .metadata of %s, but readers of a cache get "+"objects: set Options.Storage", r.key.gvk)
 }
 
 // release releases the informers that are not also in retained, which can be nil.
@@ -337,7 +334,6 @@ func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
 	return false
 }
 
-// close releases the informers.
 func (r *resource) close() {
 	r.changeMu.Lock()
 	defer r.changeMu.Unlock()
@@ -345,7 +341,6 @@ func (r *resource) close() {
 	r.current.Load().release(nil)
 }
 
-// errUnknownNamespace returns the error for a namespace that the settings exclude.
 func errUnknownNamespace(verb string, object any) error {
 	return fmt.Errorf("unable to %s: %v because of unknown namespace for the cache", verb, object)
 }

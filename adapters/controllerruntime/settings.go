@@ -128,12 +128,10 @@ func (s settings) resolveObject(object client.Object,
 	options := s.options
 	namespaced, err := apiutil.IsObjectNamespaced(object, options.Scheme, options.Mapper)
 	if err != nil {
-		return schema.GroupVersionKind{}, nil,
-			fmt.Errorf("failed to determine if %T is namespaced: %w", object, err)
+		return schema.GroupVersionKind{}, nil, fmt.Errorf("failed to determine if %T is namespaced: %w", object, err)
 	}
 	if !namespaced && byObject.Namespaces != nil {
-		return schema.GroupVersionKind{}, nil,
-			fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", object)
+		return schema.GroupVersionKind{}, nil, fmt.Errorf("type %T is not namespaced, but its ByObject.Namespaces setting is not nil", object)
 	}
 	gvk, err := apiutil.GVKForObject(object, options.Scheme)
 	if err != nil {

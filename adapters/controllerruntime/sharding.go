@@ -24,9 +24,7 @@ import (
 type ShardingOptions struct {
 	// Assigner assigns the shards: a shard.Member, or the result of shard.Static. The Sharding runs it.
 	Assigner shard.Assigner
-	// Key is the property whose hash selects an object's shard. ByNamespace: a replica has all sharded
-	// objects of its namespaces, of every type. ByUID: objects spread more evenly, and related objects are
-	// in different replicas.
+	// Key is the property whose hash selects an object's shard: see docs/sharding.md.
 	Key sharding.Key
 	// Objects are examples of the sharded types. Each replica caches all objects of other types. Default
 	// for ByNamespace: all namespaced types. ByUID has no default: name the reconciled types, and none that
@@ -54,10 +52,7 @@ type Sharding struct {
 	}
 }
 
-var (
-	_ manager.Runnable               = (*Sharding)(nil)
-	_ manager.LeaderElectionRunnable = (*Sharding)(nil)
-)
+var _ manager.LeaderElectionRunnable = (*Sharding)(nil)
 
 // NewSharding returns a Sharding, or an error if the options are invalid.
 func NewSharding(options ShardingOptions) (*Sharding, error) {
@@ -65,8 +60,7 @@ func NewSharding(options ShardingOptions) (*Sharding, error) {
 	case options.Assigner == nil:
 		return nil, errors.New("controllerruntime: ShardingOptions.Assigner is missing: shard.New and shard.Static return one")
 	case options.Key != sharding.ByUID && options.Key != sharding.ByNamespace:
-		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q",
-			options.Key, sharding.ByUID, sharding.ByNamespace)
+		return nil, fmt.Errorf("controllerruntime: ShardingOptions.Key is %q; it has to be %q or %q", options.Key, sharding.ByUID, sharding.ByNamespace)
 	case options.Key == sharding.ByUID && len(options.Objects) == 0:
 		return nil, errors.New("controllerruntime: ShardingOptions.Objects is missing: by UID, name the reconciled types only; most replicas would lack other types that reconcilers read")
 	}

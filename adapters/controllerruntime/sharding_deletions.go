@@ -72,8 +72,7 @@ func (s *Sharding) recordDeletion(gvk schema.GroupVersionKind, deleted any) {
 	interested := s.mu.reconcilers[gvk]
 	s.mu.Unlock()
 	for _, d := range interested {
-		d.add(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
-			object.GetUID())
+		d.add(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, object.GetUID())
 	}
 }
 

@@ -21,9 +21,8 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// typeSource is a source of types that does not wait for discovery: it reports the types that the RESTMapper
-// has found. A tracker of all types costs more than a small cache. It runs once an answer of the server
-// suggests that a type has changed, or a type is used that the RESTMapper has not found.
+// typeSource reports the types that the RESTMapper has found. Its tracker of all types, which costs more than
+// a small cache, runs once an answer suggests that a type has changed, or another type is used.
 type typeSource struct {
 	tracker     *discovery.Tracker
 	definitions metadata.Getter
@@ -78,8 +77,8 @@ func (s *typeSource) run(ctx context.Context) {
 	}
 }
 
-// identify reads the metadata of the CRD of a type, which shows later whether a CRD was deleted or created
-// again. After an error this stays unknown. It lists, like the tracker, which needs no further permission.
+// identify reads the metadata of the CRD of a type, which shows later whether it was deleted or recreated.
+// After an error this stays unknown. It lists, because the tracker has that permission.
 func (s *typeSource) identify(ctx context.Context, mapping *meta.RESTMapping) {
 	name := fields.OneTermEqualSelector(metav1.ObjectNameField, mapping.Resource.GroupResource().String())
 	found, err := s.definitions.List(ctx, metav1.ListOptions{FieldSelector: name.String()})

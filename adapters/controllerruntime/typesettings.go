@@ -41,18 +41,15 @@ type TypeSettings struct {
 // SetTypeSettings changes the settings of the type of an object, in all of its forms, before or after Start.
 // They replace those of cache.Options.ByObject and of earlier calls; unset fields have their defaults.
 //
-// A running cache first lists and watches the type with the new settings, next to the old ones. When that has
-// synced, it takes over (TestSetTypeSettings): reads return the new objects, and each handler receives, after
-// its queued events, an addition, update or deletion for each object that differs in its resource version.
-// Handlers miss, repeat and reorder no event, registrations and informers stay valid, and indexes are carried
-// over. A resync period of a handler that is shorter than the SyncPeriod is raised to it. New events wait
-// while the new watch catches up with the old one: usually milliseconds, up to a few seconds if the settings
-// select few objects. If the old settings have not synced, the new ones apply immediately.
+// A running cache lists and watches the type with the new settings next to the old ones, and then switches
+// (TestSetTypeSettings): each handler receives, after its queued events, an addition, update or deletion for
+// each object that differs in its resource version. No event is missed, repeated or reordered; registrations,
+// informers and indexes stay valid. If the old settings have not synced, the new ones apply immediately.
 //
-// SetTypeSettings returns when reads use the new settings. If it fails, the old settings stay in effect
-// (TestSetTypeSettingsFails): if ctx ends, if the server rejects the new requests, if the type does not
-// exist, or if the cache stops (dynamicinformer.ErrStopped). Concurrent calls take effect one after the
-// other. Event handlers can call it. Meanwhile the type is in memory twice.
+// SetTypeSettings returns when reads use the new settings. If it fails, the old ones stay in effect
+// (TestSetTypeSettingsFails): if ctx ends, the server rejects the requests, the type does not exist, or the
+// cache stops (dynamicinformer.ErrStopped). Concurrent calls take effect one after the other. Event handlers
+// can call it. Meanwhile the type is in memory twice.
 func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, settings TypeSettings) error {
 	gvk, newSettings, err := c.settings.resolveObject(object, settings)
 	if err != nil {
@@ -72,8 +69,7 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk,
-			err)
+		return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk, err)
 	}
 	return nil
 }
@@ -190,8 +186,7 @@ func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, setti
 	})
 }
 
-// prepareIncoming acquires the informers that will replace those of a resource. It keeps informers whose
-// options do not change.
+// prepareIncoming acquires the informers that will replace those of a resource with other options.
 func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
 	informers, err := c.acquireInformers(r, settings)
 	if err != nil {
@@ -254,8 +249,7 @@ func awaitAccepted(ctx context.Context, informer *dynamicinformer.Informer) erro
 	return nil
 }
 
-// commitIncoming makes the incoming informers the current ones, and moves all handlers to them. It calls
-// committed when it no longer fails.
+// commitIncoming moves all handlers to the incoming informers. It calls committed when it no longer fails.
 func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, committed func()) error {
 	moves := make([]*dynamicinformer.HandlerMove, len(resources))
 	handlers := make([][]*registration, len(resources))

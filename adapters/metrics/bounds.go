@@ -28,8 +28,7 @@ func shortenOptions(options string) string {
 	}
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(options)) // never fails
-	return fmt.Sprintf("%s… (%x)", strings.ToValidUTF8(options[:min(len(options), maxOptionsLabel)], ""),
-		hash.Sum64())
+	return fmt.Sprintf("%s… (%x)", strings.ToValidUTF8(options[:min(len(options), maxOptionsLabel)], ""), hash.Sum64())
 }
 
 // mergeAndLimit merges elements with equal names. Elements with names beyond the first limit names are merged

@@ -13,16 +13,9 @@
 // docs/operations.md explains each metric and how to react to it. serving/packaging/monitoring has a
 // dashboard and alerts.
 //
-// # Series
-//
 // Each combination of a type and its informer options has its own series, with the labels group, version,
-// resource and view. The label view describes the options (see status.Status.Options). It is empty for the
-// default options. The series end with the release of the last handle to an informer. When the type is
-// acquired again, its counters continue. A combination has about 30 series, six more if it is persisted, and
-// a bounded number for its handlers and indexes.
+// resource and view, which describes the options (see status.Status.Options). The series end with the release
+// of the last handle to an informer; when the type is acquired again, its counters continue.
 //
-// # Cost
-//
-// A scrape visits no object. Its cost does not depend on the number of objects, and it blocks neither readers
-// nor writers of the caches (TestScrapeCostsTheSame).
+// A scrape visits no object, and blocks neither readers nor writers (TestScrapeCostsTheSame).
 package metrics

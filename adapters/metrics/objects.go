@@ -13,9 +13,8 @@ import (
 // indexers.ReadMetrics. sources is usually the method MetricSources of a bind.Binding. It is called at each
 // scrape, so that the series follow changes of the config and of the types.
 //
-// The collector is unchecked: it describes no metrics in advance, because the config and the labels can
-// change. If another collector of the registry has a metric of the same name, Gather reports an error. To
-// register collectors of several bindings, distinguish them with prometheus.WrapRegistererWith.
+// The collector is unchecked, because the config and the labels can change. To register collectors of several
+// bindings, distinguish them with prometheus.WrapRegistererWith.
 func NewObjectCollector(sources func() []indexers.MetricSource) prometheus.Collector {
 	return objectCollector{sources}
 }

@@ -24,10 +24,8 @@ func (w metricWriter) add(name string, value float64, labels ...string) {
 	w.metrics <- prometheus.MustNewConstMetric(m.desc, m.kind, value, slices.Concat(w.labels, labels)...)
 }
 
-var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
-
 func (w metricWriter) writeCondition(condition status.Condition) {
-	for _, status := range statuses {
+	for _, status := range []metav1.ConditionStatus{"True", "False", "Unknown"} {
 		value := 0.0
 		if condition.Status == status {
 			value = 1

@@ -20,45 +20,22 @@
 // # How it works
 //
 // Each shard has a Lease, which is held through client-go's tools/leaderelection. Each replica also renews a
-// member Lease as its heartbeat. All replicas watch these Leases and decide by the same rule. A replica with
-// less than a fair share takes free shards. A replica with more gives up a shard, but only while no shard is
-// free. Each replica therefore releases at most one shard at a time. The handler drains a shard before it is
-// given up. A replica that ends drains all its shards.
+// member Lease as its heartbeat. All replicas watch these Leases and decide by the same rule: a replica with
+// less than a fair share takes free shards, and one with more gives up a shard while none is free. Shards are
+// drained before they are given up.
 //
 // # Safety
 //
-// No two replicas hold a shard at the same time, as far as a Lease can guarantee it:
-//
-//   - A replica takes a shard only if its Lease has no holder, or has expired. A Lease has expired when the
-//     replica has observed it unchanged for its duration, measured by the replica's own clock. The update
-//     of the Lease fails if the Lease has changed since it was read.
-//   - An Ownership and its context end when RenewDeadline has passed since the last successful renewal was
-//     sent. The rest of LeaseDuration (10 s by default) lets work end, and allows for clocks that run at
-//     different speeds. Replicas never compare their clocks.
-//   - A replica releases a shard, or acquires it again, only after Drain has returned.
+// No two replicas hold a shard at the same time, as far as a Lease can guarantee it. A replica takes a shard
+// only if its Lease has no holder, or was observed unchanged for its duration by the replica's own clock. An
+// Ownership and its context end when RenewDeadline has passed since the last successful renewal was sent. The
+// rest of LeaseDuration (10 s by default) allows for clocks of different speeds.
 //
 // A process that was paused past the deadline continues its work until it checks [Ownership.Valid].
-// [Ownership.Token] fences writes: each ownership of a shard has a greater token than the one before. An
-// annotation of the Lease stores the token. The token is greater than any resource version of the Lease
-// before the acquisition, so tokens also grow if the Lease is reset or deleted. After a restore of etcd to an
-// older revision, tokens grow only if a replica that has observed the last one acquires the shard first.
-//
-// Do not delete the Leases of a group while replicas run. A replica that has just started does not know that
-// a Lease existed, and acquires the shard. Replicas that have observed the Lease wait until it would have
-// expired, and its holder creates it again.
-//
-// # Liveness
-//
-// If the API server is reachable, the shards of a killed replica are taken within LeaseDuration and one
-// RetryPeriod, 50 s by default. The shards of a replica that ends are taken as soon as they are drained. A
-// replica that cannot reach the API server gives up its shards after RenewDeadline.
-//
-// # Cost
-//
-// All replicas together write each Lease once in a RetryPeriod, or up to a fifth more often. With 64 shards
-// and 4 replicas these are 7 to 8.5 small updates a second, like the heartbeats of 70 to 85 nodes. The
-// number of objects does not matter. Each replica has one watch, which receives all updates. Shorter periods
-// cost more: client-go's defaults for leader election, 15, 10 and 2 s, would be 34 to 43 updates a second.
+// [Ownership.Token] fences writes: each ownership of a shard has a greater token than the one before, also if
+// the Lease, whose annotation stores it, is reset or deleted. After a restore of etcd to an older revision,
+// tokens grow only if a replica that has observed the last one acquires the shard first. Do not delete the
+// Leases of a group while replicas run.
 //
 // # Concurrency
 //

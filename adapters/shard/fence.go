@@ -16,15 +16,10 @@ const annotationToken = "shard.crdcache.dev/token"
 // maxToken is the greatest token that is read from a Lease. It leaves room for later ownerships.
 const maxToken = math.MaxInt64 / 2
 
-// fencedLeases assigns a token to each ownership.
-//
-// The token is greater than the resource version of the Lease before the holder's update. All resource
-// versions of a cluster come from one counter. No earlier ownership therefore has the token, even if the
-// Lease was reset or deleted and no replica remembers it. A Lease that does not exist has no resource
-// version: it is first created without a holder.
-//
-// A restore of etcd resets the counter. Tokens then grow if a replica that has observed the last one acquires
-// the shard first, because the annotation stores it.
+// fencedLeases assigns a token to each ownership. It is greater than the resource version of the Lease before
+// the holder's update, and all versions of a cluster come from one counter. No earlier ownership has it, even
+// if the Lease was reset or deleted. A Lease that does not exist is first created without a holder, to get a
+// resource version. The annotation is for a restore of etcd, which resets the counter.
 type fencedLeases struct {
 	coordinationclient.LeasesGetter
 	lock *shardLock

@@ -37,8 +37,7 @@ func Ordinal(pod string) (int, error) {
 	at := strings.LastIndexByte(pod, '-')
 	ordinal, err := strconv.ParseUint(pod[at+1:], 10, 31)
 	if at < 1 || err != nil {
-		return 0, fmt.Errorf(
-			"shard: %q is not the name of a StatefulSet's pod: it must end in a hyphen and a number", pod)
+		return 0, fmt.Errorf("shard: %q is not the name of a StatefulSet's pod: it must end in a hyphen and a number", pod)
 	}
 	return int(ordinal), nil
 }

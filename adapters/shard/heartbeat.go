@@ -55,8 +55,7 @@ func (m *memberLease) Get(ctx context.Context) (*resourcelock.LeaderElectionReco
 // report logs an error, unless ctx has ended, and returns it.
 func (m *memberLease) report(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
-		m.logger.Error(err, "Cannot renew the member Lease; this replica takes no shards until it succeeds",
-			"lease", m.Describe())
+		m.logger.Error(err, "Cannot renew the member Lease; this replica takes no shards until it succeeds", "lease", m.Describe())
 	}
 	return err
 }
@@ -134,22 +133,27 @@ func pause(ctx context.Context, period time.Duration) {
 
 // listAndWatch lists the Leases and watches them once. The member Lease of this replica is renewed in each
 // retry period. If the watch delivers no event for two periods, it is dead.
-func (m *Member) listAndWatch(ctx context.Context) error {
+func (m *Member) listAndWatch(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer func() {
+		if context.Cause(ctx) == errSilent {
+			err = errSilent
+		}
+	}()
 	silence := time.AfterFunc(2*m.options.RetryPeriod, func() { cancel(errSilent) })
 	defer silence.Stop()
 	options := metav1.ListOptions{LabelSelector: labels.Set{labelGroup: m.options.Name}.String()}
 	list, err := m.client.Leases(m.options.Namespace).List(ctx, options)
 	if err != nil {
-		return silentWatchError(ctx, err)
+		return err
 	}
 	m.recordList(list.Items)
 	options.ResourceVersion = list.ResourceVersion
 	options.TimeoutSeconds = new(int64(300 + rand.N(300)))
 	watcher, err := m.watchClient.Leases(m.options.Namespace).Watch(ctx, options)
 	if err != nil {
-		return silentWatchError(ctx, err)
+		return err
 	}
 	defer watcher.Stop()
 	for event := range watcher.ResultChan() {
@@ -159,18 +163,10 @@ func (m *Member) listAndWatch(ctx context.Context) error {
 		}
 		m.recordEvent(event)
 	}
-	return silentWatchError(ctx, nil)
+	return nil
 }
 
 var errSilent = errors.New("no event of the own Lease for two retry periods")
-
-// silentWatchError returns errSilent if it is the cause of the end of ctx, and err otherwise.
-func silentWatchError(ctx context.Context, err error) error {
-	if context.Cause(ctx) == errSilent {
-		return errSilent
-	}
-	return err
-}
 
 func (m *Member) recordList(leases []coordinationv1.Lease) {
 	m.mu.Lock()

@@ -25,11 +25,9 @@ type Handler struct {
 	// Acquired is called with shards that the replica has acquired, usually with several at first. It must
 	// not block, because it delays the acquisition and release of other shards.
 	Acquired func([]*Ownership)
-	// Drain ends the work in a shard that the replica gives up, or has lost. It must not start new work, and
-	// returns when no work is running. Only afterwards does the replica release the Lease, or acquire the
-	// shard again. Running work can continue until ctx ends: after Options.DrainTimeout, with the ownership,
-	// or with the context of Run. Then Drain must cancel the work and wait for its end. Several shards can be
-	// drained concurrently.
+	// Drain ends the work in a shard that the replica gives up, or has lost. It returns when no work is
+	// running; afterwards the replica releases the Lease. When ctx ends, after Options.DrainTimeout at the
+	// latest, it must cancel the work. Several shards can be drained concurrently.
 	Drain func(ctx context.Context, ownership *Ownership)
 }
 
@@ -236,5 +234,5 @@ func (m *Member) elect(ctx context.Context, lock resourcelock.Interface, started
 	if err != nil {
 		panic(err) // the options have been checked
 	}
-	elector.Run(klog.NewContext(ctx, debugLogger(klog.FromContext(ctx))))
+	elector.Run(klog.NewContext(ctx, klog.Logger{})) // it would log lost elections as errors
 }

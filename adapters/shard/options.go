@@ -13,10 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/klog/v2"
 )
 
-// The defaults of Options.
+// The defaults of the fields of Options with these names.
 const (
 	DefaultShards        = 64
 	DefaultLeaseDuration = 40 * time.Second
@@ -54,14 +53,11 @@ type Options struct {
 	Layout string
 
 	// LeaseDuration is the time without renewals after which other replicas take a shard, in whole seconds.
-	// Default: 40 s.
 	LeaseDuration time.Duration
 	// RenewDeadline is the time since the start of the last successful renewal after which a replica gives up
-	// a shard. The rest of LeaseDuration is for work to end, and for clocks with different speeds. Default:
-	// 30 s.
+	// a shard. The rest of LeaseDuration is for work to end, and for clocks with different speeds.
 	RenewDeadline time.Duration
-	// RetryPeriod is the period of renewals. It is shortened by up to a fifth at random, to spread renewals.
-	// Default: 10 s.
+	// RetryPeriod is the period of renewals. It is shortened by up to a fifth at random.
 	RetryPeriod time.Duration
 	// DrainTimeout is the time for work to end in a shard that is given up: see Handler.Drain. Default: 30 s.
 	DrainTimeout time.Duration
@@ -81,69 +77,29 @@ func (o Options) withDefaults() Options {
 
 func (o Options) validate() error {
 	var errs []error
-	refuse := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("shard: Options."+format, args...))
+	refuse := func(invalid bool, format string, args ...any) {
+		if invalid {
+			errs = append(errs, fmt.Errorf("shard: Options."+format, args...))
+		}
 	}
-	if o.Config == nil {
-		refuse("Config is missing")
-	}
-	if o.Namespace == "" {
-		refuse("Namespace is missing: set it to the namespace of the Leases, such as that of the pods")
-	}
-	if problems := validation.IsDNS1123Label(o.Name); o.Name == "" || len(o.Name) > 40 || len(problems) > 0 {
-		refuse("Name %q must be a DNS label of at most 40 characters, the same for all replicas", o.Name)
-	}
-	if problems := validation.IsValidLabelValue(o.Layout); len(problems) > 0 {
-		refuse("Layout %q must be a label value: %s", o.Layout, strings.Join(problems, "; "))
-	}
-	if o.Shards < 1 || o.Shards > maxShards {
-		refuse("Shards is %d, must be from 1 to %d", o.Shards, maxShards)
-	}
-	if o.LeaseDuration < time.Second || o.LeaseDuration%time.Second != 0 {
-		refuse("LeaseDuration is %v, must be whole seconds, as in a Lease", o.LeaseDuration)
-	}
-	if o.RenewDeadline >= o.LeaseDuration {
-		refuse("RenewDeadline %v must be less than LeaseDuration %v: work ends in between", o.RenewDeadline,
-			o.LeaseDuration)
-	}
+	refuse(o.Config == nil, "Config is missing")
+	refuse(o.Namespace == "", "Namespace is missing: set it to the namespace of the Leases, such as that of the pods")
+	refuse(o.Name == "" || len(o.Name) > 40 || len(validation.IsDNS1123Label(o.Name)) > 0,
+		"Name %q must be a DNS label of at most 40 characters, the same for all replicas", o.Name)
+	problems := validation.IsValidLabelValue(o.Layout)
+	refuse(len(problems) > 0, "Layout %q must be a label value: %s", o.Layout, strings.Join(problems, "; "))
+	refuse(o.Shards < 1 || o.Shards > maxShards, "Shards is %d, must be from 1 to %d", o.Shards, maxShards)
+	refuse(o.LeaseDuration < time.Second || o.LeaseDuration%time.Second != 0,
+		"LeaseDuration is %v, must be whole seconds, as in a Lease", o.LeaseDuration)
+	refuse(o.RenewDeadline >= o.LeaseDuration,
+		"RenewDeadline %v must be less than LeaseDuration %v: work ends in between", o.RenewDeadline, o.LeaseDuration)
 	least := time.Duration(leaderelection.JitterFactor * float64(o.RetryPeriod))
-	if o.RetryPeriod <= 0 || o.RenewDeadline <= least {
-		refuse("RetryPeriod %v must be less than RenewDeadline %v divided by %.1f, for a second attempt", o.RetryPeriod, o.RenewDeadline, leaderelection.JitterFactor)
-	}
-	if o.DrainTimeout < 0 {
-		refuse("DrainTimeout is %v, must not be negative", o.DrainTimeout)
-	}
+	refuse(o.RetryPeriod <= 0 || o.RenewDeadline <= least,
+		"RetryPeriod %v must be less than RenewDeadline %v divided by %.1f, for a second attempt",
+		o.RetryPeriod, o.RenewDeadline, leaderelection.JitterFactor)
+	refuse(o.DrainTimeout < 0, "DrainTimeout is %v, must not be negative", o.DrainTimeout)
 	return errors.Join(errs...)
 }
 
 // retryPeriod returns a random pause between two renewals or attempts.
 func (o Options) retryPeriod() time.Duration { return o.RetryPeriod - rand.N(o.RetryPeriod/5+1) }
-
-// debugLevel is the log level of electors. They log errors when two replicas want the same shard.
-const debugLevel = 4
-
-// debugLogger returns a logger that logs everything at the debug level. The Member logs the relevant errors.
-func debugLogger(logger klog.Logger) klog.Logger {
-	if logger.GetSink() == nil {
-		return logger
-	}
-	return klog.New(quietSink{logger.GetSink()}).V(debugLevel)
-}
-
-// quietSink logs errors at the debug level.
-type quietSink struct{ klog.LogSink }
-
-// Init implements klog.LogSink. The embedded sink has been initialized.
-func (quietSink) Init(klog.RuntimeInfo) {}
-
-func (s quietSink) Error(err error, message string, keysAndValues ...any) {
-	if s.Enabled(debugLevel) {
-		s.Info(debugLevel, message, append(keysAndValues, "err", err)...)
-	}
-}
-
-func (s quietSink) WithValues(keysAndValues ...any) klog.LogSink {
-	return quietSink{s.LogSink.WithValues(keysAndValues...)}
-}
-
-func (s quietSink) WithName(name string) klog.LogSink { return quietSink{s.LogSink.WithName(name)} }

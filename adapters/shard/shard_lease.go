@@ -102,8 +102,7 @@ func (m *Member) cleanUp(ctx context.Context) {
 				time.Now().Add(m.options.retryPeriod())}
 			m.reportLocked(ctx, lease)
 		case hasEnded && !lease.acquired.IsZero() && !lease.draining:
-			klog.FromContext(ctx).Info("Lost a shard", "lease", lease.lock.Describe(), "cause",
-				context.Cause(lease.ownership.ctx))
+			klog.FromContext(ctx).Info("Lost a shard", "lease", lease.lock.Describe(), "cause", context.Cause(lease.ownership.ctx))
 			m.giveUp(ctx, lease)
 		}
 	}
@@ -152,8 +151,7 @@ func (m *Member) release(ctx context.Context, lease *shardLease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
 	if err := lease.lock.release(ctx); err != nil {
-		klog.FromContext(ctx).Info("Cannot release the Lease of a shard, which has to expire", "lease",
-			lease.lock.Describe(), "err", err)
+		klog.FromContext(ctx).Info("Cannot release the Lease of a shard, which has to expire", "lease", lease.lock.Describe(), "err", err)
 	}
 }
 

@@ -12,16 +12,10 @@ import (
 
 var errHeldByOther = errors.New("another replica holds the Lease")
 
-// shardLock is the Lock of an elector for the Lease of a shard. It adds to resourcelock.LeaseLock:
-//
-//   - A Lease that the replica has observed unchanged for its duration is free immediately. An elector would
-//     first wait for that duration. An elector for each shard in each replica would send hundreds of
-//     requests a second.
-//   - The elector tries once. If it fails, the replica takes another shard.
-//   - An ownership ends a fixed time after the last successful renewal was sent. An elector counts from the
-//     response, and adds a retry period.
-//   - An ownership ends when another replica is observed to hold the Lease.
-//   - Each ownership has a token.
+// shardLock is the Lock of an elector for the Lease of a shard. Unlike with resourcelock.LeaseLock, a Lease
+// that was observed unchanged for its duration is free immediately, the elector tries once, and an ownership
+// ends a fixed time after the last successful renewal was sent, or when another replica holds the Lease. An
+// elector for each shard in each replica would send hundreds of requests a second.
 type shardLock struct {
 	resourcelock.LeaseLock
 	ownership *Ownership

@@ -90,8 +90,7 @@ func ReadHeader(source io.ReaderAt, size int64) (h Header, err error) {
 		return h, Damaged(0, "invalid checksum of the header")
 	}
 	if v := binary.LittleEndian.Uint16(text[len(Magic):]); v != version {
-		return h, &FormatError{int64(len(Magic)), fmt.Sprintf(
-			"the file has format version %d, this program reads version %d: use the program that wrote it", v, version)}
+		return h, &FormatError{int64(len(Magic)), fmt.Sprintf("the file has format version %d, this program reads version %d: use the program that wrote it", v, version)}
 	}
 	h.Form = Form(binary.LittleEndian.Uint16(text[formOffset:]))
 	copy(h.ID[:], text[idOffset:])

@@ -8,19 +8,13 @@
 //	factory := dynamicinformer.NewDynamicSharedInformerFactory(dynamicinformer.Packed(client), resync)
 //
 // The factory accepts any dynamic.Interface, also k8s.io/client-go/dynamic/fake. Each informer is a
-// *dynamicinformer.Informer of this project, whose Status reports why it is not synced. New code should use
-// that package: it has errors, adapts when types come and go, and imports a quarter of the packages.
+// *dynamicinformer.Informer of this project, whose Status reports why it is not synced.
 //
 // # Differences
 //
 // Client-go's signatures leave no room for some errors: a nil client, a GroupVersionResource without version
-// or resource, a nil index function. Here such an informer never syncs and passes the error to its watch
-// error handler. client-go panics, or sends requests that the server rejects.
-//
-// An index by namespace always exists. NewFilteredDynamicInformer accepts only cache.MetaNamespaceIndexFunc
-// under cache.NamespaceIndex. As in client-go, AddIndexers accepts the index once if the constructor did not
-// receive it. A negative resync period means none.
-//
-// An object that was deleted and created again while the informer was disconnected is delivered as a deletion
-// and an addition, not as one update.
+// or resource, a nil index function. Such an informer never syncs and passes the error to its watch error
+// handler. An index by namespace always exists; it must be cache.MetaNamespaceIndexFunc. A negative resync
+// period means none. An object that was deleted and created again while the informer was disconnected is
+// delivered as a deletion and an addition.
 package dynamicinformer

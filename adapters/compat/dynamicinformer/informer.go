@@ -35,11 +35,8 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 		client, storage.Mode = p.Interface, crdcache.StoragePacked
 	}
 	informer, err := newInformer(gvr, crdcache.Options{Client: client, Defaults: crdcache.ResourceOptions{
-		Namespaces:       namespacesOf(namespace),
-		Resync:           new(max(resyncPeriod, 0)),
-		Indexers:         otherIndexers,
-		TweakListOptions: ignoreType(tweakListOptions),
-		Storage:          storage,
+		Namespaces: namespacesOf(namespace), Resync: new(max(resyncPeriod, 0)), Indexers: otherIndexers,
+		TweakListOptions: ignoreType(tweakListOptions), Storage: storage,
 	}})
 	switch {
 	case err != nil:

@@ -17,17 +17,9 @@
 // atomic and synced; every byte has a checksum. Content that is damaged from the start is reported, and all
 // objects are listed again.
 //
-// # Failures
-//
 // An unusable folder, a full or read-only disk, or a second process on the folder is reported as Err in
 // Informer.Persistence. The informers retry after a growing pause, and work as if there were no persistence.
 //
-// # Concurrency
-//
-// A Store is safe for concurrent use.
-//
-// # File permissions
-//
-// Only the owner can access the files (0600, in folders with 0700). They are not encrypted, unless
-// Options.Keys has a key.
+// A Store is safe for concurrent use. Only the owner can access the files (0600, in folders with 0700). They
+// are not encrypted, unless Options.Keys has a key.
 package disk

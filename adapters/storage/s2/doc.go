@@ -11,19 +11,10 @@
 //		},
 //	}
 //
-// # How it works
+// The first objects of a type are the dictionary, because each object is too small to compress well. A new
+// dictionary is created when the old one no longer fits. Objects refer to theirs, and those that do not
+// become smaller are stored uncompressed. Blocks have no checksums: they never leave the process.
 //
-// Objects of one type are similar, but each is too small to compress well. Therefore the first objects of a
-// type are used as a dictionary. A new dictionary is created when the old one no longer fits the objects.
-// Objects refer to their dictionary, which is freed after the last of them. An object that does not become
-// smaller is stored uncompressed. S2 is a variant of Snappy. Blocks have no checksums, because they never
-// leave the memory of the process.
-//
-// # Concurrency
-//
-// Everything is safe for concurrent use. One Trainer serves any number of types and factories.
-//
-// # Memory
-//
-// A dictionary needs its size (Options.DictionarySize) and 32 KiB. Compressing needs 64 KiB of stack.
+// Everything is safe for concurrent use. One Trainer serves any number of types and factories. A dictionary
+// needs its size (Options.DictionarySize) and 32 KiB; compressing needs 64 KiB of stack.
 package s2

@@ -150,8 +150,7 @@ func predicateDecodesBecause(p predicate.Predicate) string {
 	}
 	name := fullName(v.Type())
 	switch name {
-	case controllerRuntime + "predicate.and", controllerRuntime + "predicate.or",
-		controllerRuntime + "predicate.not":
+	case controllerRuntime + "predicate.and", controllerRuntime + "predicate.or", controllerRuntime + "predicate.not":
 		operands := reflect.New(v.Type()).Elem()
 		operands.Set(v)
 		list, ok := unexported(operands, "predicates").([]predicate.Predicate)

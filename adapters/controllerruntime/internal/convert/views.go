@@ -115,8 +115,7 @@ func mark(object client.Object, keptFields string) {
 var notExtracted = metav1.ManagedFieldsEntry{Manager: "crdcache", Operation: metav1.ManagedFieldsOperationApply,
 	FieldsV1: &metav1.FieldsV1{Raw: []byte(strconv.Quote(extractsPart))}}
 
-const extractsPart = "the object has only the fields that the cache keeps, and applying an extract of " +
-	"it would remove the others: read it again with GetLive or from the API server"
+const extractsPart = "the object has only the fields that the cache keeps, and applying an extract of it would remove the others: read it again with GetLive or from the API server"
 
 // MarkedCopy returns a marked copy of a shared object, which shares everything else with it.
 func MarkedCopy(shared client.Object, keptFields string) client.Object {

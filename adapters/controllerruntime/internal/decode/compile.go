@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"unsafe"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 )
 
@@ -86,15 +85,11 @@ func fallbackCodec(typ reflect.Type) codec {
 func (c *compiler) pointer(typ reflect.Type) codec {
 	elem := typ.Elem()
 	inner := c.element(typ)
-	if elem == reflect.TypeFor[metav1.Time]() {
-		return timePointer
-	}
-	allocate := allocatorFor(elem)
 	return func(d *document, i int, p unsafe.Pointer) int {
 		if d.byteAt(i) == 'n' {
 			return d.null(i)
 		}
-		made := allocate()
+		made := reflect.New(elem).UnsafePointer()
 		end := inner(d, i, made)
 		if end < 0 {
 			return failedOffset
@@ -102,21 +97,6 @@ func (c *compiler) pointer(typ reflect.Type) codec {
 		*(*unsafe.Pointer)(p) = made
 		return end
 	}
-}
-
-// allocatorFor returns an allocator for values of a type. It avoids reflection for simple kinds.
-func allocatorFor(typ reflect.Type) func() unsafe.Pointer {
-	switch typ.Kind() {
-	case reflect.String:
-		return func() unsafe.Pointer { return unsafe.Pointer(new(string)) }
-	case reflect.Bool:
-		return func() unsafe.Pointer { return unsafe.Pointer(new(bool)) }
-	case reflect.Int32:
-		return func() unsafe.Pointer { return unsafe.Pointer(new(int32)) }
-	case reflect.Int64:
-		return func() unsafe.Pointer { return unsafe.Pointer(new(int64)) }
-	}
-	return func() unsafe.Pointer { return reflect.New(typ).UnsafePointer() }
 }
 
 // structure returns the codec of a struct, which may still be compiling.

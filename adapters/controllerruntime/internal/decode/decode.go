@@ -6,7 +6,6 @@ import (
 	"sync"
 	"unsafe"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -82,16 +81,13 @@ type document struct {
 
 	// arena is memory for short strings, of which several share one allocation. It is small, because each
 	// string pins all of it.
-	arena []byte
-	// timePool is memory for values of *metav1.Time, shared in the same way.
-	timePool  []metav1.Time
+	arena     []byte
 	unescaped []byte // an unescaped string
 }
 
 const (
 	arenaSize    = 256
 	maxShortText = 64
-	timePoolSize = 8
 	// maxUnescaped limits the buffer for unescaped strings that is kept for reuse.
 	maxUnescaped = 64 << 10
 )

@@ -3,8 +3,8 @@ package decode
 import (
 	"cmp"
 	"reflect"
+	"regexp"
 	"strings"
-	"unicode"
 )
 
 // jsonField is a field with its name in JSON.
@@ -39,6 +39,8 @@ func fieldsOf(typ reflect.Type) (fields []jsonField, ok bool) {
 	return fields, len(fields) <= maxFields
 }
 
+var ordinaryName = regexp.MustCompile(`^[\w./$-]*$`)
+
 func collectFields(fields []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
 	for f := range typ.Fields() {
 		tag, tagged := f.Tag.Lookup("json")
@@ -46,8 +48,8 @@ func collectFields(fields []jsonField, typ reflect.Type, offset uintptr, depth i
 			continue
 		}
 		name, options, _ := strings.Cut(tag, ",")
-		if !isName(name) {
-			name = ""
+		if !ordinaryName.MatchString(name) {
+			return nil, false // encoding/json may not accept it
 		}
 		if f.Anonymous && name == "" {
 			ok := f.Type.Kind() == reflect.Struct
@@ -73,22 +75,7 @@ func collectFields(fields []jsonField, typ reflect.Type, offset uintptr, depth i
 			}
 		}
 		name = cmp.Or(name, f.Name)
-		fields = append(fields, jsonField{name: name, offset: offset + f.Offset,
-			typ: f.Type, depth: depth})
+		fields = append(fields, jsonField{name: name, offset: offset + f.Offset, typ: f.Type, depth: depth})
 	}
 	return fields, true
-}
-
-// isName reports whether encoding/json accepts a tag as a name. It rejects names that need escaping in JSON.
-func isName(name string) bool {
-	if name == "" {
-		return false
-	}
-	for _, c := range name {
-		if !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) && !unicode.IsLetter(c) &&
-			!unicode.IsDigit(c) {
-			return false
-		}
-	}
-	return true
 }

@@ -16,7 +16,7 @@ import (
 var knownTypes = map[reflect.Type]codec{
 	reflect.TypeFor[metav1.Time]():          timeCodec,
 	reflect.TypeFor[metav1.MicroTime]():     unmarshalAliased[metav1.MicroTime],
-	reflect.TypeFor[metav1.Duration]():      durationCodec,
+	reflect.TypeFor[metav1.Duration]():      unmarshalAliased[metav1.Duration],
 	reflect.TypeFor[metav1.FieldsV1]():      unmarshalAliased[metav1.FieldsV1],
 	reflect.TypeFor[runtime.RawExtension](): unmarshalAliased[runtime.RawExtension],
 	reflect.TypeFor[resource.Quantity]():    unmarshalAliased[resource.Quantity],
@@ -43,34 +43,4 @@ func timeCodec(d *document, i int, p unsafe.Pointer) int {
 		}
 	}
 	return unmarshalAliased[metav1.Time](d, i, p)
-}
-
-func timePointer(d *document, i int, p unsafe.Pointer) int {
-	if d.byteAt(i) == 'n' {
-		return d.null(i)
-	}
-	if len(d.timePool) == 0 {
-		d.timePool = make([]metav1.Time, timePoolSize)
-	}
-	made := &d.timePool[0]
-	end := timeCodec(d, i, unsafe.Pointer(made))
-	if end >= 0 {
-		d.timePool = d.timePool[1:]
-		*(**metav1.Time)(p) = made
-	}
-	return end
-}
-
-// durationCodec decodes durations with time.ParseDuration.
-func durationCodec(d *document, i int, p unsafe.Pointer) int {
-	text, end := d.unquote(i)
-	if end < 0 {
-		return unmarshalAliased[metav1.Duration](d, i, p)
-	}
-	duration, err := time.ParseDuration(string(text))
-	if err != nil {
-		return failedOffset
-	}
-	(*metav1.Duration)(p).Duration = duration
-	return end
 }

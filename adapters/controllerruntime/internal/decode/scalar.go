@@ -88,24 +88,16 @@ func boolCodec(d *document, i int, p unsafe.Pointer) int {
 	return failedOffset
 }
 
-func (d *document) integer(i int) (value int64, end int) {
-	end, numberForm := jsontext.ScanNumber(d.data, i)
-	if end < 0 || numberForm != jsontext.Integer {
-		return 0, failedOffset
-	}
-	value, ok := jsontext.ParseInteger(d.data[i:end])
-	if !ok {
-		return 0, failedOffset
-	}
-	return value, end
-}
-
 func integerCodec[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {
 	if d.byteAt(i) == 'n' {
 		return d.null(i)
 	}
-	value, end := d.integer(i)
-	if end < 0 || int64(T(value)) != value {
+	end, numberForm := jsontext.ScanNumber(d.data, i)
+	if end < 0 || numberForm != jsontext.Integer {
+		return failedOffset
+	}
+	value, ok := jsontext.ParseInteger(d.data[i:end])
+	if !ok || int64(T(value)) != value {
 		return failedOffset
 	}
 	*(*T)(p) = T(value)

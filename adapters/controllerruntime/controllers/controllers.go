@@ -1,0 +1,356 @@
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/crdcache/crdcache/adapters/controllerruntime"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
+)
+
+// Watch selects events that enqueue requests. Ensure keeps a watch that is deeply equal; functions never are.
+type Watch struct {
+	schema.GroupKind
+	// Version is the version to watch. Default: the one that the server prefers. When the server no longer
+	// serves it, another takes over, and objects that exist in both are updated.
+	Version string
+	// Handler enqueues requests. Its objects are *unstructured.Unstructured. Default: it enqueues the objects
+	// of Settings.For, and for other types their owners of that kind.
+	Handler    handler.EventHandler
+	Predicates []predicate.Predicate
+	// Options have selectors and the fields to store. Watches with equal options share an informer.
+	Options dynamicinformer.ResourceOptions
+}
+
+// Settings are the settings of a controller. For, whose objects are reconciled, and Reconciler are required.
+type Settings struct {
+	For        Watch
+	Watches    []Watch
+	Reconciler reconcile.Reconciler
+	// MaxConcurrent is the number of reconciles that run at the same time (default: 1), and RateLimiter
+	// delays requests after errors. Those of the first call of Ensure apply until Stop.
+	MaxConcurrent int
+	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
+}
+
+// Controllers are the controllers of a manager. Create it with New. It is safe for concurrent use.
+type Controllers struct {
+	factory *dynamicinformer.Factory
+	// slots has an element for each running reconcile; nil without a limit.
+	slots chan struct{}
+
+	mu          sync.Mutex
+	ctx         context.Context // of Start; nil before it
+	controllers map[string]*running
+}
+
+// New adds controllers to a manager, which runs them while it is the leader. Its cache must be a
+// *controllerruntime.Cache. At most workers reconciles run at the same time, over all controllers; the others
+// take turns in the order in which they wait. Zero means no limit.
+func New(m manager.Manager, workers int) (*Controllers, error) {
+	cache, ok := m.GetCache().(*controllerruntime.Cache)
+	if !ok {
+		return nil, fmt.Errorf("controllers: the cache of the manager is a %T: set ctrl.Options.NewCache to controllerruntime.NewCache", m.GetCache())
+	}
+	c := &Controllers{factory: cache.Factory(), controllers: map[string]*running{}}
+	if workers > 0 {
+		c.slots = make(chan struct{}, workers)
+	}
+	return c, m.Add(c)
+}
+
+// Start runs the controllers until ctx ends, and returns when no reconcile is running.
+func (c *Controllers) Start(ctx context.Context) (err error) {
+	c.mu.Lock()
+	c.ctx = ctx
+	for _, k := range c.controllers {
+		err = errors.Join(err, k.apply(c))
+	}
+	c.mu.Unlock()
+	if err == nil {
+		<-ctx.Done()
+	}
+	for _, s := range c.All() {
+		err = errors.Join(err, c.Stop(context.WithoutCancel(ctx), s.Name))
+	}
+	return err
+}
+
+// Ensure starts a controller, or changes a running one: its queue and its unchanged watches continue, and a
+// new watch enqueues requests for all of its objects. It waits for nothing. Types may be installed later;
+// when a type is deleted, its objects are, too, and its watches start again when it returns.
+func (c *Controllers) Ensure(name string, settings Settings) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.controllers[name]
+	switch {
+	case name == "" || settings.Reconciler == nil || settings.For.Kind == "":
+		return fmt.Errorf("controllers: %q: set the name, Settings.For and Settings.Reconciler", name)
+	case k != nil && k.ctx.Err() != nil || c.ctx != nil && c.ctx.Err() != nil:
+		return fmt.Errorf("controllers: %s is being stopped: wait for Stop", name)
+	case k != nil && k.settings.For.GroupKind != settings.For.GroupKind:
+		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.settings.For.GroupKind)
+	case k != nil && reflect.DeepEqual(k.settings, settings):
+		return nil
+	case k == nil:
+		k = &running{name: name}
+		k.ctx, k.cancel = context.WithCancel(context.Background())
+		c.controllers[name] = k
+	}
+	k.settings = settings
+	if c.ctx == nil {
+		return nil
+	}
+	return k.apply(c)
+}
+
+// Stop stops a controller: it cancels its reconciles and waits for them. If ctx ends first, Stop returns its
+// cause, and can be called again. It does nothing for an unknown name.
+func (c *Controllers) Stop(ctx context.Context, name string) error {
+	c.mu.Lock()
+	k := c.controllers[name]
+	if k == nil {
+		c.mu.Unlock()
+		return nil
+	}
+	stopped := k.stop()
+	c.mu.Unlock()
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		return fmt.Errorf("controllers: stop %s: %w", name, context.Cause(ctx))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.controllers[name] == k {
+		delete(c.controllers, name)
+	}
+	return nil
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// running is one of Controllers, whose mu guards the fields without synchronization.
+type running struct {
+	name         string
+	settings     Settings
+	watches      []*watch
+	ctx          context.Context
+	cancel       context.CancelFunc
+	queue        queue         // nil before Controllers.Start
+	ended        chan struct{} // closed when no reconcile is running
+	reconciler   atomic.Pointer[reconcile.Reconciler]
+	lastError    atomic.Pointer[error]
+	slots        chan struct{}
+	forKind      schema.GroupKind // of Settings.For
+	isNamespaced atomic.Bool      // its scope
+}
+
+// apply makes the watches equal to the settings, and starts the controller.
+func (k *running) apply(c *Controllers) (err error) {
+	k.reconciler.Store(&k.settings.Reconciler)
+	if k.queue == nil {
+		if err = k.start(c); err != nil {
+			return err
+		}
+	}
+	previous := k.watches
+	k.watches = nil
+	for n, w := range append([]Watch{k.settings.For}, k.settings.Watches...) {
+		equal := func(p *watch) bool { return p.isFor == (n == 0) && reflect.DeepEqual(p.Watch, w) }
+		if i := slices.IndexFunc(previous, equal); i >= 0 {
+			k.watches, previous = append(k.watches, previous[i]), slices.Delete(previous, i, i+1)
+			continue
+		}
+		added, failure := k.newWatch(c.factory, w, n == 0)
+		if err = errors.Join(err, failure); failure == nil {
+			k.watches = append(k.watches, added)
+		}
+	}
+	for _, w := range previous {
+		w.subscription.Close()
+	}
+	return err
+}
+
+func (k *running) start(c *Controllers) error {
+	k.slots, k.forKind, k.ended = c.slots, k.settings.For.GroupKind, make(chan struct{})
+	inner, err := controller.NewTypedUnmanaged(k.name, controller.TypedOptions[reconcile.Request]{
+		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent, RateLimiter: k.settings.RateLimiter,
+		SkipNameValidation: new(true), Logger: log.Log,
+		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue { return k.queue },
+	})
+	if err != nil {
+		return err
+	}
+	// The queue has no name, because its metrics would remain after the controller.
+	k.queue = priorityqueue.New("", func(o *priorityqueue.Opts[reconcile.Request]) {
+		o.RateLimiter, o.Log = k.settings.RateLimiter, log.Log
+	})
+	go func() { defer close(k.ended); _ = inner.Start(k.ctx) }() // ended by stop
+	return nil
+}
+
+// stop ends the controller. The channel is closed when no reconcile is running.
+func (k *running) stop() <-chan struct{} {
+	k.cancel()
+	for _, w := range k.watches {
+		w.subscription.Close()
+	}
+	if k.watches = nil; k.ended == nil {
+		k.ended = make(chan struct{})
+		close(k.ended)
+	}
+	return k.ended
+}
+
+func (k *running) Reconcile(ctx context.Context, request reconcile.Request) (r reconcile.Result, err error) {
+	if k.slots != nil {
+		select {
+		case k.slots <- struct{}{}:
+			defer func() { <-k.slots }()
+		case <-ctx.Done():
+			return r, nil // the queue is shut down
+		}
+	}
+	r, err = (*k.reconciler.Load()).Reconcile(ctx, request)
+	k.lastError.Store(&err)
+	return r, err
+}
+
+// Status is the status of a controller.
+type Status struct {
+	Name string
+	// Ready is a condition for the status of an object, without times. It is true while all watches work. The
+	// other reasons are Waiting (a type is not listed, not installed, not served, or must not be read, or
+	// another replica is the leader) and Stopping. Watches do not wait for each other.
+	Ready       metav1.Condition
+	QueueLength int   // without delayed requests
+	LastError   error // of the last reconcile
+}
+
+// All returns the status of all controllers, ordered by name.
+func (c *Controllers) All() (all []Status) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.controllers)) {
+		k := c.controllers[name]
+		s := Status{Name: name, Ready: metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse,
+			Reason: "Waiting", Message: "this replica is not the leader"}}
+		if err := k.lastError.Load(); err != nil {
+			s.LastError = *err
+		}
+		if k.queue != nil {
+			s.QueueLength, s.Ready.Message = k.queue.Len(), ""
+			for _, w := range k.watches {
+				s.Ready.Message += w.problem()
+			}
+		}
+		switch {
+		case k.ctx.Err() != nil:
+			s.Ready.Reason = "Stopping"
+		case s.Ready.Message == "":
+			s.Ready.Status, s.Ready.Reason = metav1.ConditionTrue, "Running"
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+type watch struct {
+	Watch
+	isFor        bool
+	subscription *dynamicinformer.Subscription
+	err          atomic.Pointer[error]
+}
+
+func (k *running) newWatch(factory *dynamicinformer.Factory, settings Watch, isFor bool) (w *watch,
+	err error) {
+	w = &watch{Watch: settings, isFor: isFor}
+	h, selects := settings.Handler, predicate.And(settings.Predicates...)
+	if h == nil && isFor {
+		h = &handler.EnqueueRequestForObject{}
+	} else if h == nil {
+		h = handler.EnqueueRequestsFromMapFunc(k.owners)
+	}
+	h = handler.WithLowPriorityWhenUnchanged(h)
+	w.subscription, err = factory.Subscribe(dynamicinformer.Selection{
+		Group: settings.Group, Version: settings.Version, Resource: "*",
+		Match: func(t typesource.Type) bool {
+			if t.Kind == settings.Kind && isFor {
+				k.isNamespaced.Store(t.Namespaced)
+			}
+			return t.Kind == settings.Kind
+		},
+	}, dynamicinformer.Subscriber{
+		OnAdd: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isInitial bool) {
+			if e := (event.CreateEvent{Object: object, IsInInitialList: isInitial}); selects.Create(e) {
+				h.Create(k.ctx, e, k.queue)
+			}
+		},
+		OnUpdate: func(_ schema.GroupVersionResource, before, after *unstructured.Unstructured) {
+			if e := (event.UpdateEvent{ObjectOld: before, ObjectNew: after}); selects.Update(e) {
+				h.Update(k.ctx, e, k.queue)
+			}
+		},
+		OnDelete: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isFinal bool) {
+			if e := (event.DeleteEvent{Object: object, DeleteStateUnknown: !isFinal}); selects.Delete(e) {
+				h.Delete(k.ctx, e, k.queue)
+			}
+		},
+		OnError: func(_ schema.GroupVersionResource, err error) { w.err.Store(&err) },
+	}, settings.Options)
+	return w, err
+}
+
+// owners returns requests for the owners of the kind of Settings.For.
+func (k *running) owners(_ context.Context, object client.Object) (requests []reconcile.Request) {
+	for _, owner := range object.GetOwnerReferences() {
+		group, _ := schema.ParseGroupVersion(owner.APIVersion) // the API server has validated it
+		if group.WithKind(owner.Kind).GroupKind() != k.forKind {
+			continue
+		}
+		name := types.NamespacedName{Name: owner.Name}
+		if k.isNamespaced.Load() {
+			name.Namespace = object.GetNamespace()
+		}
+		requests = append(requests, reconcile.Request{NamespacedName: name})
+	}
+	return requests
+}
+
+func (w *watch) problem() string {
+	followed := w.subscription.Types()
+	switch err := w.err.Load(); {
+	case len(followed) > 0 && followed[0].Status.State == status.Synced:
+		return ""
+	case len(followed) > 0:
+		return followed[0].Status.String() + "; "
+	case err != nil:
+		return fmt.Sprintf("%s: %v; ", w.GroupKind, *err)
+	}
+	return w.GroupKind.String() + " is not installed; "
+}

@@ -75,8 +75,8 @@ func (f *Functions) CheckBuild() error {
 	return nil
 }
 
-// count counts the keys of an object in index i, and the time to compute them.
-func (b *build) count(i int, keys []string, elapsed time.Duration) {
+// addKeys counts the keys of an object in index i, and the time to compute them.
+func (b *build) addKeys(i int, keys []string, elapsed time.Duration) {
 	bytes := 0
 	for _, key := range keys {
 		bytes += len(key) + valueOverhead

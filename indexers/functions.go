@@ -124,7 +124,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 		state.reset(fn, keys[i])
 		state.collect(f.extraction.firstExpressions[i])
 		if keys[i] = state.keysFound; build != nil {
-			build.count(i, keys[i], time.Since(start))
+			build.addKeys(i, keys[i], time.Since(start))
 		}
 	}
 	if build != nil {

@@ -408,7 +408,7 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 	countWaits := func(uid types.UID) int {
 		w := l.begin(gk, write{key: key, deletes: true, uid: uid})
 		l.end(gk, w, false)
-		return len(w.waits)
+		return len(w.deletionWaits)
 	}
 	if countWaits("") != 1 || countWaits(o.GetUID()) != 1 {
 		t.Error("a deletion of the cached object does not wait for its removal")

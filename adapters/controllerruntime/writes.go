@@ -51,8 +51,8 @@ type write struct {
 	// version is the resource version that the server has returned, or empty if it has returned none.
 	version string
 	done    chan struct{} // closed when the write has ended
-	// waits wait until the cache of an informer that existed before the deletion shows it.
-	waits map[*dynamicinformer.Informer]func(context.Context) error
+	// deletionWaits wait until the cache of an informer that existed before the deletion shows it.
+	deletionWaits map[*dynamicinformer.Informer]func(context.Context) error
 	// cachedBy are the informers that have the write in their caches; guarded by writeLog.mu.
 	cachedBy []*dynamicinformer.Informer
 }
@@ -84,7 +84,7 @@ func (l *writeLog) begin(gk schema.GroupKind, started write) *write {
 		k := l.kindLocked(gk)
 		latest := newestVersion(k.minVersion, k.versions[w.key])
 		l.mu.Unlock()
-		w.waits = l.cache.awaitDeletion(gk, w, latest)
+		w.deletionWaits = l.cache.awaitDeletion(gk, w, latest)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -285,7 +285,7 @@ func (l *writeLog) awaitWrites(ctx context.Context, gk schema.GroupKind, informe
 		}
 	}
 	for _, w := range unversioned {
-		wait := w.waits[informer]
+		wait := w.deletionWaits[informer]
 		if wait == nil { // the object is not known, or the informer is younger than the write
 			wait = informer.AwaitDeletion(toolscache.ObjectName{}, "")
 		}

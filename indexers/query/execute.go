@@ -81,7 +81,7 @@ func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*e
 // candidateCount is the maximum number of objects to test.
 func (e *execution) candidateCount() int {
 	if e.hasCandidateList {
-		return e.candidateList.count()
+		return e.candidateList.maxCount()
 	}
 	return e.snapshot.Len()
 }
@@ -121,7 +121,7 @@ func (e *execution) countTested() bool {
 	return e.spend(1)
 }
 
-func (e *execution) count() (int, error) {
+func (e *execution) countMatches() (int, error) {
 	n := 0
 	e.candidates(func(key string, item any) bool {
 		if allMatch(e.expensive, key, item) {

@@ -292,8 +292,8 @@ type candidateList struct {
 	isExact bool
 }
 
-// count is the maximum number of candidates.
-func (l candidateList) count() int {
+// maxCount is the maximum number of candidates.
+func (l candidateList) maxCount() int {
 	n := 0
 	for _, source := range l.parts {
 		n += source.size()
@@ -308,7 +308,7 @@ func chooseCandidates(c compiledCondition) (smallest candidateList, found bool) 
 		return candidateList{[]candidateSource{c}, true}, true
 	case labelCondition:
 		for _, source := range c.indexConditions() {
-			if !found || source.count < smallest.count() {
+			if !found || source.count < smallest.maxCount() {
 				smallest, found = candidateList{parts: []candidateSource{source}}, true
 			}
 		}
@@ -320,7 +320,7 @@ func chooseCandidates(c compiledCondition) (smallest candidateList, found bool) 
 		}
 		for _, sub := range c.subs {
 			list, ok := chooseCandidates(sub)
-			if ok && (!found || list.count() < smallest.count()) {
+			if ok && (!found || list.maxCount() < smallest.maxCount()) {
 				smallest, found = candidateList{parts: list.parts}, true
 			}
 		}
@@ -348,7 +348,7 @@ func (l candidateList) objects(yield func(object string, item any) bool) {
 		l.parts[0].objects(yield)
 		return
 	}
-	visited := make(map[string]struct{}, l.count())
+	visited := make(map[string]struct{}, l.maxCount())
 	wantsMore := true
 	for _, source := range l.parts {
 		source.objects(func(object string, item any) bool {

@@ -119,7 +119,7 @@ func (q *Querier) Count(ctx context.Context, query Query, options Options) (int,
 	if err != nil {
 		return 0, err
 	}
-	return x.count()
+	return x.countMatches()
 }
 
 // Explain returns the plan of a query without reading objects.

@@ -115,8 +115,8 @@ type streak struct {
 // streakPause ends a streak. It is longer than the pauses between lists.
 const streakPause = 2 * time.Minute
 
-// count counts an event, and returns the length of the streak.
-func (s *streak) count(now time.Time) int {
+// addEvent counts an event, and returns the length of the streak.
+func (s *streak) addEvent(now time.Time) int {
 	if now.Sub(s.last) > streakPause {
 		s.length = 0
 	}

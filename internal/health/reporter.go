@@ -124,7 +124,7 @@ func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason stat
 	now time.Time) {
 	if reason == status.ReasonNone {
 		p.relistReason = requests.RelistReasonOf(err)
-		if p.relistResponses.count(now) < MinFailuresForDegraded {
+		if p.relistResponses.addEvent(now) < MinFailuresForDegraded {
 			p.waitingSince = time.Time{} // the response is part of the protocol, and therefore contact
 			return
 		}

@@ -127,9 +127,9 @@ func (c *coalescer) putLocked(n notification) {
 		c.queue.AddElements(1)
 		return
 	}
-	before := e.count()
+	before := e.eventCount()
 	e.apply(n)
-	after := e.count()
+	after := e.eventCount()
 	c.countMergedLocked(before+1, after)
 	c.queue.AddElements(after - before)
 	switch {
@@ -201,8 +201,8 @@ func (e *pendingEntry) handlerItem() Item {
 	return e.removal.item()
 }
 
-// count returns the number of pending notifications. A mark is not an event.
-func (e *pendingEntry) count() int {
+// eventCount returns the number of pending notifications. A mark is not an event.
+func (e *pendingEntry) eventCount() int {
 	count := 0
 	if e.removed {
 		count++
@@ -236,7 +236,7 @@ func (c *coalescer) next() (notification, bool) {
 		var n notification
 		c.handling.Store(e.queuedAt)
 		if e.list == nil {
-			if n = e.removeFirst(); e.count() == 0 {
+			if n = e.removeFirst(); e.eventCount() == 0 {
 				c.removeLocked(e)
 			}
 		} else {
@@ -285,7 +285,7 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 	if latest.changed {
 		merged.apply(latest.change)
 	}
-	before, after := 1+latest.count(), merged.count()
+	before, after := 1+latest.eventCount(), merged.eventCount()
 	c.countMergedLocked(before, after)
 	c.queue.AddElements(after - before)
 	if after == 0 {

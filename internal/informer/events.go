@@ -18,7 +18,7 @@ func (i *Informer) Events() Events {
 	return i.mu.events
 }
 
-func (e *Events) count(n *notification) {
+func (e *Events) add(n *notification) {
 	switch {
 	case n.kind == kindAdd:
 		e.Adds++

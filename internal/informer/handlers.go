@@ -58,7 +58,7 @@ func (i *Informer) newRegistration(handler cache.ResourceEventHandler,
 		name:            traits.name,
 		project:         i.projectionFor(traits),
 		logger:          *i.options.Logger,
-		queue:           queue.New(i.clock.Now, (*notification).count, (*notification).next),
+		queue:           queue.New(i.clock.Now, (*notification).eventCount, (*notification).next),
 		ending:          make(chan struct{}),
 		finished:        make(chan struct{}),
 		inResync:        true,
@@ -183,7 +183,7 @@ func (i *Informer) notifyLocked(p *partition, notifications ...notification) {
 			func(n notification) bool { return i.mu.unconfirmed.has(n.item()) })
 	}
 	for k := range notifications {
-		i.mu.events.count(&notifications[k])
+		i.mu.events.add(&notifications[k])
 	}
 	for _, r := range i.mu.handlers {
 		if r.coalescer != nil && r.knowsLocked(p) {
@@ -212,7 +212,7 @@ func (i *Informer) notifyListLocked(l listChanges) (changed bool) {
 	if i.mu.unconfirmed.any() {
 		l.changes = i.mu.unconfirmed.filterChanges(l.changes)
 	}
-	all, resyncs := l.count(&i.mu.events)
+	all, resyncs := l.countEvents(&i.mu.events)
 	for _, r := range i.mu.handlers {
 		if !r.knowsLocked(l.partition) {
 			r.pushFirstListLocked(l)

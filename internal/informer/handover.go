@@ -108,7 +108,7 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 		i.addLocked(r)
 		r.push(newMark(r.awaitPrevious))
 		r.push(leaving...)
-		if count, _ := l.count(&Events{}); count > 0 {
+		if count, _ := l.countEvents(&Events{}); count > 0 {
 			r.push(newList(l, count, false))
 		}
 		switch {

@@ -44,7 +44,7 @@ func (r *Registration) pushFirstListLocked(l listChanges) {
 		return
 	}
 	l.handlersLackOld, l.initial = true, true
-	if count, _ := l.count(&Events{}); count > 0 {
+	if count, _ := l.countEvents(&Events{}); count > 0 {
 		r.push(newList(l, count, false))
 	}
 }

@@ -96,9 +96,9 @@ func isIdentity(item Item) bool {
 	return ok && o.IsIdentity()
 }
 
-// count returns the number of notifications, and how many of them are resyncs. It adds the notifications to
+// countEvents returns the numbers of notifications and of resyncs among them. It adds the notifications to
 // events, and sets additionsOnly.
-func (l *listChanges) count(events *Events) (total, resyncs int) {
+func (l *listChanges) countEvents(events *Events) (total, resyncs int) {
 	addsBefore := events.Adds
 	for n := range l.changes.Len() {
 		result, count := l.notificationsFor(n)
@@ -106,7 +106,7 @@ func (l *listChanges) count(events *Events) (total, resyncs int) {
 			if result[k].resync {
 				resyncs++
 			}
-			events.count(&result[k])
+			events.add(&result[k])
 		}
 		total += count
 	}
@@ -157,8 +157,8 @@ func (n *notification) next() (notification, bool) {
 	return *n, false
 }
 
-// count returns the number of events of a queue element.
-func (n *notification) count() int {
+// eventCount returns the number of events of a queue element.
+func (n *notification) eventCount() int {
 	switch n.kind {
 	case kindMark, kindCoalesced: // the coalescer counts its notifications
 		return 0

@@ -73,14 +73,14 @@ func TestListChangesAreNotifiedOneByOne(t *testing.T) {
 	} {
 		c.listing.changes = changes
 		var counts Events
-		all, resyncs := c.listing.count(&counts)
+		all, resyncs := c.listing.countEvents(&counts)
 		remaining := all
 		if !c.resyncs {
 			remaining -= resyncs
 		}
 		n := newList(c.listing, remaining, c.resyncs)
-		if n.count() != len(c.want) {
-			t.Errorf("%+v: there are %d notifications, want %d", c.listing, n.count(), len(c.want))
+		if n.eventCount() != len(c.want) {
+			t.Errorf("%+v: there are %d notifications, want %d", c.listing, n.eventCount(), len(c.want))
 			continue
 		}
 		var got []notificationKind

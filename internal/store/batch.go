@@ -163,7 +163,7 @@ func (s *Store) build(b *Batch, current *Snapshot) bool {
 func (s *Store) count(b *Batch, current *Snapshot) {
 	sizes := objectSizes{replaced: current.sizes.replaced}
 	for _, r := range b.rows {
-		sizes.count(r.entry, 1)
+		sizes.addRow(r.entry, 1)
 	}
 	b.snapshot.sizes, b.conversions = sizes, s.conversions
 }

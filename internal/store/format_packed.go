@@ -208,13 +208,13 @@ func (f *Packed) Pair(before, after Item) (previous, current any) {
 	if !packs || !alsoPacks || x == y {
 		return f.PeekObject(before), f.PeekObject(after)
 	}
-	f.count(x)
-	f.count(y)
+	f.countRead(x)
+	f.countRead(y)
 	return packed.PeekPair(x, y)
 }
 
-// count counts a read as a hit or a miss.
-func (f *Packed) count(o *packed.Object) {
+// countRead counts a read as a hit or a miss.
+func (f *Packed) countRead(o *packed.Object) {
 	if o.Decoded() != nil {
 		f.hits.Add(1)
 	} else {

@@ -128,8 +128,8 @@ type objectSizes struct {
 	replaced int64
 }
 
-// count adds the item of a row (delta = 1), or removes it (delta = -1).
-func (z *objectSizes) count(r *storedRow, delta int) {
+// addRow adds the item of a row (delta = 1), or removes it (delta = -1).
+func (z *objectSizes) addRow(r *storedRow, delta int) {
 	z.replaced++
 	if o := r.packed(); o != nil {
 		z.countPacked(o, delta)

@@ -56,7 +56,7 @@ func sweepAll(s *Store, mode Sweep) (saved int64) {
 func exactSizes(s *Snapshot) objectSizes {
 	all := objectSizes{}
 	for r := range s.rows.all {
-		all.count(r, 1)
+		all.addRow(r, 1)
 	}
 	all.replaced = s.sizes.replaced
 	return all

@@ -38,14 +38,14 @@ func (s *Store) Put(p PreparedItem) (old Item, ok bool) {
 	stored := current.rows.find(p.Key)
 	if stored != nil {
 		old = stored.item()
-		next.sizes.count(stored, -1)
+		next.sizes.addRow(stored, -1)
 		if values := stored.values(); values != "" && values == p.row.values() {
 			p.row.shareValues(stored)
 		}
 	}
 	next.rows = current.rows.with(p.row)
 	next.reindex(stored, p.row)
-	next.sizes.count(p.row, 1)
+	next.sizes.addRow(p.row, 1)
 	if p.ResourceVersion != "" {
 		next.resourceVersion = p.ResourceVersion
 	}
@@ -66,7 +66,7 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 		old = stored.item()
 		next.rows = next.rows.without(key)
 		next.reindex(stored, nil)
-		next.sizes.count(stored, -1)
+		next.sizes.addRow(stored, -1)
 	}
 	s.publish(next, key)
 	return old

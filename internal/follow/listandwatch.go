@@ -13,31 +13,31 @@ func (f *Follower) listAndWatch(ctx context.Context, g *incarnation) {
 	listed := func() { f.Health.Synced(g.number) }
 	switch {
 	case f.SelectsNothing:
-		f.servePlan(ctx, &plan{Follower: f, incarnation: g}, nil, listed)
+		f.watchPlan(ctx, &plan{Follower: f, incarnation: g}, nil, listed)
 	case f.Namespaces.canFollowSeparately(g.state):
-		f.servePermitted(ctx, g, listed)
+		f.watchPermitted(ctx, g, listed)
 	default:
-		f.serveRequested(ctx, g, listed, nil)
+		f.watchRequested(ctx, g, listed, nil)
 	}
 }
 
-// servePermitted lists and watches all namespaces together while that is permitted, and otherwise one by one.
-func (f *Follower) servePermitted(ctx context.Context, g *incarnation, listed func()) {
+// watchPermitted lists and watches all namespaces together while that is permitted, and otherwise one by one.
+func (f *Follower) watchPermitted(ctx context.Context, g *incarnation, listed func()) {
 	for {
-		refusal := f.serveAll(ctx, g, listed)
+		refusal := f.watchAllNamespaces(ctx, g, listed)
 		if ctx.Err() != nil || refusal == nil {
 			return
 		}
-		f.serveEach(ctx, g, listed, refusal)
+		f.watchEachNamespace(ctx, g, listed, refusal)
 		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-// serveRequested lists and watches the requested namespaces until ctx ends. forbidden, if not nil, is called
+// watchRequested lists and watches the requested namespaces until ctx ends. forbidden, if not nil, is called
 // when that is forbidden.
-func (f *Follower) serveRequested(ctx context.Context, g *incarnation, listed func(), forbidden func(error)) {
+func (f *Follower) watchRequested(ctx context.Context, g *incarnation, listed func(), forbidden func(error)) {
 	names := f.Namespaces.requested()
 	p := &plan{Follower: f, incarnation: g, forbidden: forbidden}
 	switch {
@@ -49,7 +49,7 @@ func (f *Follower) serveRequested(ctx context.Context, g *incarnation, listed fu
 		_ = f.Cache.RunPartition(ctx, listed, f.onlyPartition(g, names[0], forbidden))
 		return
 	}
-	f.servePlan(ctx, p, names, listed)
+	f.watchPlan(ctx, p, names, listed)
 }
 
 // onlyPartition returns the partition of a namespace, or of all if it is empty, if there are no others.
@@ -61,8 +61,8 @@ func (f *Follower) onlyPartition(g *incarnation, namespace string, forbidden fun
 	return only
 }
 
-// servePlan lists and watches namespaces, and the changing ranges of a shard, until ctx ends.
-func (f *Follower) servePlan(ctx context.Context, p *plan, namespaces []string, listed func()) {
+// watchPlan lists and watches namespaces, and the changing ranges of a shard, until ctx ends.
+func (f *Follower) watchPlan(ctx context.Context, p *plan, namespaces []string, listed func()) {
 	defer f.Shard.stop()
 	_ = f.Cache.RunPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
@@ -108,22 +108,22 @@ func (f *Follower) newPartition(p PartitionSpec, forbidden func(error)) informer
 	return partition
 }
 
-// serveAll lists and watches all namespaces with one request each until ctx ends, or until that is forbidden.
-// Then it returns the server's error.
-func (f *Follower) serveAll(ctx context.Context, g *incarnation, listed func()) (refusal error) {
+// watchAllNamespaces lists and watches all namespaces together until ctx ends. It returns the server's error
+// if that is forbidden.
+func (f *Follower) watchAllNamespaces(ctx context.Context, g *incarnation, listed func()) (refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var once sync.Once
-	f.serveRequested(ctx, g, listed, func(err error) {
+	f.watchRequested(ctx, g, listed, func(err error) {
 		once.Do(func() { refusal = err }) // read after the reflectors have ended
 		cancel()
 	})
 	return refusal
 }
 
-// serveEach lists and watches the changing namespaces of the set one by one, until ctx ends or listing all
-// namespaces is allowed. The cache retains its content.
-func (f *Follower) serveEach(ctx context.Context, g *incarnation, listed func(), refusal error) {
+// watchEachNamespace lists and watches the changing namespaces of the set one by one, until ctx ends or all
+// namespaces may be listed together. The cache retains its content.
+func (f *Follower) watchEachNamespace(ctx context.Context, g *incarnation, listed func(), refusal error) {
 	ctx, cancel := context.WithCancel(ctx)
 	allowed := make(chan struct{})
 	probeEnded := make(chan struct{})

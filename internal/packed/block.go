@@ -242,8 +242,9 @@ func consumeString(text *string) (string, bool) {
 // block is referenced.
 type Block struct {
 	openBodies func() ([]byte, error)
-	// heapSize is the block's heap size in bytes, with its objects. bodiesSize is the length of the bodies.
-	heapSize, bodiesSize int
+	// heapSize is the block's heap size in bytes, with its objects. bodiesSize is the length of the bodies,
+	// and jsonSize that of the JSON of all objects.
+	heapSize, bodiesSize, jsonSize int
 	// opened caches the result of openBodies until the garbage collector frees it.
 	opened  atomic.Pointer[weak.Pointer[openedBodies]]
 	objects []Object
@@ -316,6 +317,12 @@ func (b *Block) decodeObjects(rest string, types []*typeInfo) error {
 		text = append(text, record[length:]...)
 		b.objects[k].init(textOf(text[start:]), types[l.typeIndex], &l, length)
 		b.bodiesSize += l.bodyLen
+		b.jsonSize += l.bodyLen
+		for _, f := range [...]fieldRange{l.uid, l.version, l.labels} {
+			if f.offset >= 0 {
+				b.jsonSize += f.length
+			}
+		}
 	}
 	if rest != "" || uids != "" {
 		return errDamagedBlock
@@ -396,17 +403,7 @@ func (o *Object) Block() *Block { return o.info.block }
 func (b *Block) BodiesSize() int { return b.bodiesSize }
 
 // JSONSize returns the length of the JSON of all objects.
-func (b *Block) JSONSize() (size int) {
-	for k := range b.objects {
-		if l, _, err := readLayout(b.objects[k].slab); err == nil { // as ReadBlock has read it
-			size += l.bodyLen
-			for _, cut := range l.cutFields() {
-				size += cut.length
-			}
-		}
-	}
-	return size
-}
+func (b *Block) JSONSize() int { return b.jsonSize }
 
 // Objects calls yield for each object of the block.
 func (b *Block) Objects(yield func(*Object) bool) {

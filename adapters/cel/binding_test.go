@@ -148,7 +148,8 @@ func TestSchemaChanges(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	config, err := configOf("    indexes:\n    - {name: groups, cel: \"self.spec.groups == ['b', 'a']\"}\n" +
-		"    - {name: class, cel: self.spec.class + '.'}\n")
+		"    - {name: class, cel: self.spec.class + '.'}\n" +
+		"    metrics: [{name: m, help: Lamps., whenCEL: \"self.spec.groups == ['b', 'a']\"}]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,6 +189,15 @@ func TestSchemaChanges(t *testing.T) {
 			t.Errorf("%s: the values are %s, want %s", step, got, want)
 		}
 	}
+	// stale returns the value of crdcache_stale.
+	stale := func() (value float64) {
+		for family := range indexers.ReadMetrics(binding.MetricSources()...) {
+			if family.Name == "crdcache_stale" {
+				value = family.Series[0].Value
+			}
+		}
+		return value
+	}
 	definitions := cluster.Client().Resource(crd.GVR)
 	change := func(patch string) {
 		t.Helper()
@@ -201,10 +211,13 @@ func TestSchemaChanges(t *testing.T) {
 		!strings.Contains(problems, "no right") || strings.Contains(problems, `"class"`) {
 		t.Errorf("the problems are %s, want E310 for the index groups with the reason", problems)
 	}
+	if stale() != 1 {
+		t.Error("without the metric, the type is not stale")
+	}
 	allow()
 	want("allowed", "groups[{true [true] 1}]") // a set
-	if problems := binding.Problems(); len(problems) > 0 {
-		t.Errorf("the problems are %v, want none", problems)
+	if problems := binding.Problems(); len(problems) > 0 || stale() != 0 {
+		t.Errorf("the problems are %v, and stale is %v; want none", problems, stale())
 	}
 	const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
 	before := cluster.Faults().Count(forbid.Match)

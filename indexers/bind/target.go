@@ -137,10 +137,10 @@ func (t *Target) Indexes() []*indexers.Index { return t.view.queryIndexes }
 // Querier returns a querier over the target.
 func (t *Target) Querier() *query.Querier { return query.New(t, t.Resource.Indexes...) }
 
-// Stats returns the statistics of each index in the order of the config.
+// Stats returns the statistics of each of Indexes.
 func (t *Target) Stats() []indexers.Stats {
-	out := make([]indexers.Stats, 0, len(t.Resource.Indexes))
-	for _, index := range t.Resource.Indexes {
+	out := make([]indexers.Stats, 0, len(t.view.queryIndexes))
+	for _, index := range t.view.queryIndexes {
 		inInformer := t.view.indexes[index.Name]
 		for _, s := range inInformer.functions.Stats() {
 			if s.Index == inInformer.name {

@@ -198,15 +198,15 @@ func (k *running) apply(c *Controllers) (err error) {
 
 func (k *running) start(c *Controllers) error {
 	k.slots, k.forKind, k.ended = c.slots, k.settings.For.GroupKind, make(chan struct{})
-	inner, err := controller.NewTypedUnmanaged(k.name, controller.TypedOptions[reconcile.Request]{
+	// Metrics of a name remain after its controller, so all have one name, and the queues none.
+	inner, err := controller.NewTypedUnmanaged("run-time", controller.TypedOptions[reconcile.Request]{
 		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent, RateLimiter: k.settings.RateLimiter,
-		SkipNameValidation: new(true), Logger: log.Log,
+		SkipNameValidation: new(true), Logger: log.Log.WithValues("settings", k.name),
 		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue { return k.queue },
 	})
 	if err != nil {
 		return err
 	}
-	// The queue has no name, because its metrics would remain after the controller.
 	k.queue = priorityqueue.New("", func(o *priorityqueue.Opts[reconcile.Request]) {
 		o.RateLimiter, o.Log = k.settings.RateLimiter, log.Log
 	})

@@ -44,7 +44,7 @@ func (s *Storage) registerServices(group string, now time.Time) {
 
 // isServiceOf reports whether registerServices has created an APIService for the group.
 func (o *object) isServiceOf(group string) bool {
-	if !o.labels.Has(autoManagedLabel) {
+	if !o.Labels().Has(autoManagedLabel) {
 		return false
 	}
 	content, err := readapi.Decode(o)

@@ -46,6 +46,17 @@ type servedCollection struct {
 func (c *servedCollection) Type() readapi.Type     { return c.typ }
 func (c *servedCollection) Ended() <-chan struct{} { return c.ended }
 
+// Refused implements readapi.Refuser.
+func (c *servedCollection) Refused(string) error {
+	if c.storage.options.Refuse == nil {
+		return nil
+	}
+	c.storage.mu.Lock()
+	hasObjects := len(c.collection.objects) > 0
+	c.storage.mu.Unlock()
+	return c.storage.options.Refuse(c.typ.GroupResource(), hasObjects)
+}
+
 func (c *servedCollection) ResourceVersion() uint64 {
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()

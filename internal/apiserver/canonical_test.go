@@ -92,12 +92,11 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 		t.Errorf("encoding the decoded object: %v\n%s\nthe canonicalizer wrote\n%s", err, body, c.body)
 	}
 	want := []string{u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName(), u.GetResourceVersion()}
-	got := []string{string(c.apiVersion), string(c.kind), string(c.namespace), string(c.name),
-		string(c.resourceVersion)}
+	got := []string{c.apiVersion, c.kind, c.meta.Namespace, c.meta.Name, c.meta.ResourceVersion}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("object (-decoded +read):\n%s", diff)
 	}
-	if diff := cmp.Diff(newLabelSet(u.GetLabels()), labelSet(c.labels)); diff != "" {
+	if diff := cmp.Diff(u.GetLabels(), c.meta.Labels); diff != "" {
 		t.Errorf("labels (-decoded +read):\n%s", diff)
 	}
 	return true

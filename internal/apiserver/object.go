@@ -2,13 +2,13 @@ package apiserver
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"maps"
-	"slices"
+	"fmt"
 
+	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -18,11 +18,10 @@ type object struct {
 	key string
 	// version is the name of the version in which the object is stored.
 	version string
-	labels  labelSet
-	// body is the object as JSON with sorted keys and without apiVersion. It is nil if the text is in a
-	// block.
+	// body is the object as JSON with sorted keys and without apiVersion. If size is set, body is compressed,
+	// and size is that of the JSON.
 	body []byte
-	blockText
+	size int
 }
 
 var _ readapi.Object = (*object)(nil)
@@ -35,24 +34,41 @@ func objectOrNil(o *object) readapi.Object {
 	return o
 }
 
-func (o *object) Key() string           { return o.key }
-func (o *object) Version() string       { return o.version }
-func (o *object) Labels() labels.Labels { return o.labels }
+func (o *object) Key() string     { return o.key }
+func (o *object) Version() string { return o.version }
+
+// Labels reads the labels from the JSON, because few requests need them.
+func (o *object) Labels() labels.Labels {
+	var metadata struct{ Labels labels.Set }
+	text, err := o.JSON()
+	for m := range jsontext.Members(text) {
+		if err == nil && string(m.Key) == "metadata" {
+			_ = json.Unmarshal(m.Value, &metadata) // it was valid when it was stored
+		}
+	}
+	return metadata.Labels
+}
 
 func (o *object) JSON() ([]byte, error) {
-	if o.block == nil {
+	if o.size == 0 {
 		return o.body, nil
 	}
-	return o.block.appendText(make([]byte, 0, o.length), o.offset, o.length)
+	return s2.Decode(make([]byte, o.size), o.body)
 }
 
 func (o *object) AppendJSON(dst []byte, apiVersion string) ([]byte, error) {
 	dst = append(append(dst, `{"apiVersion":`...), apiVersion...)
-	dst = append(dst, ',')
-	if o.block == nil {
-		return append(dst, o.body[1:]...), nil
+	at := len(dst)
+	if o.size == 0 {
+		dst = append(dst, o.body...)
+	} else {
+		dst = append(dst, make([]byte, o.size)...)
+		if _, err := s2.Decode(dst[at:], o.body); err != nil {
+			return dst[:at], fmt.Errorf("decompress %s: %w", o.key, err)
+		}
 	}
-	return o.block.appendText(dst, o.offset+1, o.length-1) // without its brace
+	dst[at] = ',' // instead of the brace
+	return dst, nil
 }
 
 // encodeBody returns the JSON of an object without its apiVersion.
@@ -64,49 +80,4 @@ func encodeBody(content map[string]any) ([]byte, error) {
 	body, err := json.Marshal(content)
 	// The copy has the right size: the result of Marshal can have a capacity of twice its length.
 	return bytes.Clone(body), err
-}
-
-// labelSet holds labels in a fifth of the memory of a map: alternating keys and values in the order of keys,
-// each after its length.
-type labelSet string
-
-var _ labels.Labels = labelSet("")
-
-func newLabelSet(from map[string]string) labelSet {
-	var set []byte
-	for _, key := range slices.Sorted(maps.Keys(from)) {
-		set = appendLabel(appendLabel(set, key), from[key])
-	}
-	return labelSet(set)
-}
-
-func appendLabel[T string | []byte](set []byte, text T) []byte {
-	return append(binary.AppendUvarint(set, uint64(len(text))), text...)
-}
-
-// next splits off the first key or value.
-func (s labelSet) next() (text string, rest labelSet) {
-	size, at, shift := 0, 0, 0
-	for ; s[at] >= 0x80; at++ {
-		size |= int(s[at]&0x7f) << shift
-		shift += 7
-	}
-	size |= int(s[at]) << shift
-	at++
-	return string(s[at : at+size]), s[at+size:]
-}
-
-func (s labelSet) Has(key string) bool   { _, ok := s.Lookup(key); return ok }
-func (s labelSet) Get(key string) string { value, _ := s.Lookup(key); return value }
-
-func (s labelSet) Lookup(key string) (string, bool) {
-	for len(s) > 0 {
-		var name, value string
-		name, s = s.next()
-		value, s = s.next()
-		if name == key {
-			return value, true
-		}
-	}
-	return "", false
 }

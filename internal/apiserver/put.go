@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -197,7 +198,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 	if err != nil {
 		return nil, "", err
 	}
-	after := &object{key: key, version: version, labels: newLabelSet(u.GetLabels()), body: body}
+	after := &object{key: key, version: version, body: body}
 	if options.restore && s.options.Compress {
 		s.setText(after, body)
 	}
@@ -215,12 +216,16 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 
 // setText copies the JSON into an object, compressed if the storage compresses.
 func (s *Storage) setText(o *object, text []byte) {
-	if !s.options.Compress || len(text) > blockSize/4 {
+	if !s.options.Compress || len(text) < minCompressed {
 		o.body = bytes.Clone(text)
 		return
 	}
-	o.body, o.blockText = nil, s.mu.blocks.add(text)
+	s.mu.compressBuffer = s2.Encode(s.mu.compressBuffer[:cap(s.mu.compressBuffer)], text)
+	o.body, o.size = bytes.Clone(s.mu.compressBuffer), len(text)
 }
+
+// minCompressed is the size of the smallest text that is compressed.
+const minCompressed = 512
 
 // completeFromStored copies missing fields from the stored state to u if stamp is set. It reports
 // whether u and the stored state are equal, except for their resource versions.

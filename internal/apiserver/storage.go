@@ -23,7 +23,7 @@ type StorageOptions struct {
 	// Stamp sets uid, creationTimestamp and generation like a kube-apiserver. The generation counts changes
 	// outside of metadata and status. Default: only the resource version is set.
 	Stamp bool
-	// Compress compresses the objects of Restore and RestoreJSON to a fifth of their size or less. Reading
+	// Compress compresses the larger objects of Restore and RestoreJSON. Reading
 	// one then takes some microseconds. Reading in the order of restoring is faster.
 	Compress bool
 	// OmitAPIServices creates no APIServices. Default: like a kube-apiserver, the storage creates one
@@ -39,6 +39,8 @@ type StorageOptions struct {
 	// Select keeps each object in the versions in which it was stored. It selects all objects for requests
 	// for a version, or those stored in it, if there are any. Default: all are converted.
 	Select func(t *readapi.Type, version string, hasObjects bool) (all, convert bool)
+	// Refuse returns an error for reads of a type whose objects are unknown. Optional.
+	Refuse func(gr schema.GroupResource, hasObjects bool) error
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
@@ -54,9 +56,9 @@ type Storage struct {
 		types   map[schema.GroupResource]*collection
 		kinds   map[schema.GroupKind]*collection
 		// typesVersion changes with every change of a type.
-		typesVersion uint64
-		blocks       blockWriter // of restored objects
-		terminating  map[owner]struct{}
+		typesVersion   uint64
+		compressBuffer []byte
+		terminating    map[owner]struct{}
 	}
 	canonicalizers sync.Pool // of *canonicalizer
 }

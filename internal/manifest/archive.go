@@ -56,6 +56,7 @@ type contentReader struct {
 	// member is the path in the archive. It is empty, and depth is 0, outside of archives.
 	member string
 	depth  int
+	path   string // of the text, if it is known
 	*archiveCounts
 }
 
@@ -64,6 +65,7 @@ type archiveCounts struct {
 	inputSize, decompressedSize int64
 	members                     int
 	otherNames, links, others   int // members that are not read
+	auditEvents                 int // without a response
 	stopped                     bool
 }
 
@@ -108,11 +110,16 @@ func (c *contentReader) read(r io.Reader) error {
 }
 
 func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) {
-	t := &documentReader{in: in, compressed: compressed, line: 1, yield: func(e Entry) bool {
+	name, hasErrors := collected(c.path)
+	if hasErrors {
+		return c.readErrors(in, name)
+	}
+	t := &documentReader{in: in, compressed: compressed, line: 1, collects: name, counts: c.archiveCounts}
+	t.yield = func(e Entry) bool {
 		e.Member = c.member
 		c.stopped = !c.yield(e) || c.ctx.Err() != nil
 		return !c.stopped
-	}}
+	}
 	for more := true; more && err == nil; {
 		more, err = t.readDocument()
 	}
@@ -131,8 +138,8 @@ func (c *contentReader) reportSkipped() {
 		n    int
 		what string
 	}{
-		{c.otherNames, "files with other names than " + strings.Join(extensions, ", ")}, {c.links, "links"},
-		{c.others, "members that are no files"},
+		{c.otherNames, otherNames}, {c.links, "links"},
+		{c.others, "members that are no files"}, {c.auditEvents, "audit events without a response"},
 	} {
 		if count.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", count.n, count.what))
@@ -163,7 +170,7 @@ func (c *contentReader) readTar(in *bufio.Reader) error {
 		case errors.Is(err, io.EOF) && blocks.zeros >= tarBlock:
 			return readTrailing(in)
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			return errTruncated
+			return ErrTruncated
 		case err != nil:
 			return fmt.Errorf("read the archive: %w", err)
 		}
@@ -279,6 +286,7 @@ func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
 	}
 	inner := *c
 	inner.member, inner.depth = path.Join(c.member, name), c.depth+1
+	inner.path = inner.member
 	r, err := open()
 	if err == nil {
 		defer r.Close()

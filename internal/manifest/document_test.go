@@ -104,7 +104,7 @@ func TestEntries(t *testing.T) {
 			[]string{"1 1/0: v1 Other [map[apiVersion:v1 kind:A metadata:map[name:a]]]"}},
 		"items with no kind": {"apiVersion: v1\nkind: List\nitems:\n- metadata: {name: a}\n- 7\n", []string{
 			"4 1/1: error not a Kubernetes object: it has no apiVersion or no kind",
-			"5 1/2: error not a Kubernetes object: json: cannot unmarshal number into Go value of type map[string]json.RawMessage",
+			"5 1/2: error not a Kubernetes object",
 		}},
 		"items twice": {"apiVersion: v1\nkind: List\nitems:\n" + item(aYAML) + "items: []\n",
 			[]string{`8 1/0: error not valid YAML: key "items" already set in map`}},

@@ -43,7 +43,11 @@ type Entry struct {
 	Data []byte
 	// These are the fields of the object, if they are strings.
 	APIVersion, Kind, Namespace, Name string
-	Err                               error
+	// Recorded is set for an object of a recording, which replaces the earlier states. Deleted is set if the
+	// object was deleted. If only its resource is known, Resource is set, and Kind is empty.
+	Recorded, Deleted bool
+	Resource          string
+	Err               error
 }
 
 // Decode returns the object. The error wraps ErrNotObject.
@@ -62,15 +66,22 @@ func (e Entry) Decode() (*unstructured.Unstructured, error) {
 // every error of a document. It stops when yield returns false. It returns the error of reading or
 // decompressing, the context's error, or ErrTooLarge.
 func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
-	c := &contentReader{ctx: ctx, yield: yield, archiveCounts: &archiveCounts{}}
+	return read(ctx, r, "", func(e Entry) bool {
+		return e.Deleted || errors.As(e.Err, new(*Note)) || yield(e)
+	})
+}
+
+// read is Read that yields deletions and notes, too. The path of the text tells the layout of a bundle.
+func read(ctx context.Context, r io.Reader, path string, yield func(Entry) bool) error {
+	c := &contentReader{ctx: ctx, yield: yield, path: path, archiveCounts: &archiveCounts{}}
 	err := c.read(r)
 	c.reportSkipped()
 	return errors.Join(err, ctx.Err())
 }
 
-// errTruncated replaces io.ErrUnexpectedEOF of a source, which the readers of this package use for syntax
+// ErrTruncated replaces io.ErrUnexpectedEOF of a source, which the readers of this package use for syntax
 // errors.
-var errTruncated = errors.New("the data ends too early: is it complete?")
+var ErrTruncated = errors.New("the data ends too early: is it complete?")
 
 // readErrorMarker separates errors of reading from errors of the text.
 type readErrorMarker struct{ r io.Reader }
@@ -78,7 +89,7 @@ type readErrorMarker struct{ r io.Reader }
 func (s readErrorMarker) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errTruncated
+		err = ErrTruncated
 	}
 	return n, err
 }

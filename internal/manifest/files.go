@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,8 +120,10 @@ func (f *File) Compare(other *File) int {
 type Listing struct {
 	// Files are in reading order, without duplicates.
 	Files []*File
-	// Empty are the given directories without files.
-	Empty []string
+	// Empty are the given directories without files. Skipped are the numbers of files in directories that
+	// are not read because of their names.
+	Empty   []string
+	Skipped map[string]int
 }
 
 var (
@@ -133,6 +136,9 @@ var (
 // compressed file.
 var extensions = []string{".yaml", ".yml", ".json", ".jsonl"}
 
+// otherNames describes the files that are not read.
+var otherNames = "files with other names than " + strings.Join(extensions, ", ")
+
 func isManifest(path string) bool {
 	ending := filepath.Ext(path)
 	if ending == ".gz" || ending == ".zst" {
@@ -141,10 +147,13 @@ func isManifest(path string) bool {
 	return slices.Contains(extensions, ending)
 }
 
-// ReportEmpty warns of given directories without files.
-func (l Listing) ReportEmpty(report func(*Problem)) {
+// Report warns of given directories without files, and of files that are not read.
+func (l Listing) Report(report func(*Problem)) {
 	for _, dir := range l.Empty {
 		report(&Problem{File: dir, Warning: true, Err: errNoFiles})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(l.Skipped)) {
+		report(&Problem{File: dir, Warning: true, Err: fmt.Errorf("%w: %d %s", ErrNotRead, l.Skipped[dir], otherNames)})
 	}
 }
 
@@ -159,6 +168,7 @@ type ListOptions struct {
 // List finds all files below the paths.
 func List(ctx context.Context, paths []string, options ListOptions) (l Listing, err error) {
 	visited := map[string]bool{}
+	l.Skipped = map[string]int{}
 	var problems []error
 	for i, path := range paths {
 		switch {
@@ -177,6 +187,10 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 		}
 		isEmpty := true
 		err := options.walk(ctx, path, func(at string, info fs.FileInfo) {
+			if info == nil {
+				l.Skipped[path]++
+				return
+			}
 			isEmpty = false
 			if !visited[at] {
 				visited[at] = true
@@ -189,12 +203,13 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			problems = append(problems, err)
 		case isEmpty && err == nil:
 			l.Empty = append(l.Empty, path)
+			delete(l.Skipped, path)
 		}
 	}
 	return l, errors.Join(problems...)
 }
 
-// walk calls add for the files at or below path.
+// walk calls add for the files at or below path, without info if they have other names.
 func (o ListOptions) walk(ctx context.Context, path string, add func(string, fs.FileInfo)) error {
 	stat, walkDir := os.Stat, filepath.WalkDir
 	root := path + string(filepath.Separator) // follows a link to a directory
@@ -227,7 +242,10 @@ func (o ListOptions) walk(ctx context.Context, path string, add func(string, fs.
 				return fs.SkipDir
 			}
 			return nil
-		case entry.IsDir(), !isManifest(at):
+		case entry.IsDir():
+			return nil
+		case !isManifest(at):
+			add(at, nil)
 			return nil
 		}
 		info, err := stat(at)

@@ -14,16 +14,13 @@ import (
 
 type jsonReader struct {
 	*jsontext.Stream
-	compressed bool
-	document   int
-	yield      func(Entry) bool
+	*documentReader
 }
 
 // readJSON reads JSON documents until the text ends or something else follows. It returns false at the end
 // of the text, or if yield returned false.
 func (t *documentReader) readJSON() (more bool, err error) {
-	j := &jsonReader{Stream: jsontext.NewStream(t.in), compressed: t.compressed, document: t.document,
-		yield: t.yield}
+	j := &jsonReader{Stream: jsontext.NewStream(t.in), documentReader: t}
 	j.Line, j.MaxValue = t.line, MaxDocument
 	for isFirst := true; ; isFirst = false {
 		switch next, err := j.Peek(); {
@@ -33,7 +30,7 @@ func (t *documentReader) readJSON() (more bool, err error) {
 			return false, err
 		case next != '{' && !isFirst: // an array can be YAML
 			t.in = bufio.NewReaderSize(j.Rest(), peekSize)
-			t.line, t.document = j.Line, j.document
+			t.line = j.Line
 			return true, nil
 		}
 		if more, err := j.readDocument(); err != nil || !more {
@@ -49,8 +46,9 @@ var errStopped = errors.New("stopped")
 func (j *jsonReader) readDocument() (more bool, err error) {
 	j.document++
 	position := Position{Line: j.Line, Document: j.document}
-	l := &list{Position: position, yield: j.yield}
+	l := &list{Position: position, yield: j.yield, counts: j.counts}
 	if l.isArray, err = j.Take('['); l.isArray {
+		l.assumeType(j.collects)
 		if err = j.readItems(l); err == nil && !l.finish() {
 			err = errStopped
 		}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // list collects the fields of a document, and yields its items as soon as they are known to be objects.
@@ -27,7 +29,8 @@ type list struct {
 	isArray       bool
 	foreignCount  int // elements of an array that are not objects
 	// data is the JSON of a document that was decoded before it was added; nil for a streamed document.
-	data json.RawMessage
+	data   json.RawMessage
+	counts *archiveCounts
 }
 
 type member struct {
@@ -81,7 +84,7 @@ func (l *list) addItem(line int, data json.RawMessage, err error) bool {
 	}
 	e.identify(data)
 	switch {
-	case l.isArray && (e.Kind == "" || e.APIVersion == ""):
+	case l.isArray && len(l.members) == 0 && (e.Kind == "" || e.APIVersion == ""):
 		l.foreignCount++
 		return true
 	case isList(l.kind()) && l.apiVersion() != "":
@@ -117,7 +120,10 @@ const maxLists = 8
 
 // emit yields an item, or the items of an item that is a list.
 func (l *list) emit(e Entry) bool {
-	if e.Err != nil || !isList(e.Kind) {
+	switch {
+	case e.Err == nil && isAuditEvent(e):
+		return l.emitAuditEvent(e)
+	case e.Err != nil || !isList(e.Kind):
 		return l.yield(e)
 	}
 	var items []json.RawMessage
@@ -156,8 +162,14 @@ func (l *list) finish() bool {
 		return fail(ErrNotObject)
 	case l.isArray && l.foreignCount > 0:
 		return fail(fmt.Errorf("%w: %d elements of the array have no apiVersion or no kind", ErrNotObject, l.foreignCount))
+	case isList(kind) && l.itemCount == 0 && l.duplicateKey == nil && l.apiVersion() != "" &&
+		(l.isArray || l.hasItems || string(l.fieldValue("items")) == "null"):
+		return l.yield(Entry{Position: l.Position,
+			Err: &Note{APIVersion: l.apiVersion(), Kind: strings.TrimSuffix(kind, "List")}})
 	case l.isArray, len(l.members) == 0 && !l.hasItems:
 		return true
+	case l.isWatchEvent():
+		return l.emitWatchEvent()
 	case kind == "" && l.hasItems && l.yieldedCount == 0 && l.hasOnlyObjects():
 		return l.emitPending()
 	case !isSet(l.fieldValue("kind")) || !isSet(l.fieldValue("apiVersion")), l.hasItems &&
@@ -169,8 +181,6 @@ func (l *list) finish() bool {
 		}
 	case l.hasItems && l.yieldedCount > 0:
 		return fail(fmt.Errorf("kind %s is not a list, but has items", kind))
-	case isList(kind) && string(l.fieldValue("items")) == "null":
-		return true
 	case isList(kind) && l.fieldValue("items") != nil:
 		return fail(errors.New("items is not an array"))
 	case l.duplicateKey == nil && !l.hasFailedItem:
@@ -230,6 +240,9 @@ func (l *list) emitPending() bool {
 
 // emitTyped yields an item with the list's kind and version as defaults.
 func (l *list) emitTyped(e Entry) bool {
+	if e.APIVersion != "" && e.Kind != "" {
+		return l.emit(e)
+	}
 	data, err := l.withListType(e.Data)
 	e.Data, e.Err = data, err
 	if err == nil {
@@ -241,23 +254,32 @@ func (l *list) emitTyped(e Entry) bool {
 
 // withListType adds the kind and version of a typed list to an item without them.
 func (l *list) withListType(data json.RawMessage) (json.RawMessage, error) {
-	fields, err := fieldsOf(data)
-	if err != nil {
-		return nil, err
+	var hasVersion, hasKind bool
+	for m, err := range jsontext.Members(data) {
+		if err != nil {
+			return nil, ErrNotObject
+		}
+		hasVersion = hasVersion || string(m.Key) == "apiVersion"
+		hasKind = hasKind || string(m.Key) == "kind"
 	}
 	kind := strings.TrimSuffix(l.kind(), "List")
-	switch {
-	case fields["kind"] != nil && fields["apiVersion"] != nil:
+	if hasVersion && hasKind {
 		return data, nil
-	case kind == "":
+	} else if kind == "" {
 		return nil, ErrNoKind
-	case fields["kind"] == nil:
-		fields["kind"], _ = json.Marshal(kind) // a string
 	}
-	if fields["apiVersion"] == nil {
-		fields["apiVersion"] = l.fieldValue("apiVersion")
+	typed := []byte("{")
+	if !hasVersion {
+		typed = fmt.Appendf(typed, `"apiVersion":%s,`, l.fieldValue("apiVersion"))
 	}
-	return json.Marshal(fields)
+	if !hasKind {
+		typed = fmt.Appendf(typed, `"kind":%q,`, kind)
+	}
+	rest := bytes.TrimLeft(data[bytes.IndexByte(data, '{')+1:], " \t\r\n")
+	if rest[0] == '}' {
+		typed = typed[:len(typed)-1]
+	}
+	return append(typed, rest...), nil
 }
 
 // emitDocument yields a document that is not a list.
@@ -265,7 +287,7 @@ func (l *list) emitDocument() bool {
 	e := Entry{Position: l.Position}
 	if l.data != nil {
 		e.identify(l.data)
-		return l.yield(e)
+		return l.emit(e)
 	}
 	var b bytes.Buffer
 	separator := byte('{')
@@ -293,7 +315,7 @@ func (l *list) emitDocument() bool {
 	}
 	b.WriteByte('}')
 	e.identify(b.Bytes())
-	return l.yield(e)
+	return l.emit(e)
 }
 
 func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
@@ -301,10 +323,27 @@ func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
 // identify sets the data of an entry and the fields that identify its object.
 func (e *Entry) identify(data json.RawMessage) {
 	e.Data = data
-	fields, _ := fieldsOf(data) // empty for other values
-	e.APIVersion, e.Kind = stringOf(fields["apiVersion"]), stringOf(fields["kind"])
-	metadata, _ := fieldsOf(fields["metadata"])
-	e.Namespace, e.Name = stringOf(metadata["namespace"]), stringOf(metadata["name"])
+	e.APIVersion, e.Kind, e.Namespace, e.Name = "", "", "", ""
+	for m, err := range jsontext.Members(data) {
+		switch {
+		case err != nil: // not an object
+		case string(m.Key) == "apiVersion":
+			e.APIVersion = stringOf(m.Value)
+		case string(m.Key) == "kind":
+			e.Kind = stringOf(m.Value)
+		case string(m.Key) == "metadata":
+			e.Namespace, e.Name = "", ""
+			for m, err := range jsontext.Members(m.Value) {
+				switch {
+				case err != nil:
+				case string(m.Key) == "namespace":
+					e.Namespace = stringOf(m.Value)
+				case string(m.Key) == "name":
+					e.Name = stringOf(m.Value)
+				}
+			}
+		}
+	}
 }
 
 // fieldsOf returns the fields of a JSON object. The error wraps ErrNotObject.
@@ -331,9 +370,13 @@ func elementsOf(value json.RawMessage) (elements []json.RawMessage, isArray bool
 // stringOf returns the value of a JSON string, or "" for any other JSON.
 func stringOf(value json.RawMessage) string {
 	var s string
-	if len(value) > 0 && value[0] == '"' {
-		_ = json.Unmarshal(value, &s) // valid JSON
+	if len(value) < 2 || value[0] != '"' {
+		return ""
 	}
+	if end, ok := jsontext.ScanPlain(value, 1); ok && end == len(value) {
+		return string(value[1 : end-1])
+	}
+	_ = json.Unmarshal(value, &s) // valid JSON
 	return s
 }
 

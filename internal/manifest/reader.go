@@ -16,8 +16,14 @@ import (
 // Reader reads files and reports problems. It must not be used concurrently.
 type Reader struct {
 	report func(*Problem)
+	// OnNote is called for each note, and OnDeleted for each deleted object of a recording. Optional.
+	OnNote    func(*File, Position, *Note)
+	OnDeleted func(*File, Entry)
 	// tallies are the counts since the last summary.
 	tallies map[*File]*problemCounts
+	// firstIgnored is the first of the ignored documents since then.
+	firstIgnored *Problem
+	ignored      int
 }
 
 type problemCounts struct{ all, moreErrors, moreWarnings int }
@@ -52,15 +58,25 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject fu
 	f.ReadCount++
 	f.HadErrors = false
 	empty := true
-	err = Read(ctx, in, func(e Entry) bool {
+	err = read(ctx, in, f.Path, func(e Entry) bool {
 		empty = false
-		if e.Err != nil {
-			ignorable := errors.Is(e.Err, ErrNotObject) && f.MayHaveOthers(e.Position)
-			if ignorable {
-				e.Err = fmt.Errorf("ignored: %w", e.Err)
+		var note *Note
+		switch {
+		case errors.As(e.Err, &note):
+			if r.OnNote != nil {
+				r.OnNote(f, e.Position, note)
 			}
-			r.Problem(f, e.Position, ignorable || errors.Is(e.Err, ErrNotRead), e.Err)
-		} else {
+		case e.Deleted:
+			if r.OnDeleted != nil {
+				r.OnDeleted(f, e)
+			}
+		case e.Err != nil:
+			if errors.Is(e.Err, ErrNotObject) {
+				r.NotObject(f, e.Position, e.Err)
+			} else {
+				r.Problem(f, e.Position, errors.Is(e.Err, ErrNotRead), e.Err)
+			}
+		default:
 			onObject(e)
 		}
 		return ctx.Err() == nil
@@ -68,7 +84,7 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject fu
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("read %s: %w", f.Name(), ctx.Err())
-	case errors.Is(err, ErrTooLarge):
+	case errors.Is(err, ErrTooLarge), err != nil && !empty: // the rest is shown
 		r.Problem(f, Position{}, false, err)
 		return nil
 	case err != nil:
@@ -125,8 +141,27 @@ func (r *Reader) Problem(f *File, p Position, warning bool, err error) {
 	}
 }
 
+// NotObject reports a document that is no Kubernetes object. A named file should have none. Others are
+// ignored, and Summarize counts them.
+func (r *Reader) NotObject(f *File, p Position, err error) {
+	if !f.MayHaveOthers(p) {
+		r.Problem(f, p, false, err)
+		return
+	}
+	if r.ignored++; r.ignored == 1 {
+		r.firstIgnored = &Problem{File: f.Name(), Position: p, Warning: true, Err: fmt.Errorf("ignored: %w", err)}
+	}
+}
+
 // Summarize reports the number of further problems since the last call.
 func (r *Reader) Summarize() {
+	if r.ignored > 1 {
+		r.firstIgnored.Err = fmt.Errorf("%w; so are %d other documents", r.firstIgnored.Err, r.ignored-1)
+	}
+	if r.ignored > 0 {
+		r.report(r.firstIgnored)
+	}
+	r.ignored = 0
 	for _, f := range slices.SortedFunc(maps.Keys(r.tallies), (*File).Compare) {
 		count := r.tallies[f]
 		if count.moreErrors > 0 {
@@ -152,11 +187,10 @@ type ReadOptions struct {
 
 // ObjectHandler receives an object. It passes errors of the object to reportProblem, which adds the
 // position of the object.
-type ObjectHandler func(object *unstructured.Unstructured, reportProblem func(error)) error
+type ObjectHandler func(object *unstructured.Unstructured, reportProblem func(error))
 
-// ReadFiles passes the objects of files to handle, in order. It stops at the first error of handle or
-// when ctx ends, and returns that error. Otherwise it reads as much as possible, and returns the joined
-// errors: a *Problem for each document.
+// ReadFiles passes the objects of files to handle, in order. It reads as much as possible until ctx ends, and
+// returns the joined errors: a *Problem for each document.
 func ReadFiles(ctx context.Context, options ReadOptions, handle ObjectHandler) error {
 	var errs []error
 	r := NewReader(func(p *Problem) {
@@ -171,25 +205,21 @@ func ReadFiles(ctx context.Context, options ReadOptions, handle ObjectHandler) e
 		return ctx.Err()
 	}
 	errs = append(errs, err)
-	listing.ReportEmpty(r.report)
-	readCtx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	listing.Report(r.report)
 	for _, f := range listing.Files {
-		err := r.Read(readCtx, f, options.In, func(e Entry) {
+		err := r.Read(ctx, f, options.In, func(e Entry) {
 			u, err := e.Decode()
 			if err != nil {
-				r.Problem(f, e.Position, f.MayHaveOthers(e.Position), err)
+				r.NotObject(f, e.Position, err)
 				return
 			}
-			if err := handle(u, func(err error) { r.Problem(f, e.Position, false, err) }); err != nil {
-				cancel(err)
-			}
+			handle(u, func(err error) { r.Problem(f, e.Position, false, err) })
 		})
-		if readCtx.Err() != nil {
-			return context.Cause(readCtx)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		errs = append(errs, err)
-		r.Summarize()
 	}
+	r.Summarize()
 	return errors.Join(errs...)
 }

@@ -19,6 +19,8 @@ type documentReader struct {
 	pendingLine []byte // an unread line
 	rest        []byte // the unread lines before the next \n
 	yield       func(Entry) bool
+	counts      *archiveCounts
+	collects    string // name of the type of untyped objects, if it is known
 }
 
 // readDocument reads one document. It returns false at the end of the text, or if yield returned false.
@@ -55,6 +57,14 @@ func (t *documentReader) skipToDocument() (isJSON bool, err error) {
 			return t.looksLikeJSON(), nil
 		case bytes.HasPrefix(trimmed, byteOrderMark): // of a file, or of one that was appended
 			start = start[:len(start)-len(trimmed)+len(byteOrderMark)]
+		case bytes.HasPrefix(start, logStart) && bytes.HasSuffix(start, newline):
+			start = bytes.Clone(start)
+			_, _ = t.in.Discard(len(start)) // it is buffered
+			t.line++
+			if err := t.skipLog(start); err != nil {
+				return false, err
+			}
+			continue
 		case !isSeparator(start) || !isBareSeparator(start) || lineLength(start) < len(start):
 			return false, nil
 		}

@@ -22,7 +22,8 @@ func (t *documentReader) readYAML() (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	l := &list{Position: Position{Line: contentLine(text, firstLine), Document: t.document}, yield: t.yield}
+	l := &list{Position: Position{Line: contentLine(text, firstLine), Document: t.document}, yield: t.yield,
+		counts: t.counts}
 	data, err := decodeYAML(text, firstLine)
 	switch {
 	case err != nil:
@@ -52,6 +53,14 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 			line = unmarked // files were concatenated
 		}
 		switch separator := isSeparator(line); {
+		case bytes.HasPrefix(line, logStart) && hasContent:
+			t.unreadLine(line)
+			return text, firstLine, true, nil
+		case bytes.HasPrefix(line, logStart):
+			if err := t.skipLog(line); err != nil && !errors.Is(err, io.EOF) {
+				return nil, 0, false, err
+			}
+			return nil, firstLine, true, nil
 		case separator && hasContent:
 			if !isBareSeparator(line) { // as in "--- {a: b}"
 				t.unreadLine(line)

@@ -72,6 +72,20 @@ func (t BuiltinType) SelectableFields() []string {
 	return strings.Fields(selectableFields[schema.GroupResource{Group: t.Group, Resource: t.Plural}])
 }
 
+// FindBuiltinByName returns the type of a plural, singular or short name as tools write it, such as "pvs",
+// "storage-classes" or "ingress".
+func FindBuiltinByName(name string) (BuiltinType, bool) {
+	name = strings.ReplaceAll(name, "-", "")
+	i := slices.IndexFunc(BuiltinTypes, func(t BuiltinType) bool {
+		return name == t.Plural || name == strings.ToLower(t.Kind) || slices.Contains(t.ShortNames(),
+			strings.TrimSuffix(name, "s"))
+	})
+	if i < 0 {
+		return BuiltinType{}, false
+	}
+	return BuiltinTypes[i], true
+}
+
 // FindBuiltin returns the type of a group and kind or, with an empty kind, plural name.
 func FindBuiltin(group, kind, plural string) (BuiltinType, bool) {
 	i := slices.IndexFunc(BuiltinTypes, func(t BuiltinType) bool {

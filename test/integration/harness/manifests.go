@@ -20,9 +20,8 @@ func ReadManifests(t testing.TB, paths ...string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: paths},
-		func(object *unstructured.Unstructured, _ func(error)) error {
+		func(object *unstructured.Unstructured, _ func(error)) {
 			objects = append(objects, object)
-			return nil
 		})
 	if err != nil {
 		t.Fatal(err)

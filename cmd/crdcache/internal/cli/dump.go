@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -48,12 +47,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 			"group (certificates.v1.cert-manager.io), a category, a wildcard\n" +
 			"(*.cert-manager.io), or with --config the name of a resource there. If a type\n" +
 			"cannot be read, the others are printed and the exit code is not 0.",
-		Annotations: session.Details("If the output is a pipe, as in 'dump cert | head', tables, csv, jsonl, name and\n" +
-			"custom-columns print each page of a type as soon as it is read. The first page\n" +
-			"then determines the column widths. Otherwise, and with --sort-by, printing\n" +
-			"starts when everything is read. So does a table of up to 5,000 objects that a\n" +
-			"cache server ('crdcache serve') has.\n\n" +
-			"With names, a single object is printed alone and several objects as a list.\n\n" +
+		Annotations: session.Details("With names, a single object is printed alone and several objects as a list.\n\n" +
 			"With --watch, changes are printed after the objects until interrupted, as with\n" +
 			"kubectl get --watch, also for several types and wildcards. In json and yaml each\n" +
 			"object is printed separately. Types can be installed and removed meanwhile."),
@@ -147,9 +141,6 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 		defer cancel()
 		return o.printNamed(syncCtx, o.objectArgs)
 	}
-	if done, err := o.printServerRows(ctx); done {
-		return err
-	}
 	limitedCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
 	types, unresolved := o.ResolveTypes(limitedCtx)
@@ -166,9 +157,6 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 			return err
 		}
 	}
-	if o.canStream(types) {
-		return errors.Join(unresolved, o.streamPages(ctx, limitedCtx, types))
-	}
 	lists, err := types.ListAll(ctx, limitedCtx)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -178,49 +166,6 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 		sections[i] = list.Section(types.Rows(list.Resource.GVR), o.order)
 	}
 	return errors.Join(unresolved, err, o.printSections(ctx, types, sections...))
-}
-
-// maxPipeRows bounds the rows of one request for a pipe. The reader of a pipe can stop early.
-const maxPipeRows = 5000
-
-// printServerRows prints a table from the rows of the local cache server, and reports whether it did. The
-// server has no rows for built-in types, and its rows have ages where CSV has dates.
-func (o *dumpVerb) printServerRows(ctx context.Context) (done bool, err error) {
-	if !o.HasServer() || o.order != nil || !o.style.Format.IsTable() || o.style.Format.Name == print.CSV {
-		return false, nil
-	}
-	server, answer, err := o.queryRows(ctx)
-	if err != nil || answer == nil {
-		return false, nil // the fallback reports why the server was not used
-	}
-	defer answer.Close()
-	if len(answer.Columns) == 0 {
-		return false, nil
-	}
-	o.Notef("%s is read from the cache server, as table rows", server.Resource)
-	return true, o.printSections(ctx, server.ResolvedTypes, answer.RowSection(true))
-}
-
-// queryRows requests the rows from the local cache server. It returns nil if they are not usable.
-func (o *dumpVerb) queryRows(ctx context.Context) (*session.LocalServer, *session.Answer, error) {
-	limitedCtx, cancel := o.WithTimeout(ctx)
-	defer cancel()
-	server, err := o.LocalServer(limitedCtx, false)
-	if err != nil || server.Resource.CRDUID == "" {
-		return nil, nil, err
-	}
-	if server.Objects > maxPipeRows && print.IsPipe(o.Out) {
-		countAnswer, err := server.Query(ctx, url.Values{"scan": {"true"}, "count": {"true"}})
-		if err != nil {
-			return nil, nil, err
-		}
-		countAnswer.Close()
-		if countAnswer.Count == nil || *countAnswer.Count > maxPipeRows {
-			return nil, nil, nil
-		}
-	}
-	answer, err := server.Query(ctx, url.Values{"scan": {"true"}, "rows": {"true"}})
-	return server, answer, err
 }
 
 func (o *dumpVerb) printSections(ctx context.Context, types *session.Types, sections ...print.Section) error {

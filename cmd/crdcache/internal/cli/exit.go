@@ -6,11 +6,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // Exit codes.
@@ -86,12 +88,13 @@ func isDenied(err error) bool {
 // isIncomplete reports whether err itself says that the answer can lack clusters or types.
 func isIncomplete(err error) bool {
 	switch e := err.(type) {
-	case *session.IncompleteError, *session.UnknownGroupsError:
+	case *session.IncompleteError, *session.UnknownGroupsError, *session.UncollectedError:
 		return true
 	case *discovery.NoMatchError:
 		return len(e.FailedGroupVersions) > 0
 	}
-	return false
+	status, ok := err.(apierrors.APIStatus)
+	return ok && status.Status().Reason == filesource.ReasonNotCollected || err == manifest.ErrTruncated
 }
 
 // isSyncTimeout reports whether err itself is a sync that timed out.

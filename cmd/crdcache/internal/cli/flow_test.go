@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
@@ -136,30 +134,6 @@ func startPiped(t *testing.T, args ...string) *pipedCommand {
 	return p
 }
 
-func (p *pipedCommand) read(t *testing.T, lines int) string {
-	t.Helper()
-	text := ""
-	for range lines {
-		line, err := p.reader.ReadString('\n')
-		if err != nil {
-			t.Fatalf("after %q: %v, exit code %d, stderr:\n%s", text, err, <-p.code, p.errOut.String())
-		}
-		text += line
-	}
-	return text
-}
-
-func (p *pipedCommand) awaitPageRequest(t *testing.T, s *pagedServer) *pageRequest {
-	t.Helper()
-	select {
-	case page := <-s.pendingPages:
-		return page
-	case code := <-p.code:
-		t.Fatalf("exit code %d, without a request for a page; stderr:\n%s", code, p.errOut.String())
-		return nil
-	}
-}
-
 func (p *pipedCommand) readRest(t *testing.T) string {
 	t.Helper()
 	text, err := io.ReadAll(p.reader)
@@ -167,97 +141,6 @@ func (p *pipedCommand) readRest(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-var streamingFormats = []string{"table", "wide", "csv", "name", "jsonl",
-	"custom-columns=NAME:.metadata.name,COLOR:.spec.color"}
-
-// TestDumpStreamsWhileListing checks that a pipe gets the first objects while the server delays the
-// others, and finally the same output as a file.
-func TestDumpStreamsWhileListing(t *testing.T) {
-	server := newPagedServer(t)
-	for _, name := range []string{"gizmos", "widgets"} {
-		for _, format := range streamingFormats {
-			t.Run(name+" "+format, func(t *testing.T) {
-				args := []string{"dump", name, "-A", "-o", format, "-s", server.URL}
-				p := startPiped(t, args...)
-				got := p.read(t, 100)
-				close(p.awaitPageRequest(t, server).answered)
-				server.answerPages(t)
-				got += p.readRest(t)
-				if code := <-p.code; code != cli.ExitOK || p.errOut.Len() > 0 {
-					t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitOK, p.errOut.String())
-				}
-				if want := crdcache(t, args...); got != want.out {
-					t.Errorf("stdout has %d lines, want %d:\n%.300s\nwant\n%.300s", strings.Count(got, "\n"),
-						strings.Count(want.out, "\n"), got, want.out)
-				}
-			})
-		}
-	}
-}
-
-// TestDumpContinuesAfterExpiry checks that each object is printed once after the list has expired.
-func TestDumpContinuesAfterExpiry(t *testing.T) {
-	for _, tt := range []struct{ name, format string }{{"gizmos", "name"}, {"gizmos", "table"},
-		{"gizmos", "csv"}, {"widgets", "table"}} {
-		t.Run(tt.name+" "+tt.format, func(t *testing.T) {
-			server := newPagedServer(t)
-			command := startPiped(t, "dump", tt.name, "-n", "web", "-o", tt.format,
-				"--no-headers="+fmt.Sprint(tt.format != "name"), "-s", server.URL)
-			request := command.awaitPageRequest(t, server)
-			server.
-				apply(
-					t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g0001-late"}}`)
-			server.
-				apply(
-					t, `{"apiVersion": "example.com/v1", "kind": "Gizmo", "metadata": {"namespace": "web", "name": "g1000-late"}}`)
-			resource := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
-			server.storage.Delete(resource, "web", "g0002")
-			server.storage.Delete(resource, "web", "g1002")
-			server.storage.Compact()
-			close(request.answered)
-			server.answerPages(t)
-			var got, want []string
-			for line := range strings.Lines(command.readRest(t)) {
-				name, _, _ := strings.Cut(strings.TrimSpace(strings.NewReplacer("gizmo.example.com/", "", ",",
-					" ").Replace(line)), " ")
-				got = append(got, name)
-			}
-			for i := range pagedObjectCount {
-				if tt.name == "widgets" {
-					want = append(want, fmt.Sprintf("w%04d", i))
-					continue
-				}
-				if i != 1002 {
-					want = append(want, fmt.Sprintf("g%04d", i))
-				}
-				if i == 1000 {
-					want = append(want, "g1000-late")
-				}
-			}
-			if code := <-command.code; code != cli.ExitOK || !slices.Equal(got, want) {
-				t.Errorf("exit code %d, %d lines, want %d: %.300q", code, len(got), len(want), got)
-			}
-			if stderr := command.errOut.String(); !strings.HasPrefix(stderr, "warning: "+tt.name) ||
-				!strings.Contains(stderr, "the list expired after web/") || strings.Count(stderr, "\n") != 1 {
-				t.Errorf("stderr is %q, want one warning about the expired list", stderr)
-			}
-		})
-	}
-}
-
-// TestDumpStopsWithPipe checks that the pending request is cancelled when the reader closes the pipe.
-func TestDumpStopsWithPipe(t *testing.T) {
-	server := newPagedServer(t)
-	p := startPiped(t, "dump", "gizmos", "-A", "-o", "name", "-s", server.URL)
-	p.read(t, 1)
-	held := p.awaitPageRequest(t, server)
-	_ = p.out.Close()
-	<-held.request.Context().Done()
-	if code := <-p.code; code != cli.ExitFailed || !strings.Contains(p.errOut.String(), "broken pipe") {
-		t.Errorf("exit code %d, want %d; stderr:\n%s", code, cli.ExitFailed, p.errOut.String())
-	}
 }
 
 // TestQueryIsTheSameInPipe checks that the order of a query's result does not depend on the output.

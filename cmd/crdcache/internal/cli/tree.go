@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -252,7 +253,11 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 			add(r)
 		}
 	}
-	return types, w.recordUnknownGroups(catalog), nil
+	var names []schema.GroupResource
+	for _, r := range types {
+		names = append(names, r.GVR.GroupResource())
+	}
+	return types, errors.Join(w.recordUnknownGroups(catalog), w.FilesErr(names...)), nil
 }
 
 // recordUnknownGroups records the groups that could not be discovered, and returns an error if there are any.

@@ -33,7 +33,7 @@ func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key ob
 		return false
 	}
 	otherIsUsed := compared.isSame || cmp.Or(compared.order, f.Compare(other.file)) < 0
-	if !compared.isSame {
+	if !compared.isSame && !e.Recorded {
 		l.copies.add(key, f, e.Position, other, otherIsUsed)
 	}
 	if other.file == f {
@@ -136,7 +136,7 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 		if compared.isSameState { // the preferred version is used
 			isOlder = i < slices.IndexFunc(k.typ.Versions,
 				func(v readapi.Version) bool { return v.Name == key.version })
-		} else {
+		} else if !e.Recorded {
 			l.copies.add(key, f, e.Position, from, isOlder)
 		}
 		if isOlder {

@@ -21,7 +21,7 @@ func TestDeletedFile(t *testing.T) {
 	removes := func(name string) func(*manifest.Problem) {
 		return func(*manifest.Problem) { _ = os.Remove(filepath.Join(dir, name)) }
 	}
-	writeFile(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\na: b\n")
+	writeFile(t, filepath.Join(dir, "a.yaml"), widgetCRD+"---\ntype: ERROR\nobject: {kind: Status}\n")
 	s := openSource(t, Options{Paths: []string{dir}, Report: removes("b.yaml")})
 	if got := colors(t, s); s.Err() != nil || !slices.Equal(got, []string{"web/c red", "web/d red"}) {
 		t.Errorf("Err() = %v with the objects %q, want c and d", s.Err(), got)
@@ -32,9 +32,8 @@ func TestDeletedFile(t *testing.T) {
 	}
 	var names []string
 	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{dir},
-		Warn: removes("c.yaml")}, func(u *unstructured.Unstructured, _ func(error)) error {
+		Warn: removes("c.yaml")}, func(u *unstructured.Unstructured, _ func(error)) {
 		names = append(names, u.GetName())
-		return nil
 	})
 	if err != nil || !slices.Equal(names, []string{"widgets.example.com", "d"}) {
 		t.Errorf("ReadFiles() = %v with the objects %q, want the CRD and d", err, names)

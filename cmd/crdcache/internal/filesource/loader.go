@@ -31,6 +31,9 @@ type loader struct {
 	// are read again if the type changes.
 	mismatchedFiles       map[schema.GroupKind]map[string]bool
 	objectsOfUnknownKinds []pendingObject
+	emptyLists            []pendingObject // without data
+	// uncollected has the reasons why objects of types are unknown.
+	uncollected map[schema.GroupResource]string
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
 	// unreportedTypes are the inferred types that no warning has reported yet.
@@ -88,14 +91,16 @@ type inferredType struct {
 }
 
 func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *loader {
-	return &loader{
+	l := &loader{
 		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
 		origins:  map[objectKey]origin{},
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
-		copies:          copyTally{}, report: report,
+		copies:          copyTally{}, report: report, uncollected: map[schema.GroupResource]string{},
 	}
+	l.reader.OnNote, l.reader.OnDeleted = l.note, l.deleteRecorded
+	return l
 }
 
 var crdGroupKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceDefinition"}
@@ -107,15 +112,12 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	}
 	u, err := e.Decode()
 	if err != nil {
-		l.reader.Problem(f, e.Position, f.MayHaveOthers(e.Position), err)
+		l.reader.NotObject(f, e.Position, err)
 		return
 	}
 	gvk, err := validateIdentity(u)
 	if err != nil {
-		if f.MayHaveOthers(e.Position) {
-			err = fmt.Errorf("ignored: %w", err)
-		}
-		l.reader.Problem(f, e.Position, f.MayHaveOthers(e.Position), err)
+		l.reader.NotObject(f, e.Position, err)
 		return
 	}
 	if gvk.GroupKind() == crdGroupKind {
@@ -328,6 +330,13 @@ func (l *loader) inferTypes() {
 		}
 		l.putObject(p.file, p.Entry, k, u)
 	}
+	for _, p := range l.emptyLists {
+		if k, err := l.kindOf(p.gvk); err == nil && k == nil {
+			_, err = l.inferKind(p, true)
+			_ = err // another kind has its name, and objects
+		}
+	}
+	l.emptyLists = nil
 	l.reportInferredTypes()
 }
 

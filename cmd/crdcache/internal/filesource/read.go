@@ -16,80 +16,51 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// ReadFiles works like manifest.ReadFiles with support for snapshots. isSelected selects the types that are
-// read from snapshots. Nil selects all.
-func ReadFiles(ctx context.Context, options manifest.ReadOptions, isSelected func(snapshot.Type) bool,
+// ReadFiles works like manifest.ReadFiles, and reads the objects of one type from snapshots.
+func ReadFiles(ctx context.Context, options manifest.ReadOptions, gr schema.GroupResource,
 	handle manifest.ObjectHandler) error {
-	snapshots := map[string]func() (*snapshot.File, error){}
+	var errs []error
+	var others []string
 	for _, path := range options.Paths {
 		sourceOptions := &Options{In: options.In}
 		open, err := snapshotOpener(ctx, path, sourceOptions)
-		options.In = sourceOptions.In
-		if err == nil && open != nil { // otherwise the manifest reader reports the error
-			snapshots[path] = open
-		}
-	}
-	if len(snapshots) == 0 {
-		return manifest.ReadFiles(ctx, options, handle)
-	}
-	var handlerErr error
-	handleAndRecord := func(object *unstructured.Unstructured, report func(error)) error {
-		handlerErr = handle(object, report)
-		return handlerErr
-	}
-	var errs []error
-	for _, path := range options.Paths {
-		fileOptions := options
-		fileOptions.Paths = []string{path}
-		var err error
-		if open := snapshots[path]; open != nil {
-			err = readSnapshot(ctx, (&manifest.File{Path: path}).Name(), open, isSelected, handleAndRecord)
+		if options.In = sourceOptions.In; err == nil && open != nil {
+			errs = append(errs, readSnapshot((&manifest.File{Path: path}).Name(), open, gr, handle))
 		} else {
-			err = manifest.ReadFiles(ctx, fileOptions, handleAndRecord)
+			others = append(others, path) // the manifest reader reports the error
 		}
-		switch {
-		case handlerErr != nil:
-			return handlerErr
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	options.Paths = others
+	return errors.Join(append(errs, manifest.ReadFiles(ctx, options, handle))...)
 }
 
-// readSnapshot calls handle for the objects of a snapshot. The error includes requested types that could not
-// be saved.
-func readSnapshot(ctx context.Context, name string, open func() (*snapshot.File, error),
-	isSelected func(snapshot.Type) bool, handle manifest.ObjectHandler) error {
+// readSnapshot calls handle for the objects of a type in a snapshot. The error says if it could not be saved.
+func readSnapshot(name string, open func() (*snapshot.File, error), gr schema.GroupResource,
+	handle manifest.ObjectHandler) error {
 	file, err := open()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
+	objects := file.Objects(gr)
+	if objects == nil {
+		return nil
+	}
 	var errs []error
 	report := func(err error) { errs = append(errs, &manifest.Problem{File: name, Err: err}) }
-	for _, saved := range file.Contents().Types {
-		if isSelected != nil && !isSelected(saved.Type) {
-			continue
+	if saved := objects.Type(); saved.Missing != nil && !saved.NotRequested {
+		report(fmt.Errorf("%s was not saved: %s", gr, saved.Missing.Message))
+	}
+	for record, err := range objects.All {
+		object := &unstructured.Unstructured{}
+		if err == nil {
+			err = utiljson.Unmarshal(record.JSON, &object.Object)
 		}
-		gr := saved.GVR().GroupResource()
-		if saved.Missing != nil && !saved.NotRequested {
-			report(fmt.Errorf("%s was not saved: %s", gr, saved.Missing.Message))
+		if err != nil {
+			report(fmt.Errorf("%s %s: %w", gr, record.Key, err))
+			break
 		}
-		for record, err := range file.Objects(gr).All {
-			if err != nil {
-				return errors.Join(append(errs, fmt.Errorf("%s: %w", name, err))...)
-			}
-			object := &unstructured.Unstructured{}
-			if err := utiljson.Unmarshal(record.JSON, &object.Object); err != nil {
-				report(fmt.Errorf("%s %s: %w", gr, record.Key, err))
-				continue
-			}
-			if err := handle(object, report); err != nil || ctx.Err() != nil {
-				return errors.Join(append(errs, err)...)
-			}
-		}
+		handle(object, report)
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package filesource
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -22,12 +24,11 @@ func readNames(t *testing.T, options manifest.ReadOptions) (names, warnings []st
 	t.Helper()
 	options.Warn = func(p *manifest.Problem) { warnings = append(warnings, p.Error()) }
 	err = manifest.ReadFiles(t.Context(), options,
-		func(u *unstructured.Unstructured, report func(error)) error {
+		func(u *unstructured.Unstructured, report func(error)) {
 			names = append(names, u.GetName())
 			if u.GetName() == "wrong" {
 				report(errors.New("it is wrong"))
 			}
-			return nil
 		})
 	return names, warnings, err
 }
@@ -82,7 +83,8 @@ func TestNoFiles(t *testing.T) {
 	}{
 		"other files": {manifest.ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
 		"deeper":      {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
-		"all files":   {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, ""},
+		"all files": {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, dir +
+			": not read: 1 files with other names than .yaml, .yml, .json, .jsonl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, warnings, err := readNames(t, tt.options)
@@ -137,46 +139,31 @@ func saveGizmos(t *testing.T) (path string) {
 	return path
 }
 
-// TestReadSnapshot verifies that complete objects of the selected types are read, and that types that could
-// not be saved are reported.
+// TestReadSnapshot verifies that complete objects of one type are read, and that a type that could not be
+// saved is reported.
 func TestReadSnapshot(t *testing.T) {
 	path := saveGizmos(t)
-	read := func(wanted func(snapshot.Type) bool,
-		take func(*unstructured.Unstructured) error) (names []string, err error) {
-		err = ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{path}}, wanted,
-			func(u *unstructured.Unstructured, _ func(error)) error {
-				names = append(names, u.GetAPIVersion()+" "+u.GetKind()+" "+u.GetName())
-				return take(u)
+	read := func(resource schema.GroupResource) (names []string, err error) {
+		err = ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{path}}, resource,
+			func(u *unstructured.Unstructured, _ func(error)) {
+				size, _, _ := unstructured.NestedInt64(u.Object, "spec", "size")
+				names = append(names, fmt.Sprint(u.GetAPIVersion(), " ", u.GetKind(), " ", u.GetName(), " ", size))
 			})
 		return names, err
 	}
-	intact := func(*unstructured.Unstructured) error { return nil }
-	content := []string{"example.com/v1 Gizmo a", "example.com/v1 Gizmo b"}
-	names, err := read(nil, func(u *unstructured.Unstructured) error {
-		if size, found, err := unstructured.NestedInt64(u.Object, "spec", "size"); size != 1 ||
-			!found || err != nil {
-			t.Errorf("spec.size = %v (found: %v), %v, want 1", size, found, err)
-		}
-		return nil
-	})
-	if !slices.Equal(names, content) || err == nil ||
+	gizmos := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
+	names, err := read(gizmos)
+	if want := []string{"example.com/v1 Gizmo a 1", "example.com/v1 Gizmo b 1"}; !slices.Equal(names, want) || err != nil {
+		t.Errorf("reading gizmos = %q, %v, want %q", names, err, want)
+	}
+	if names, err = read(schema.GroupResource{Resource: "secrets"}); len(names) > 0 || err == nil ||
 		!strings.HasSuffix(err.Error(), "some.snapshot: secrets was not saved: you may not") {
-		t.Errorf("reading all types = %q, %v, want an error about secrets", names, err)
-	}
-	if names, err = read(func(t snapshot.Type) bool { return t.Resource == "gizmos" },
-		intact); !slices.Equal(names, content) || err != nil {
-		t.Errorf("reading gizmos = %q, %v, want %q", names, err, content)
-	}
-	enough := errors.New("enough")
-	if names, err = read(nil, func(*unstructured.Unstructured) error { return enough }); len(names) != 1 ||
-		!errors.Is(err, enough) {
-		t.Errorf("reading with a failing callback = %q, %v, want the callback's error after one object", names, err)
+		t.Errorf("reading secrets = %q, %v, want an error", names, err)
 	}
 	if err := os.Truncate(path, 100); err != nil {
 		t.Fatal(err)
 	}
-	if names, err = read(nil, intact); len(names) > 0 || err == nil ||
-		!strings.Contains(err.Error(), "some.snapshot: ") {
+	if names, err = read(gizmos); len(names) > 0 || err == nil || !strings.Contains(err.Error(), "some.snapshot: ") {
 		t.Errorf("reading a truncated file = %q, %v, want an error with the file", names, err)
 	}
 }

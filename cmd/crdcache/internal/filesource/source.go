@@ -87,7 +87,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	// With a constant clock, equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
 	s.storage = apiserver.NewStorage(apiserver.StorageOptions{
-		Compress: true, OmitAPIServices: true, Now: now, Select: s.selectObjects,
+		Compress: true, OmitAPIServices: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
 	})
 	s.backend = s.storage
 	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
@@ -98,7 +98,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	listing.ReportEmpty(s.addProblem)
+	listing.Report(s.addProblem)
 	s.reading.files = listing.Files
 	l := s.reading.loader
 	for _, f := range listing.Files {

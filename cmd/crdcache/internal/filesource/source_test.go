@@ -38,12 +38,11 @@ func TestOpen(t *testing.T) {
 		"default namespace": {map[string]string{"a.yaml": widgetCRD + "---\n" +
 			strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},
 		"other files": {map[string]string{"a.yaml": widgetCRD, "notes.txt": "x", ".hidden.yaml": "x: [",
-			".git/x.yaml": "x: ["}, []string{}, nil},
+			".git/x.yaml": "x: ["}, []string{}, []string{
+			"warning: DIR: not read: 1 files with other names than .yaml, .yml, .json, .jsonl"}},
 		"foreign documents": {map[string]string{"a.yaml": widgetCRD, "values.yaml": "a: b\n",
 			"list.json": "[1]", "k.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, []string{}, []string{
-			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name",
-			"warning: list.json:1: document 1: ignored: not a Kubernetes object",
-			"warning: values.yaml:1: document 1: ignored: not a Kubernetes object: it has no apiVersion or no kind",
+			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name; so are 2 other documents",
 		}},
 		"twice": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\n" +
 			widget("a", "green"), "b.yaml": widget("a", "blue")}, []string{"web/a blue"}, []string{
@@ -130,7 +129,6 @@ func TestKnownKinds(t *testing.T) {
 		"nodes.json":            `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[{"metadata":{"name":"n","uid":"u","resourceVersion":"77"}}]}`,
 		"kube-system/pods.json": `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"p","namespace":"kube-system"},"spec":{"nodeName":"n"}},{"metadata":{"name":"q","namespace":"kube-system"},"spec":{}}]}`,
 		"kube-system/jobs.json": `{"kind":"JobList","apiVersion":"batch/v1","metadata":{},"items":null}`,
-		"kube-system/p/logs":    "==== START logs ====",
 		"service.yaml":          "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.metrics.k8s.io}\nspec: {group: metrics.k8s.io, version: v1}\n",
 	})
 	s := openSource(t, Options{Paths: []string{dir}})
@@ -164,7 +162,7 @@ func TestKnownKinds(t *testing.T) {
 	}
 	want := []string{"nodes false 1", "pods true 1", "customresourcedefinitions.apiextensions.k8s.io false 1",
 		"apiservices.apiregistration.k8s.io false 1",
-		"deployments.apps true 1", "horizontalpodautoscalers.autoscaling true 2",
+		"deployments.apps true 1", "horizontalpodautoscalers.autoscaling true 2", "jobs.batch true 1",
 		"clusterroles.rbac.authorization.k8s.io false 1"}
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)

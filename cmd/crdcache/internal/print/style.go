@@ -115,8 +115,3 @@ func formatExample(name string) string {
 
 // IsTable reports whether the format prints columns of the type.
 func (f Format) IsTable() bool { return f.Name == TableOptions || f.Name == Wide || f.Name == CSV }
-
-// CanStream reports whether objects can be printed before all are read. Other formats are one document.
-func (f Format) CanStream() bool {
-	return f.IsTable() || slices.Contains([]string{Name, JSONLines, CustomColumns, CustomColumnsFile}, f.Name)
-}

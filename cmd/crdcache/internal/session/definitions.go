@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
@@ -19,14 +18,11 @@ import (
 // errors.
 func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
 	var definitions []*crd.Definition
-	isDefinition := func(t snapshot.Type) bool { return t.GVR().GroupResource() == crd.GVR.GroupResource() }
-	err := filesource.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, isDefinition,
-		func(object *unstructured.Unstructured, report func(error)) error {
-			if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group {
-				return nil
-			}
-			if isKustomizePatch(object.Object) {
-				return nil
+	err := filesource.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, crd.GVR.GroupResource(),
+		func(object *unstructured.Unstructured, report func(error)) {
+			if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group ||
+				isKustomizePatch(object.Object) {
+				return
 			}
 			definition, err := crd.FromUnstructured(object.Object)
 			if err != nil {
@@ -34,7 +30,6 @@ func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]
 			} else {
 				definitions = append(definitions, definition)
 			}
-			return nil
 		})
 	if len(definitions) == 0 && err == nil {
 		err = fmt.Errorf("%w in %s", crd.ErrNoDefinitions, strings.Join(paths, ", "))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -32,6 +34,16 @@ func (e *UnknownGroupsError) Error() string {
 	}
 	return fmt.Sprintf("%s is incomplete: the types of these groups are unknown: %s", subject,
 		strings.Join(texts, "; "))
+}
+
+// UncollectedError says that an answer can lack objects that the tool which made the files could not read.
+type UncollectedError struct {
+	Type   schema.GroupResource
+	Reason string
+}
+
+func (e *UncollectedError) Error() string {
+	return fmt.Sprintf("the answer is incomplete: not all %s were collected: %s", e.Type, e.Reason)
 }
 
 // UsageError is an error in the command line.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -182,51 +180,6 @@ func (t *Types) decodedPage(ctx context.Context, client dynamic.Interface, resou
 		}
 	}
 	return page, nil
-}
-
-// Pages lists a type in pages at one resource version, in the server's order. It prefetches only one page, so
-// a slow reader delays the requests. The deadline of firstPageCtx applies to the first page, and --timeout to
-// each other page. The iteration ends after an error. If ctx ends before the last page, the last error is the
-// cause of ctx. Therefore a partial list never looks complete.
-func (t *Types) Pages(ctx, firstPageCtx context.Context, resource discovery.Resource) iter.Seq2[Page, error] {
-	type result struct {
-		Page
-		err error
-	}
-	return func(yield func(Page, error) bool) {
-		pagesCtx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		pages := make(chan result)
-		go func() { // ended by the last page, an error or cancel
-			defer close(pages)
-			pageCtx, cancelPage := firstPageCtx, context.CancelFunc(func() {})
-			for token := ""; ; {
-				page, err := t.page(pageCtx, resource, token)
-				cancelPage()
-				select {
-				case pages <- result{page, err}:
-				case <-pagesCtx.Done():
-					return
-				}
-				if token = page.continueToken; err != nil || token == "" {
-					return
-				}
-				pageCtx, cancelPage = t.reader.WithTimeout(pagesCtx)
-			}
-		}()
-		for current := range pages {
-			if !yield(current.Page, current.err) || current.err != nil || current.continueToken == "" {
-				return
-			}
-		}
-		yield(Page{}, context.Cause(ctx)) // ctx ended and the goroutine returned without a page
-	}
-}
-
-// After returns the objects whose keys are greater than key.
-func (l ObjectList) After(key string) ObjectList {
-	l.items = slices.DeleteFunc(slices.Clone(l.items), func(item any) bool { return KeyOf(item) <= key })
-	return l
 }
 
 // Section returns the listed objects in the given order. A nil order means the server's order.

@@ -57,6 +57,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 	}
 	var resources []discovery.Resource
 	var errs []error
+	types := []schema.GroupResource{{}} // not empty, which would mean all
 	seenTypes := map[schema.GroupVersionResource]bool{}
 	for _, name := range names {
 		var resolution discovery.Resolution
@@ -82,6 +83,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 			errs = append(errs, err)
 		}
 		for _, r := range supported {
+			types = append(types, r.GVR.GroupResource())
 			t.RecordUse(r.GVR.GroupResource())
 			if !seenTypes[r.GVR] {
 				seenTypes[r.GVR] = true
@@ -90,7 +92,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 		}
 	}
 	// An unreadable file can contain the requested type.
-	return resources, errors.Join(append(errs, t.FilesErr())...)
+	return resources, errors.Join(append(errs, t.FilesErr(types...))...)
 }
 
 // withVerbs returns the types of a resolution that support the verbs, also those that cannot be watched. It

@@ -2,10 +2,12 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -148,12 +150,18 @@ func (t *Target) FilesTitle() string {
 	return title
 }
 
-// FilesErr returns the problems of the files that --from names, or nil for a cluster.
-func (t *Target) FilesErr() error {
+// FilesErr returns the problems of the files that --from names, or nil for a cluster. They include the named
+// types, or all types without a name, of which not all objects are known.
+func (t *Target) FilesErr(types ...schema.GroupResource) error {
 	if t.source == nil {
 		return nil
 	}
-	return t.source.Err()
+	errs := []error{t.source.Err()}
+	for gr, reason := range t.source.Uncollected(types...) {
+		errs = append(errs, &UncollectedError{gr, reason})
+	}
+	slices.SortFunc(errs[1:], func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(errs...)
 }
 
 // RecordUse records that types are read. It warns about types whose definition was inferred from files.

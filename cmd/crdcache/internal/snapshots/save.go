@@ -229,10 +229,12 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 	} else {
 		saver.types = slices.DeleteFunc(slices.Clone(saver.allTypes),
 			func(r discovery.Resource) bool { return !r.Preferred || !r.HasVerbs("list") })
+		types := []schema.GroupResource{{}}
 		for _, r := range saver.types {
-			o.RecordUse(r.GVR.GroupResource())
+			types = append(types, r.GVR.GroupResource())
 		}
-		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr())
+		o.RecordUse(types...)
+		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr(types...))
 	}
 	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)
 }

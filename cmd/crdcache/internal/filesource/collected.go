@@ -1,0 +1,104 @@
+package filesource
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
+)
+
+// note adds the type of an empty list, or of objects that a tool could not read.
+func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
+	if n.Uncollected == "" {
+		gv, err := schema.ParseGroupVersion(n.APIVersion)
+		if err == nil && n.Kind != "" {
+			entry := manifest.Entry{Position: p}
+			l.emptyLists = append(l.emptyLists, pendingObject{f, entry, gv.WithKind(n.Kind), true})
+		}
+		return
+	}
+	gr := schema.ParseGroupResource(n.Uncollected) // a definition has the name of its type
+	if t, ok := naming.FindBuiltinByName(n.Uncollected); ok {
+		gr = schema.GroupResource{Group: t.Group, Resource: t.Plural}
+		gvk := schema.GroupVersionKind{Group: t.Group, Version: t.Version, Kind: t.Kind}
+		l.emptyLists = append(l.emptyLists, pendingObject{f, manifest.Entry{Position: p}, gvk, true})
+	} else if gr.Group == "" {
+		l.reader.Problem(f, p, true, n)
+		return
+	}
+	reason := f.Location(p) + ": " + n.Reason
+	if earlier := l.uncollected[gr]; earlier != "" && !strings.Contains(earlier, reason) {
+		reason = earlier + "; " + reason
+	}
+	l.uncollected[gr] = reason
+}
+
+// ReasonNotCollected is the reason of the error for a type of which no object was collected.
+const ReasonNotCollected metav1.StatusReason = "NotCollected"
+
+// refuse returns an error for reads of a type of which no object was collected.
+func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	reason := s.reading.loader.uncollected[gr]
+	if reason == "" || hasObjects {
+		return nil
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+		Code: http.StatusForbidden, Reason: ReasonNotCollected,
+		Message: fmt.Sprintf("%s were not collected: %s", gr, reason)}}
+}
+
+// Uncollected returns why not all objects are known, by type: of all types, or of the given ones of which
+// some objects are known.
+func (s *Source) Uncollected(types ...schema.GroupResource) map[schema.GroupResource]string {
+	reasons := map[schema.GroupResource]string{}
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if s.reading.loader == nil {
+		return reasons
+	}
+	for gr, reason := range s.reading.loader.uncollected {
+		if len(types) > 0 {
+			if !slices.Contains(types, gr) {
+				continue
+			}
+			if counts, _ := s.storage.Versions(gr); len(counts) == 0 {
+				continue // reads are refused
+			}
+		}
+		reasons[gr] = reason
+	}
+	return reasons
+}
+
+// deleteRecorded removes an object that a recording shows as deleted.
+func (l *loader) deleteRecorded(_ *manifest.File, e manifest.Entry) {
+	gv, _ := schema.ParseGroupVersion(e.APIVersion) // the recorded object had the same
+	matches := func(gk schema.GroupKind, plural string) bool {
+		return gk.Group == gv.Group && (gk.Kind == e.Kind || e.Kind == "" && plural == e.Resource)
+	}
+	l.objectsOfUnknownKinds = slices.DeleteFunc(l.objectsOfUnknownKinds, func(p pendingObject) bool {
+		return matches(p.gvk.GroupKind(), naming.GuessPlural(p.gvk.Kind)) && p.Namespace == e.Namespace &&
+			p.Name == e.Name
+	})
+	for _, k := range l.kinds {
+		if !matches(k.GroupKind, k.typ.Names.Plural) {
+			continue
+		}
+		for _, v := range k.typ.Versions {
+			key := objectKey{k.GroupKind, e.Namespace, e.Name, v.Name}
+			if _, exists := l.origins[key]; exists {
+				delete(l.origins, key)
+				l.storage.DeleteInVersion(k.typ.GroupResource(), key.namespace, key.name, key.version)
+			}
+		}
+	}
+}

@@ -1,0 +1,195 @@
+package manifest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/naming"
+)
+
+// Note is the Err of an entry that tells about a type, not about an object.
+type Note struct {
+	// APIVersion and Kind are set for an empty list of objects of this kind.
+	APIVersion, Kind string
+	// Uncollected is the type that a tool could not read, by the name that the tool uses, such as "pvcs", or
+	// the name of a CustomResourceDefinition.
+	Uncollected string
+	Reason      string
+}
+
+func (n *Note) Error() string {
+	if n.Uncollected != "" {
+		return fmt.Sprintf("%s were not collected: %s", n.Uncollected, n.Reason)
+	}
+	return "an empty list of " + n.Kind
+}
+
+// collected returns the type whose objects a file of a support bundle or of Sonobuoy has, or the errors of
+// collecting it. The name is empty for other files. docs/bundles.md describes the layouts.
+func collected(file string) (name string, hasErrors bool) {
+	file = "/" + filepath.ToSlash(file)
+	base, isJSON := strings.CutSuffix(path.Base(file), ".json")
+	_, inSupport, isSupport := strings.Cut(file, "/cluster-resources/")
+	switch {
+	case !isJSON:
+	case strings.HasSuffix(file, "/meta/query-time.json"):
+		return queryTimes, true
+	case isSupport && strings.HasSuffix(base, "-errors"):
+		return strings.TrimSuffix(base, "-errors"), true
+	case isSupport:
+		name, _, _ = strings.Cut(inSupport, "/")
+		return strings.TrimSuffix(name, ".json"), false
+	case strings.Contains(file, "/resources/ns/"), strings.Contains(file, "/resources/cluster/"):
+		return strings.ToLower(base[strings.LastIndex(base, "_")+1:]), false
+	}
+	return "", false
+}
+
+const (
+	customResources = "custom-resources"
+	queryTimes      = "query-time"
+	maxErrorsFile   = 1 << 20
+)
+
+// readErrors yields a note for each type with errors. They are texts, or texts by namespace. Those of custom
+// resources have the names of the definitions. Sonobuoy writes a list of all queries.
+func (c *contentReader) readErrors(in io.Reader, name string) error {
+	text, err := io.ReadAll(io.LimitReader(in, maxErrorsFile))
+	if err != nil {
+		return err
+	}
+	var all []string
+	byName := map[string]string{}
+	var queries []struct {
+		QueryObj, Namespace string
+		Error               json.RawMessage
+	}
+	note := func(name, reason string) {
+		c.stopped = c.stopped || !c.yield(Entry{Position: Position{Member: c.member},
+			Err: &Note{Uncollected: name, Reason: reason}})
+	}
+	switch {
+	case name == queryTimes:
+		_ = json.Unmarshal(text, &queries) // it has no objects
+		for _, q := range queries {
+			if len(q.Error) > 0 {
+				note(strings.ToLower(q.QueryObj), q.Namespace+": "+string(q.Error))
+			}
+		}
+		return nil
+	case json.Unmarshal(text, &all) != nil && json.Unmarshal(text, &byName) != nil:
+		all = []string{"its errors cannot be read"}
+	}
+	for _, key := range slices.Sorted(maps.Keys(byName)) {
+		if name == customResources {
+			note(key, byName[key])
+		} else {
+			all = append(all, key+": "+byName[key])
+		}
+	}
+	if len(all) > 0 {
+		note(name, strings.Join(all, "; "))
+	}
+	return nil
+}
+
+// assumeType sets the type of the objects of an array that lack it.
+func (l *list) assumeType(name string) {
+	if t, ok := naming.FindBuiltinByName(name); ok && name != "" {
+		version := schema.GroupVersion{Group: t.Group, Version: t.Version}.String()
+		l.members = []member{{"apiVersion", quoted(version)}, {"kind", quoted(t.Kind + "List")}}
+	}
+}
+
+func quoted(text string) json.RawMessage { return fmt.Appendf(nil, "%q", text) }
+
+var errWatchFailed = fmt.Errorf("%w: the watch ended with an error", ErrNotRead)
+
+// emitWatchEvent yields the object of a watch event.
+func (l *list) emitWatchEvent() bool {
+	e := Entry{Position: l.Position, Recorded: true}
+	e.identify(l.fieldValue("object"))
+	switch stringOf(l.fieldValue("type")) {
+	case "BOOKMARK":
+		return true
+	case "ERROR":
+		return l.yield(Entry{Position: l.Position, Err: fmt.Errorf("%w: %.200s", errWatchFailed, e.Data)})
+	case "DELETED":
+		e.Deleted = true
+	}
+	return l.emit(e)
+}
+
+// isWatchEvent reports whether the document is a watch event.
+func (l *list) isWatchEvent() bool {
+	eventType := stringOf(l.fieldValue("type"))
+	object := l.fieldValue("object")
+	return len(l.members) == 2 && len(object) > 0 && object[0] == '{' &&
+		slices.Contains([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}, eventType)
+}
+
+func isAuditEvent(e Entry) bool {
+	return e.Kind == "Event" && strings.HasPrefix(e.APIVersion, "audit.k8s.io/")
+}
+
+// emitAuditEvent yields the object, or the objects of a list, of a successful response.
+func (l *list) emitAuditEvent(e Entry) bool {
+	var audited struct {
+		Stage, Verb    string
+		ResponseStatus struct{ Code int }
+		ObjectRef      struct{ APIGroup, APIVersion, Resource, Subresource, Namespace, Name string }
+		ResponseObject json.RawMessage
+	}
+	if err := json.Unmarshal(e.Data, &audited); err != nil {
+		return l.yield(Entry{Position: e.Position, Err: err})
+	}
+	ref := audited.ObjectRef
+	if audited.Stage != "ResponseComplete" || audited.ResponseStatus.Code >= 300 ||
+		ref.Subresource != "" && ref.Subresource != "status" {
+		return true
+	}
+	response := Entry{Position: e.Position, Recorded: true}
+	response.identify(audited.ResponseObject)
+	isStatus := response.Kind == "Status" && response.APIVersion == "v1"
+	switch {
+	case audited.Verb == "delete" && (isStatus || len(audited.ResponseObject) == 0) && ref.Name != "":
+		deleted := Entry{Position: e.Position, Recorded: true, Deleted: true, Resource: ref.Resource,
+			APIVersion: strings.TrimPrefix(ref.APIGroup+"/"+ref.APIVersion, "/"), Namespace: ref.Namespace,
+			Name: ref.Name}
+		return l.yield(deleted)
+	case isStatus || audited.Verb == "watch":
+		return true
+	case len(audited.ResponseObject) == 0:
+		l.counts.auditEvents++
+		return true
+	}
+	return l.emit(response)
+}
+
+// logStart begins the first line of a log that 'kubectl cluster-info dump' prints between objects.
+var logStart = []byte("==== START logs for container ")
+
+// skipLog skips the rest of a log after its first line. A log can end without a line break.
+func (t *documentReader) skipLog(start []byte) error {
+	end := bytes.Replace(start, []byte("START"), []byte("END"), 1)
+	for {
+		line, err := t.in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if t.line++; err != nil || bytes.HasSuffix(line, end) {
+			return err
+		}
+	}
+}

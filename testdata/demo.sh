@@ -21,5 +21,5 @@ run resources --custom --config $config
 run dump workloads -n storefront
 run query workloads -A --config $config --index environment=production-eu --index not-ready
 run query workloads -A --config $config --group-by environment
-run stats routes -A --config $config --top 3
+run stats routes -A --config $config
 printf '\nTo look at a cluster in the browser while it changes: make demo-web\n'

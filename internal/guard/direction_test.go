@@ -49,7 +49,7 @@ var commandPackageOrder = []string{
 	"cmd/crdcache/internal/startup", "cmd/crdcache/internal/snapshot", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource",
 	"cmd/crdcache/internal/print", "cmd/crdcache/internal/session", "cmd/crdcache/internal/follow",
 	"cmd/crdcache/internal/imports", "cmd/crdcache/internal/snapshots", "cmd/crdcache/internal/query",
-	"cmd/crdcache/internal/serve",
+	"cmd/crdcache/internal/serve", "cmd/crdcache/internal/mcp",
 	"cmd/crdcache/internal/cli", "cmd/crdcache",
 }
 

@@ -125,7 +125,7 @@ func TestUsageErrors(t *testing.T) {
 	}{
 		"no types": {[]string{"dump"}, "name at least one type, as in 'crdcache dump "},
 		"unknown command": {[]string{"dmp"},
-			`unknown command "dmp" for "crdcache"; did you mean dump?; see 'crdcache --help'`},
+			`unknown command "dmp" for "crdcache"; did you mean dump or mcp?; see 'crdcache --help'`},
 		"unknown flag": {[]string{"dump", "x", "--nope"},
 			"unknown flag: --nope; see 'crdcache dump --help'"},
 		"unknown root flag":  {[]string{"--nope"}, "unknown flag: --nope; see 'crdcache --help'"},

@@ -42,32 +42,18 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 		Aliases:    []string{"get"},
 		SuggestFor: []string{"list", "ls", "show", "describe"},
 		Short:      "Print the objects of one or more types",
-		Long: "Print the objects of types, or named objects, as kubectl get does.\n\n" +
-			"A TYPE is a plural, singular, short name or kind, with an optional version and\n" +
-			"group (certificates.v1.cert-manager.io), a category, a wildcard\n" +
-			"(*.cert-manager.io), or with --config the name of a resource there. If a type\n" +
-			"cannot be read, the others are printed and the exit code is not 0.",
-		Annotations: session.Details("With names, a single object is printed alone and several objects as a list.\n\n" +
-			"With --watch, changes are printed after the objects until interrupted, as with\n" +
-			"kubectl get --watch, also for several types and wildcards. In json and yaml each\n" +
-			"object is printed separately. Types can be installed and removed meanwhile."),
-		Example: "  crdcache dump certificates.cert-manager.io -A -o json\n" +
-			"  crdcache dump cert,issuers -n web\n" +
-			"  crdcache dump certificate web-tls -n web -o yaml",
-		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
-		RunE: session.RunE(o.complete, o.run),
+		Args:       session.AtLeastOne("type", "certificates.cert-manager.io"),
+		RunE:       session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd, true)
 	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
-	o.flags.CompleteNames(cmd, true)
 	o.styleFlags.Add(cmd)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Print changes after the objects.")
 	cmd.Flags().StringVar(&o.sortBy, "sort-by", "",
 		"Sort by a JSONPath such as '.metadata.creationTimestamp', as kubectl does. Objects of each type are sorted separately.")
-	cmd.Flags().BoolVar(&o.ignoreNotFound, "ignore-not-found", false,
-		"Succeed silently if a named object, or any object, does not exist.")
+	cmd.Flags().BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "")
 	return cmd
 }
 

@@ -74,7 +74,7 @@ func TestThrottledDiscovery(t *testing.T) {
 	for _, command := range []string{
 		"dump widgets", "dump widgets gizmos", "dump widgets/a", "query widgets", "watch widgets",
 		"tree widgets/a",
-		"stats widgets", "resources", "suggest widgets.example.com", "version --live", "serve widgets",
+		"stats widgets", "resources", "suggest widgets.example.com", "serve widgets",
 		"snapshot save " + filepath.Join(t.TempDir(), "file") + " widgets",
 	} {
 		running.Go(func() {

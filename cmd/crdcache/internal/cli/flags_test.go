@@ -61,7 +61,6 @@ var commandFlagCases = map[string]flagCase{
 		values: withReadFlags(withQueryFlags(map[string][]string{"output": objectFormats,
 			"label-columns": {"app"},
 			"color":         {"always", "never"}, "cache": {"none"}})),
-		requiredFlags: map[string][]string{"--or": {"--index=size=1", "--index=size=2"}},
 	},
 	"query": {
 		args: []string{"gizmos", "--from=-", "--config=DIR/config.yaml"},
@@ -70,8 +69,6 @@ var commandFlagCases = map[string]flagCase{
 			"continue": {"TOKEN"}, "group-by": {"color"},
 			"compute": {"sum(size)"}, "dangling": {"owners"}, "cache": {"none"},
 		})),
-		requiredFlags: map[string][]string{"--or": {"--where=.spec.size", "--where=.spec.color"},
-			"--descending": {"--sort-by=size"}},
 		endlessFlag: "none",
 	},
 	"serve": {
@@ -118,11 +115,7 @@ var commandFlagCases = map[string]flagCase{
 			"--timeout": {"--live", "--from=" + demoCRDs}}, endlessFlag: "none",
 	},
 	"import kube-state-metrics": {args: []string{"DIR/object.yaml"}, endlessFlag: "none"},
-	"version": {
-		values: withReadFlags(map[string][]string{"output": {"text", "json", "yaml"}, "from": {"-"}}),
-		requiredFlags: map[string][]string{"--live": {"--server=http://127.0.0.1:1"},
-			"--timeout": {"--live", "--server=http://127.0.0.1:1"}}, endlessFlag: "none",
-	},
+	"version":                   {values: map[string][]string{"output": {"text", "json", "yaml"}}, endlessFlag: "none"},
 }
 
 // withReadFlags adds values for the flags of verbs that read a cluster or files.
@@ -166,7 +159,8 @@ func TestFlagPairs(t *testing.T) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "crdcache ")
 		verb, ok := commandFlagCases[name]
 		if !ok {
-			if !strings.HasPrefix(name, "completion") && name != "help" && name != "options" && !cmd.HasSubCommands() {
+			if !strings.HasPrefix(name, "completion") && !slices.Contains([]string{"help", "options", "mcp"}, name) &&
+				!cmd.HasSubCommands() {
 				t.Errorf("commandFlagCases has no values for the flags of %s", name)
 			}
 			continue
@@ -217,7 +211,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			value := map[string]string{"bool": "true", "string": "1s", "stringArray": "a=b", "stringSlice": "a"}[f.Value.Type()]
 			args := []string{cmd.Name(), "--" + f.Name + "=" + value, "--from=-"}
 			switch cmd.Name() {
-			case "version", "resources":
+			case "resources", "mcp":
 			case "tree":
 				args = append(args, "gizmo/a")
 			case "serve":
@@ -230,8 +224,8 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			}
 			r := crdcache(t, args...)
 			want := "--from and --" + f.Name + " cannot be used together: files need no cluster"
-			if cmd.Name() == "version" {
-				want = "--from has no effect: files have no server version"
+			if cmd.Name() == "mcp" {
+				want = "--from - cannot be used here: each call reads the files"
 			}
 			if r.code != cli.ExitUsage || r.out != "" || r.errOut != "error: "+want+"\n" {
 				t.Errorf("%q: exit code %d, stdout %q, stderr %q, want %s", args, r.code, r.out,

@@ -169,7 +169,7 @@ spec:
 		"index":     {"gizmos", "--index", "color=blue", "--config", config},
 		"all":       {"widgets"},
 		"printed":   {"widgets", "--where", `@.metadata.name != "w0005"`},
-		"doubtful":  {"gizmos", "--not", "first=blue", "--config", config, "-o", "name"},
+		"doubtful":  {"gizmos", "--index", "!(first=blue)", "--config", config, "-o", "name"},
 		"nothing":   {"gizmos", "--where", "@.spec.none"},
 		"namespace": {"gizmos", "-n", "web", "--where", `@.spec.color == "blue"`, "-o", "jsonl"},
 	}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	_ "embed" // of the texts
 	"fmt"
 	"io"
 	"strings"
@@ -13,6 +15,39 @@ import (
 )
 
 const helpWidth = 80
+
+//go:embed help.txt
+var helpTexts string
+
+// addHelp adds the texts of help.txt to the commands below root, and to their flags without a usage.
+func addHelp(root *cobra.Command) {
+	texts, flagTexts, _ := strings.Cut(helpTexts, "\n== flags\n")
+	for section := range strings.SplitSeq(texts, "\n== ") {
+		path, parts, _ := strings.Cut(section, "\n")
+		cmd, _, err := root.Find(strings.Fields(strings.TrimPrefix(path, "crdcache")))
+		if err != nil || strings.HasPrefix(path, "#") {
+			continue
+		}
+		parts, cmd.Example, _ = strings.Cut(strings.TrimSuffix(parts, "\n"), "\n-- examples\n")
+		long, details, hasDetails := strings.Cut(parts, "\n-- details\n")
+		if cmd.Long = long; hasDetails {
+			cmd.Annotations = session.Details(details)
+		}
+	}
+	usages := map[string]string{}
+	for line := range strings.Lines(flagTexts) {
+		name, usage, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		usages[name] = usage
+	}
+	addUsages(root, usages)
+}
+
+func addUsages(cmd *cobra.Command, usages map[string]string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = cmp.Or(f.Usage, usages[f.Name]) })
+	for _, sub := range cmd.Commands() {
+		addUsages(sub, usages)
+	}
+}
 
 // printUsage prints the part of --help after the description. To fit one screen it omits the shared flags,
 // and all but the first sentence of the description of a flag.
@@ -63,14 +98,15 @@ func newOptionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "List the flags that all commands share",
 		Long:  "List the flags of all commands that read a cluster or print objects.",
 		Args:  session.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			var shared pflag.FlagSet
-			newDump(streams).Flags().VisitAll(func(f *pflag.Flag) { // dump has all shared flags
+			dump, _, err := cmd.Root().Find([]string{"dump"}) // it has all shared flags
+			dump.Flags().VisitAll(func(f *pflag.Flag) {
 				if session.IsShared(f) {
 					shared.AddFlag(f)
 				}
 			})
-			_, err := fmt.Fprintf(streams.Out, "Flags of all commands that read a cluster or print objects:\n\n%s",
+			fmt.Fprintf(streams.Out, "Flags of all commands that read a cluster or print objects:\n\n%s",
 				shared.FlagUsagesWrapped(helpWidth))
 			return err
 		},

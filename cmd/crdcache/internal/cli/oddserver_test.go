@@ -196,7 +196,6 @@ func TestRepeatedNames(t *testing.T) {
 		"query packagemanifests -A --keys-only":                                          "olm/apex\nolm/redis\nolm/shared\nolm/shared\n",
 		"query packagemanifests -A --count":                                              "4\n",
 		"query packagemanifests -A " + columns:                                           "apex     community\nredis    certified\nshared   certified\nshared   community\n",
-		"query packagemanifests -A --sort-by name --descending " + columns:               "shared   community\nshared   certified\nredis    certified\napex     community\n",
 		"query packagemanifests -A --group-by .status.catalogSource -o csv":              ".STATUS.CATALOGSOURCE,COUNT\ncertified,2\ncommunity,2\n",
 		"query packagemanifests -A --where .status.catalogSource==\"community\" --count": "2\n",
 		"stats packagemanifests -A -o json":                                              `"objects": 4,`,

@@ -36,15 +36,9 @@ type resourcesVerb struct {
 func newResources(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &resourcesVerb{streams: streams}
 	cmd := &cobra.Command{
-		Use:        "resources [TYPE...] [flags]",
-		SuggestFor: []string{"api-resources", "types", "crds"},
-		Short:      "List types with their versions and state",
-		Long: "List the types that discovery and CustomResourceDefinitions know, with kind,\n" +
-			"scope, versions and state. Without a TYPE, all types are listed. --config adds\n" +
-			"the indexes of each type.\n\n" +
-			"The preferred version comes first. Versions in parentheses are not served.",
-		Example: "  crdcache resources '*.cert-manager.io'\n" +
-			"  crdcache resources --custom --config indexes.yaml",
+		Use:               "resources [TYPE...] [flags]",
+		SuggestFor:        []string{"api-resources", "types", "crds"},
+		Short:             "List types with their versions and state",
 		ValidArgsFunction: o.flags.CompleteTypes(true, nil),
 		RunE:              session.RunE(o.complete, o.run),
 	}

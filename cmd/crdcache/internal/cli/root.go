@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/imports"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/mcp"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/query"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/serve"
@@ -54,6 +55,11 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 		printErrors(stderr, err)
 	}
 	return exitCode(err)
+}
+
+// run runs a verb for another one, with empty standard input.
+func run(ctx context.Context, args []string, out, errOut io.Writer) int {
+	return Main(ctx, append([]string{"crdcache"}, args...), strings.NewReader(""), out, errOut)
 }
 
 // execute runs a command. It abandons a command that does not end within shutdownGrace after ctx.
@@ -113,10 +119,8 @@ func Command() *cobra.Command {
 
 func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := newParent(&cobra.Command{
-		Use:   "crdcache",
-		Short: "Query and watch a live cache of Kubernetes resources",
-		Long: "crdcache prints, queries and watches any Kubernetes resource, above all custom\n" +
-			"resources, from a live, indexed cache.",
+		Use:           "crdcache",
+		Short:         "Query and watch a live cache of Kubernetes resources",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: name},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -131,6 +135,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(
 		newDump(streams),
 		newParent(imports.New(streams)),
+		mcp.New(streams, buildInfo().Version, run),
 		newOptionsCommand(streams),
 		query.New(streams),
 		newResources(streams),
@@ -143,8 +148,8 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		newVersion(streams),
 		newWatch(streams),
 	)
+	addHelp(root)
 	setHelpTexts(root, name)
-	checkBuiltinArgs(root)
 	return root
 }
 
@@ -164,34 +169,6 @@ func newParent(cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.SuggestionsMinimumDistance = 2 // names that differ by up to two letters are probably misspelled
 	return cmd
-}
-
-// checkBuiltinArgs makes cobra's help and completion commands reject arguments that they would ignore.
-func checkBuiltinArgs(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	for _, cmd := range root.Commands() {
-		switch cmd.Name() {
-		case "help":
-			cmd.Args = func(_ *cobra.Command, args []string) error {
-				if topic, _, err := root.Find(args); err != nil || topic != root {
-					return err
-				}
-				return rejectUnknownCommand(root, args)
-			}
-		case "completion":
-			cmd.Args = func(cmd *cobra.Command, args []string) error {
-				if len(args) == 0 {
-					return nil
-				}
-				return session.Usagef("no completion for %q: use bash, zsh, fish or powershell", args[0])
-			}
-			for _, shell := range cmd.Commands() {
-				shell.Args = session.NoArgs
-			}
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-		}
-	}
 }
 
 // rejectUnknownCommand is the Args function of commands that only have subcommands.

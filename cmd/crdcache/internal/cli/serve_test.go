@@ -71,7 +71,7 @@ func TestServeAnswersQueries(t *testing.T) {
 	for _, args := range [][]string{
 		{"--index", "color=red"}, {"--index", "color=red", "-o", "yaml"}, {"--index", "color=red", "-o",
 			"json"}, {"--index", "color=red", "-o", "name"},
-		{"--not", "color=red", "--keys-only"}, {"--sort-by", "size", "--descending", "--limit", "2",
+		{"--index", "!(color=red)", "--keys-only"}, {"--sort-by", "size desc", "--limit", "2",
 			"--keys-only"}, {"--index", "color", "--count"},
 		{"--group-by", "color,namespace"}, {"--group-by", "color", "--compute",
 			"sum(size)", "-o", "json"}, {"--explain", "--index", "size<50"},

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -28,7 +27,6 @@ type statsVerb struct {
 	streams      genericiooptions.IOStreams
 	flags        session.ReadFlags
 	storage      string
-	top          int
 	keep         bool
 	limitObjects int
 	// recommendsLimits is set if --limit is given, also with 0.
@@ -44,19 +42,8 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "stats TYPE... [flags]",
 		SuggestFor: []string{"top", "count"},
 		Short:      "Show the memory of caches and the values of indexes",
-		Long: "Cache all objects of the types and print their number, the memory of the cache\n" +
-			"and its indexes, how long it took to fill, and the most frequent values of each\n" +
-			"index.\n\n" +
-			"For indexes of --config it also prints how many objects are not in the index and\n" +
-			"why, and the objects of \"missing: Report\".\n\n" +
-			"With --keep it estimates the memory of a cache that keeps only the fields that\n" +
-			"the config reads, from a sample of the objects. With --limit it recommends the\n" +
-			"memory limits of a program that caches the objects.",
-		Example: "  crdcache stats certificates.cert-manager.io -A --storage compressed\n" +
-			"  crdcache stats certs --config indexes.yaml --top 20\n" +
-			"  crdcache stats certs --config indexes.yaml --keep",
-		Args: session.AtLeastOne("type", "certificates.cert-manager.io"),
-		RunE: session.RunE(o.complete, o.run),
+		Args:       session.AtLeastOne("type", "certificates.cert-manager.io"),
+		RunE:       session.RunE(o.complete, o.run),
 	}
 	o.flags.Add(cmd, true)
 	o.flags.AddSelectors(cmd.Flags())
@@ -64,7 +51,6 @@ func newStats(streams genericiooptions.IOStreams) *cobra.Command {
 	session.AddChoice(cmd, &o.storage, "storage", "",
 		"Storage mode: packed, compressed, adaptive, object, metadata or none.",
 		"packed", "compressed", "adaptive", "object", "metadata", "none")
-	cmd.Flags().IntVar(&o.top, "top", 5, "Number of values per index; 0 means none.")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "Estimate the memory with only the fields that --config reads.")
 	cmd.Flags().IntVar(&o.limitObjects, "limit", 0,
 		"Recommend memory limits for this number of objects; 0 means the cached ones.")
@@ -76,9 +62,6 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 	if o.limitObjects < 0 || o.limitObjects > maxLimitObjects {
 		return session.Usagef("--limit is %d: give 0 for the cached objects, or at most %d",
 			o.limitObjects, maxLimitObjects)
-	}
-	if o.top < 0 {
-		return session.Usagef("--top is %d: it must not be negative; 0 shows no values", o.top)
 	}
 	var options dynamicinformer.ResourceOptions
 	err := options.Storage.Mode.UnmarshalText([]byte(o.storage))
@@ -231,7 +214,7 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache) (statsReport, e
 			query.Options{AllowScan: true}); err != nil {
 			return r, err
 		}
-		if indexReport.Top, err = o.topValues(ctx, querier, x.Name); err != nil {
+		if indexReport.Top, err = topValues(ctx, querier, x.Name); err != nil {
 			return r, err
 		}
 		if x.Name != cache.NamespaceIndex || c.Resource.Scope == discovery.Namespaced {
@@ -262,29 +245,21 @@ func reportSkipped(ctx context.Context, c session.Cache, querier *query.Querier,
 	return out, nil
 }
 
-func (o *statsVerb) topValues(ctx context.Context, querier *query.Querier,
+func topValues(ctx context.Context, querier *query.Querier,
 	index string) ([]valueCount, error) {
-	if o.top == 0 {
-		return nil, nil
-	}
 	values, err := querier.Values(ctx, index, query.All(), query.Options{AllowScan: true})
 	if err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(values, func(a, b query.ValueCount) int { return b.Count - a.Count })
-	return valueCounts(values[:min(len(values), o.top)]), nil
-}
-
-func valueCounts(values []query.ValueCount) []valueCount {
 	var out []valueCount
-	for _, v := range values {
-		value := v.Value
-		if value == indexers.Null {
-			value = "(null)"
+	for _, v := range values[:min(len(values), maxListed)] {
+		if v.Value == indexers.Null {
+			v.Value = "(null)"
 		}
-		out = append(out, valueCount{value, v.Count})
+		out = append(out, valueCount{v.Value, v.Count})
 	}
-	return out
+	return out, nil
 }
 
 func (o *statsVerb) print(reports []statsReport) error {
@@ -332,33 +307,15 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	for _, x := range r.Indexes {
 		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, session.FormatCount(x.Values, "value"), x.Objects,
 			r.Objects, sizeText(x.Bytes))
-		o.printBars(out, x, r.Objects)
+		for _, v := range x.Top {
+			fmt.Fprintf(out, "    %7d %s\n", v.Count, truncateValue(v.Value))
+		}
 		printProblems(out, x)
 	}
 }
 
-const (
-	// Values have up to maxValueLength characters. barWidth is the width of a bar for all objects. With the
-	// counts, a line fits 80 columns.
-	maxValueLength = 32
-	barWidth       = 30
-)
-
-// printBars prints the most frequent values with bars for their share of the objects.
-func (o *statsVerb) printBars(out *bufio.Writer, x indexReport, objects int) {
-	width := 0
-	for _, v := range x.Top {
-		width = max(width, utf8.RuneCountInString(truncateValue(v.Value)))
-	}
-	for _, v := range x.Top {
-		length := (v.Count*barWidth + objects - 1) / objects
-		fmt.Fprintf(out, "    %-*s %7d %s\n", width, truncateValue(v.Value), v.Count,
-			strings.Repeat(print.Symbol("█", "#"), length))
-	}
-	if hidden := x.Values - len(x.Top); len(x.Top) > 0 && hidden > 0 {
-		fmt.Fprintf(out, "    %s %d more\n", print.Ellipsis(), hidden)
-	}
-}
+// maxValueLength bounds a printed value, in characters.
+const maxValueLength = 32
 
 // maxListed bounds the values and objects in a line about problems.
 const maxListed = 5

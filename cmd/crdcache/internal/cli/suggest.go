@@ -33,13 +33,8 @@ type suggestVerb struct {
 func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &suggestVerb{streams: streams}
 	cmd := &cobra.Command{
-		Use:   "suggest TYPE... [flags]",
-		Short: "Suggest an index config for types with a CRD",
-		Long: "Print an index config for types, derived from their CRDs: selectable fields,\n" +
-			"printer columns, enums, times, lists of strings, conditions, and references to\n" +
-			"other objects. The config is valid and meant to be edited.",
-		Example: "  crdcache suggest certificates.cert-manager.io > indexes.yaml\n" +
-			"  crdcache suggest workloads --crds config/crd/",
+		Use:               "suggest TYPE... [flags]",
+		Short:             "Suggest an index config for types with a CRD",
 		Args:              session.AtLeastOne("type", "certificates.cert-manager.io"),
 		ValidArgsFunction: o.flags.CompleteTypes(true, nil),
 		RunE:              session.RunE(o.complete, o.run),

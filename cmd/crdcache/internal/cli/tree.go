@@ -50,22 +50,6 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 		SuggestFor: []string{"owners", "owner", "dependents", "children", "graph", "lineage",
 			"refs", "references"},
 		Short: "Show the owners, dependents and references of an object",
-		Long: "Print the owners and dependents of an object, recursively, with their states.\n" +
-			"With --config, also print the declared references. Owners are matched by UID.\n" +
-			"References to missing objects are printed as missing.\n\n" +
-			"By default all types that can be listed are read, except events.\n" +
-			"--types limits them. The types that were read, and those that were not, are\n" +
-			"printed on stderr.",
-		Annotations: session.Details("For a namespaced object, its namespace and the cluster-scoped types are read;\n" +
-			"with --all-namespaces, or for a cluster-scoped object, all namespaces. json and\n" +
-			"yaml include the types that were read and not read. If a type cannot be read,\n" +
-			"the rest is printed and the exit code is not 0.\n\n" +
-			"The state is the condition Ready, or otherwise Available, Established, Complete,\n" +
-			"Succeeded, Programmed, Accepted or the first condition, or the phase. An object\n" +
-			"that occurs again is not expanded again."),
-		Example: "  crdcache tree certificate/web-tls -n web\n" +
-			"  crdcache tree clusterissuer letsencrypt --types '*.cert-manager.io,ingresses'\n" +
-			"  crdcache tree deploy/web -n web -o json",
 		Args: func(cmd *cobra.Command, args []string) error {
 			_, err := parseObjectArg(cmd.CommandPath(), args)
 			return err
@@ -75,10 +59,8 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd, false)
 	o.flags.AddContexts(cmd)
 	o.flags.AddCache(cmd)
-	o.flags.CompleteNames(cmd, false)
 	set := cmd.Flags()
-	set.StringSliceVar(&o.types, "types", nil,
-		"Read only these types, as in 'pods,*.cert-manager.io'. The type of the object is always read. May be repeated.")
+	set.StringSliceVar(&o.types, "types", nil, "")
 	set.IntVar(&o.depth, "depth", defaultDepth,
 		fmt.Sprintf("How many steps to go from the object, at most %d.", maxDepth))
 	set.IntVar(&o.limit, "limit", defaultFan,

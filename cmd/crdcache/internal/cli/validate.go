@@ -34,15 +34,8 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "validate CONFIG... [flags]",
 		SuggestFor: []string{"lint", "check"},
 		Short:      "Check index configs, also against CRD schemas",
-		Long: "Check index configs and print all errors with file, line, column, code and a\n" +
-			"remedy. Several files are checked as one config.\n\n" +
-			"--crds compares the paths with the schemas in files, --live with those of the\n" +
-			"cluster or of --from, and estimates the series of metrics from a sample of the\n" +
-			"objects. The exit code is 2 after errors and 0 after warnings.",
-		Example: "  crdcache validate indexes.yaml --crds config/crd/\n" +
-			"  crdcache validate indexes.yaml --live -o json",
-		Args: session.AtLeastOne("config", "indexes.yaml"),
-		RunE: session.RunE(o.complete, o.run),
+		Args:       session.AtLeastOne("config", "indexes.yaml"),
+		RunE:       session.RunE(o.complete, o.run),
 	}
 	set := cmd.Flags()
 	o.flags.Add(cmd)

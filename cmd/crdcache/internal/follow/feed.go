@@ -5,15 +5,12 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -24,7 +21,7 @@ type feed struct {
 	screen      *screen
 	printer     printer
 	changesOnly bool
-	withDetails func(e query.Event, at time.Time) event
+	reader      *session.Reader
 	// warn writes a line to stderr. failures counts the objects on which the query failed.
 	warn     func(format string, args ...any)
 	failures int
@@ -45,7 +42,7 @@ type bufferedEvent struct {
 }
 
 func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
-	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, withDetails: o.newEvent}
+	f := &feed{screen: s, printer: p, changesOnly: o.ChangesOnly, reader: o.Reader}
 	// It fails only if AddEventHandler fails, which never happens in feedSource.
 	_, _ = query.Subscribe(feedSource{f}, matcher, f.onEvent)
 	return f
@@ -80,7 +77,7 @@ func (f *feed) onEvent(e query.Event) {
 	if isUnchanged(e) {
 		return
 	}
-	detailed := f.withDetails(e, time.Now())
+	detailed := event{Event: e, cluster: f.reader.Cluster}
 	f.screen.withLock(func() {
 		if e.Initial && f.changesOnly {
 			return
@@ -147,89 +144,11 @@ func (f *feed) flush() {
 	f.screen.writeBuffer()
 }
 
-// event is a change with its time and field managers.
+// event is a change of a cluster.
 type event struct {
 	query.Event
-	arrivedAt time.Time
-	// manager lists the field managers of the latest write, separated by commas.
-	manager string
 	cluster string // empty if the command reads only one cluster
 }
-
-// newEvent adds time, cluster and field managers to a change. It removes managed fields unless they are
-// printed.
-func (o Options) newEvent(e query.Event, at time.Time) event {
-	detailed := event{Event: e, arrivedAt: at, cluster: o.Cluster}
-	if !o.Managers {
-		return detailed
-	}
-	if e.Type != query.Deleted || !e.Gone { // a deletion leaves no managed fields
-		detailed.manager = changedManagers(e.Old, e.Object)
-	}
-	if !o.KeepManagedFields {
-		detailed.Object, detailed.Old = withoutManagedFields(e.Object), withoutManagedFields(e.Old)
-	}
-	return detailed
-}
-
-// changedManagers returns the managers that wrote between two states of an object. Without an earlier state
-// it returns the latest manager.
-func changedManagers(before, after *unstructured.Unstructured) string {
-	writeTimes := map[string]time.Time{}
-	if before != nil {
-		for _, entry := range before.GetManagedFields() {
-			writeTimes[writerKey(entry)] = writeTime(entry)
-		}
-	}
-	entries := after.GetManagedFields()
-	slices.SortStableFunc(entries,
-		func(a, b metav1.ManagedFieldsEntry) int { return writeTime(b).Compare(writeTime(a)) })
-	var names []string
-	for _, entry := range entries {
-		earlierTime, existed := writeTimes[writerKey(entry)]
-		if existed && earlierTime.Equal(writeTime(entry)) || before == nil && len(names) > 0 {
-			continue
-		}
-		name := entry.Manager
-		if entry.Subresource != "" {
-			name += "/" + entry.Subresource
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ",")
-}
-
-func writerKey(entry metav1.ManagedFieldsEntry) string {
-	return strings.Join([]string{entry.Manager, string(entry.Operation), entry.APIVersion,
-		entry.Subresource}, "\n")
-}
-
-func writeTime(entry metav1.ManagedFieldsEntry) time.Time {
-	return cmp.Or(entry.Time, &metav1.Time{}).Time
-}
-
-// withoutManagedFields returns a copy without managed fields, because objects are shared.
-func withoutManagedFields(object *unstructured.Unstructured) *unstructured.Unstructured {
-	if object == nil {
-		return nil
-	}
-	metadata, ok := object.Object["metadata"].(map[string]any)
-	if !ok || metadata["managedFields"] == nil {
-		return object
-	}
-	metadata = maps.Clone(metadata)
-	delete(metadata, "managedFields")
-	content := maps.Clone(object.Object)
-	content["metadata"] = metadata
-	return &unstructured.Unstructured{Object: content}
-}
-
-// timestampLayout has a fixed width and sorts as text.
-const timestampLayout = "2006-01-02T15:04:05.000Z"
-
-func (e event) timestamp() string { return e.arrivedAt.UTC().Format(timestampLayout) }
 
 // isUnchanged reports whether an update changes only the printed row. An example is the age of an object that
 // is listed again after a broken connection.

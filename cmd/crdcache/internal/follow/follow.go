@@ -3,7 +3,6 @@ package follow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -51,7 +50,7 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 	noMatches, otherErr := o.splitUnresolved(unresolved)
 	if len(resources) == 0 && (otherErr != nil || !o.WaitForTypes &&
 		!slices.ContainsFunc(o.TypeNames(), isWildcard)) {
-		return o.proposeWait(unresolved, noMatches, otherErr)
+		return unresolved
 	}
 	for _, r := range resources {
 		if _, err := o.newMatcher(r); err != nil {
@@ -62,15 +61,6 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 		o.UseSchema(resources[0], o.Config, o.Query)
 	}
 	return errors.Join(otherErr, o.run(ctx, syncCtx, output, textPrinter, resources, noMatches))
-}
-
-// proposeWait suggests --wait if missing types are the only problem.
-func (o Options) proposeWait(unresolved error, noMatches []*discovery.NoMatchError, otherErr error) error {
-	if otherErr != nil || !o.Events || len(noMatches) != 1 || len(noMatches[0].Suggestions) > 0 ||
-		o.ReadsFiles() {
-		return unresolved
-	}
-	return fmt.Errorf("%w; to watch it once it is installed, add --wait", unresolved)
 }
 
 // splitUnresolved separates missing types from other errors. It only warns about unknown groups, because
@@ -165,9 +155,6 @@ type Options struct {
 	Diff bool
 	// Color colors events and differences.
 	Color bool
-	// Timestamps prints the time of each event, and Managers its field managers. Managers needs a cache
-	// with managed fields. KeepManagedFields prints them as well.
-	Timestamps, Managers, KeepManagedFields bool
 	// WaitForTypes waits for types even if none exists.
 	WaitForTypes bool
 }
@@ -176,9 +163,6 @@ func (o Options) Validate() error {
 	switch {
 	case o.Diff && !o.printsTables():
 		return session.Usagef("--diff needs a table: omit --output, or use wide")
-	case (o.Timestamps || o.Managers) && !o.printsTables() && o.Style.Format.Name != print.JSON &&
-		o.Style.Format.Name != print.JSONLines && o.Style.Format.Name != print.YAML:
-		return session.Usagef("--timestamps and --managers need table, json, jsonl or yaml output")
 	case o.Style.Format.Name == print.CSV:
 		return session.Usagef("changes cannot be printed as csv: use jsonl or custom-columns")
 	}

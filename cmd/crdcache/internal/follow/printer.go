@@ -35,12 +35,6 @@ func (o Options) eventObject(e event) map[string]any {
 	if stoppedMatching(e) {
 		record["exists"] = true
 	}
-	if o.Timestamps {
-		record["time"] = e.timestamp()
-	}
-	if e.manager != "" {
-		record["manager"] = e.manager
-	}
 	return record
 }
 

@@ -61,12 +61,7 @@ func (p *tablePrinter) rowsFor(cluster string, formatter func() print.RowFormatt
 		if cluster != "" {
 			rows = print.WithCluster(rows, cluster, p.leadingColumns == 2)
 		}
-		definitions := rows.Definitions()
-		if p.options.Managers {
-			definitions = append(slices.Clone(definitions), metav1.TableColumnDefinition{Name: "Manager",
-				Type: "string"})
-		}
-		return rows, definitions
+		return rows, rows.Definitions()
 	})}
 }
 
@@ -83,13 +78,6 @@ func (p tableRows) prepare(e event) (func() error, error) {
 	rows, definitions := p.rows()
 	row := print.TableRow(rows, e.Object)
 	eventLabel, changedText := eventName(e), p.changedFields(e)
-	if p.options.Timestamps {
-		eventLabel = e.timestamp() + " " + eventLabel
-	}
-	if p.options.Managers {
-		row.Cells = append(slices.Clone(row.Cells), make([]any, max(0, len(definitions)-1-len(row.Cells)))...)
-		row.Cells = append(row.Cells, print.Printable(e.manager))
-	}
 	return func() error {
 		if err := p.printRow(eventLabel, definitions, row); err != nil || changedText == "" {
 			return err
@@ -166,9 +154,6 @@ const (
 
 func (p *tablePrinter) widthRow() string {
 	cells := []string{""} // the event type
-	if p.options.Timestamps {
-		cells[0] = strings.Repeat(" ", len(timestampLayout+" ADDED"))
-	}
 	addCell := func(width int) { cells = append(cells, strings.Repeat(" ", width)) }
 	if p.style.WithNamespace {
 		addCell(namespaceWidth)
@@ -204,11 +189,6 @@ func (p *tablePrinter) flush() error {
 		return err
 	}
 	for line := range strings.Lines(p.buffer.String()) {
-		if p.options.Timestamps {
-			timestamp, rest, _ := strings.Cut(line, " ")
-			p.screen.writeRaw(timestamp + " ")
-			line = rest
-		}
 		eventType, rest, _ := strings.Cut(line, " ")
 		p.screen.writeRaw(print.Colorize(eventType, eventColors[eventType]))
 		if _, err := p.screen.Write([]byte(" " + rest)); err != nil {

@@ -31,15 +31,8 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd.AddCommand(&cobra.Command{
 		Use:   "kube-state-metrics FILE",
 		Short: "Convert a CustomResourceState config to an index config",
-		Long: "Convert the CustomResourceStateMetrics config of kube-state-metrics to an index\n" +
-			"config with the same metrics, and print it. FILE is - for stdin. It can also be\n" +
-			"a ConfigMap or Helm values with the config.\n\n" +
-			"Parts without a counterpart are errors, and parts that kube-state-metrics\n" +
-			"ignores are warnings, with their line and column.",
-		Example: "  crdcache import kube-state-metrics config.yaml > metrics.yaml\n" +
-			"  crdcache serve --config metrics.yaml --metrics-address 127.0.0.1:9090",
-		Args: session.ExactlyOne("file", "config.yaml"),
-		RunE: session.RunE(o.complete, o.run),
+		Args:  session.ExactlyOne("file", "config.yaml"),
+		RunE:  session.RunE(o.complete, o.run),
 	})
 	return cmd
 }

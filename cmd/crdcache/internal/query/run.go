@@ -98,9 +98,8 @@ func (o *verb) validateQuery(types *session.Types) error {
 	emptyIndexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexFuncs)
 	typeGraph := references.NewTypeGraph(declared.References)
 	emptyQuerier := query.New(query.ForIndexer(emptyIndexer), indexes...).WithReferences(typeGraph)
-	if _, err := emptyQuerier.Explain(o.query, query.Options{SortBy: o.options.SortBy,
-		Descending: o.options.Descending,
-		AllowScan:  true}); err != nil {
+	queryOptions := query.Options{SortBy: o.options.SortBy, AllowScan: true}
+	if _, err := emptyQuerier.Explain(o.query, queryOptions); err != nil {
 		return o.explainIndex(err)
 	}
 	_, err = emptyQuerier.Aggregate(context.Background(), query.All(), o.aggregation,
@@ -290,7 +289,6 @@ func (o *verb) parameters() url.Values {
 		}
 	}
 	set("sortBy", o.options.SortBy, o.options.SortBy != "")
-	set("descending", "true", o.options.Descending)
 	set("limit", strconv.Itoa(o.options.Limit), o.options.Limit > 0)
 	set("continue", o.options.Continue, o.options.Continue != "")
 	set("count", "true", o.count)

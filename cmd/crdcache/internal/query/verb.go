@@ -48,22 +48,8 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "query TYPE [flags]",
 		SuggestFor: []string{"find", "search", "select", "where"},
 		Short:      "Find objects of a type by indexes and conditions",
-		Long: "Print the objects of a type that match all conditions, or with --or any of them.\n" +
-			"Conditions on indexes in --config use =, !=, <, <=, >, >=, ^= (prefix), =~,\n" +
-			"contains, 'in (a, b)', 'in 10.0.0.0/8', NAME (has a value), !NAME, &&, ||, ().",
-		Annotations: session.Details("Times can be relative to now, as in 'expiry<now+14d'. TYPE can be the name of a\n" +
-			"resource in --config. --where, --sort-by, --group-by and --compute take paths.\n" +
-			"The order is by namespace and name unless --sort-by is set.\n\n" +
-			"--dangling finds objects that refer to missing objects: their owners, and the\n" +
-			"references that --config declares. The types of the referenced objects are read\n" +
-			"as well. In --index this condition is dangling(NAME), and 'refersTo(Kind.group,\n" +
-			"namespace/name)' finds the objects that refer to an object."),
-		Example: "  crdcache query certs --config indexes.yaml --index issuer=letsencrypt\n" +
-			"  crdcache query certs --config indexes.yaml --index 'expiry<now+14d'\n" +
-			"  crdcache query certs -A --config indexes.yaml --group-by issuer\n" +
-			"  crdcache query certs -A --where '@.spec.dnsNames[?(@ == \"example.com\")]'",
-		Args: session.ExactlyOne("type", "certificates.cert-manager.io"),
-		RunE: session.RunE(o.complete, o.run),
+		Args:       session.ExactlyOne("type", "certificates.cert-manager.io"),
+		RunE:       session.RunE(o.complete, o.run),
 	}
 	o.addFlags(cmd)
 	return cmd
@@ -79,18 +65,14 @@ func (o *verb) addFlags(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&o.options.SortBy, "sort-by", "",
 		"Sort by index, path, name, namespace or age. An index must be sorted. Several are separated by commas, each optionally followed by desc, as in '.spec.tier,expiry desc'. Default: by namespace and name.")
-	set.BoolVar(&o.options.Descending, "descending", false, "Sort in descending order. Needs --sort-by.")
 	set.IntVar(&o.options.Limit, "limit", 0,
 		"Maximum number of objects; 0 means all. If there are more, a continue token is printed on stderr.")
 	set.StringVar(&o.options.Continue, "continue", "", "Continue token of the same query with --limit.")
 	set.BoolVar(&o.count, "count", false, "Print only the number of objects.")
 	set.BoolVar(&o.keysOnly, "keys-only", false, "Print only namespace/name.")
-	set.StringArrayVar(&o.groupBy, "group-by", nil,
-		"Group by an index or path, and count each group. The largest groups come first. Separate several indexes or paths by commas. The output is a table, json or csv, as for --compute and --count. May be repeated.")
-	set.StringArrayVar(&o.compute, "compute", nil,
-		"Print sum, avg, min or max of an index or path. For example 'sum(.spec.replicas)' or 'sum(.spec.cpu as quantity)'. Computed for each group of --group-by, or for all objects. May be repeated.")
-	set.StringVar(&o.dangling, "dangling", "",
-		"Match objects with a missing reference. The reference has this name, or with --dangling alone any name.")
+	set.StringArrayVar(&o.groupBy, "group-by", nil, "")
+	set.StringArrayVar(&o.compute, "compute", nil, "")
+	set.StringVar(&o.dangling, "dangling", "", "")
 	set.Lookup("dangling").NoOptDefVal = anyReference
 	set.BoolVar(&o.explain, "explain", false, "Print the query plan instead of the objects.")
 	o.flags.CompleteIndexes(cmd, "", session.AnyIndex, "group-by")
@@ -161,8 +143,6 @@ func (o *verb) validate(set *pflag.FlagSet) error {
 			strings.Join(numericFormats, " or "), print.OneSafeLine(o.styleFlags.Output))
 	case o.options.Limit < 0:
 		return session.Usagef("--limit is %d: it must not be negative; 0 prints all", o.options.Limit)
-	case o.options.Descending && o.options.SortBy == "":
-		return session.Usagef("--descending needs --sort-by")
 	case (o.options.Limit > 0 || o.options.Continue != "" || o.options.SortBy != "") &&
 		len(resultFlags) == 1 &&
 		!o.explain && !o.keysOnly:

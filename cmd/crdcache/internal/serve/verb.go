@@ -50,30 +50,6 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "serve [TYPE... | --all] [flags]",
 		SuggestFor: []string{"server", "daemon", "start"},
 		Short:      "Cache types in memory for other commands",
-		Long: "Cache the objects of types and answer dump, query, stats, tree and watch from\n" +
-			"the cache, until an interrupt, 'serve stop', or --idle without a request.\n" +
-			"Commands for the same cluster and user find the server without configuration.\n\n" +
-			"A TYPE can be a pattern: matching types are added and removed as they are\n" +
-			"installed and deleted. Without types, the types of --config are cached.",
-		Annotations: session.Details("The server reads with the kubeconfig's permissions and listens on a socket that\n" +
-			"only the user can open. It caches all namespaces, or the one of --namespace.\n\n" +
-			"With --detach the server runs in the background. The command returns when the\n" +
-			"server answers and prints the path of its log, or the reason why it does not\n" +
-			"answer.\n\n" +
-			"With --contexts, one process caches several clusters, each on its own socket; a\n" +
-			"cluster that cannot be reached is cached later. 'serve stop' for one of them\n" +
-			"stops all. The page shows each below /clusters/NAME/, the first one also at /.\n\n" +
-			"With --web the server also serves a web page of its objects, indexes and\n" +
-			"references on this machine. The printed link logs in one browser once; 'serve\n" +
-			"status' prints a new link.\n\n" +
-			"With --from and --web the page shows files and their changes, by default all\n" +
-			"types in the files. Other commands with --from read files without a server."),
-		Example: "  crdcache serve certificates.cert-manager.io --config indexes.yaml\n" +
-			"  crdcache serve --config indexes.yaml --detach --idle 1h\n" +
-			"  crdcache serve '*.demo.crdcache.dev' --idle 30m\n" +
-			"  crdcache serve '*.demo.crdcache.dev' --config indexes.yaml --web\n" +
-			"  crdcache serve --from testdata --web\n" +
-			"  crdcache serve status",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 0 && o.all:
@@ -88,15 +64,12 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd, true)
 	o.flags.AddContexts(cmd)
 	set := cmd.Flags()
-	set.DurationVar(&o.idleTimeout, "idle", 0,
-		"Stop after this time without a request; 0 means never. An open browser page counts as a request.")
+	set.DurationVar(&o.idleTimeout, "idle", 0, "")
 	set.BoolVar(&o.all, "all", false, "Cache all types with the verbs list and watch.")
 	set.BoolVar(&o.detached, "detach", false, "Run in the background.")
 	set.BoolVar(&o.web, "web", false, "Serve a web page on this machine. Its link is printed to stderr.")
-	set.StringVar(&o.webAddress, "web-address", "127.0.0.1:0",
-		"Loopback address of the page. Port 0 means a free port.")
-	set.StringVar(&o.metricsAddress, "metrics-address", "",
-		"Loopback address of /metrics, with the metrics of --config.")
+	set.StringVar(&o.webAddress, "web-address", "127.0.0.1:0", "")
+	set.StringVar(&o.metricsAddress, "metrics-address", "", "")
 	session.CompleteValues(cmd, "metrics-address", nil)
 	set.BoolVar(&o.showSecrets, "show-secrets", false, "Show the values of Secrets on the page.")
 	session.CompleteValues(cmd, "web-address", nil)

@@ -22,8 +22,7 @@ import (
 // AddContexts adds the flags that select several clusters, and their completion.
 func (f *ServerFlags) AddContexts(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringSliceVar(&f.contexts, "contexts", nil,
-		"Read the clusters of these kubeconfig contexts, as in a,b,'prod-*'. Tables get the column CLUSTER. If a cluster cannot be read, the others are printed and the exit code is 5.")
+	set.StringSliceVar(&f.contexts, "contexts", nil, "")
 	set.BoolVar(&f.allContexts, "all-contexts", false, "Read the clusters of all contexts, as with --contexts '*'.")
 	markShared(set, "contexts", "all-contexts")
 	_ = cmd.RegisterFlagCompletionFunc("contexts", newCompletion(

@@ -207,56 +207,6 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 
 const acceptMetadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
-// CompleteNames makes the command complete TYPE NAME and TYPE/NAME. It completes types if no object matches.
-func (f *ReadFlags) CompleteNames(cmd *cobra.Command, allowsMany bool) {
-	types := cmd.ValidArgsFunction
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
-		toComplete string) ([]string, cobra.ShellCompDirective) {
-		typeArg, prefix := "", ""
-		if typeName, _, hasSlash := strings.Cut(toComplete, "/"); hasSlash && (allowsMany || len(args) == 0) {
-			typeArg, prefix = typeName, typeName+"/"
-		} else if len(args) == 1 || allowsMany && len(args) > 1 {
-			typeArg = args[0]
-		}
-		if typeArg == "" || strings.ContainsAny(typeArg, ",/") {
-			return types(cmd, args, toComplete)
-		}
-		objects := newCompletion(func(ctx context.Context, args []string,
-			toComplete string) (candidates []string) {
-			for _, name := range f.objectNames(ctx, typeArg) {
-				if candidate := prefix + name; strings.HasPrefix(candidate, toComplete) &&
-					!slices.Contains(args, candidate) {
-					candidates = append(candidates, candidate)
-				}
-			}
-			return candidates
-		})
-		candidates, directive := objects(cmd, args, toComplete)
-		if len(candidates) == 0 {
-			return types(cmd, args, toComplete)
-		}
-		return candidates, directive
-	}
-}
-
-// objectNames returns the names of the objects of a type, or nil if the name matches several types.
-func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
-	target := f.quietTarget(ctx)
-	config, err := f.Load(io.Discard)
-	if target == nil || err != nil {
-		return nil
-	}
-	if typeName, err = config.TypeName(typeName); err != nil {
-		return nil
-	}
-	types, _ := target.Resolve(ctx, []string{typeName})
-	if len(types) != 1 {
-		return nil
-	}
-	names, _ := target.objectNames(ctx, types[0], target.Namespace) // an incomplete list is better than none
-	return names
-}
-
 // objectNames lists the distinct names of the objects of a type. An empty namespace means all. With an error
 // it returns the names read before the error.
 func (t *Target) objectNames(ctx context.Context, resource discovery.Resource,

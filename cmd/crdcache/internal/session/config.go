@@ -21,8 +21,7 @@ type ConfigFlags struct {
 
 func (f *ConfigFlags) Add(set *pflag.FlagSet) {
 	f.flags = set
-	set.StringSliceVar(&f.configs, "config", nil,
-		"Index config. Its resource names can be used as types. May be repeated.")
+	set.StringSliceVar(&f.configs, "config", nil, "")
 }
 
 // Load reads the configs and writes warnings to errOut. Without --config, the Config has no resources.

@@ -102,13 +102,10 @@ func (f *StyleFlags) Add(cmd *cobra.Command) {
 		"Output format: table, wide, name, json, yaml, kyaml, jsonl, csv, custom-columns, jsonpath or go-template. "+
 			"With their arguments: "+print.FormatList()+".")
 	set.BoolVar(&f.style.NoHeaders, "no-headers", false, "Print tables without headers.")
-	set.BoolVar(&f.style.ShowKind, "show-kind", false,
-		"Print the kind before each name. Always set for several types.")
+	set.BoolVar(&f.style.ShowKind, "show-kind", false, "")
 	set.BoolVar(&f.style.ShowLabels, "show-labels", false, "Print the labels as the last column.")
-	set.StringSliceVarP(&f.style.LabelColumns, "label-columns", "L", nil,
-		"Labels to print as columns. May be repeated.")
-	set.BoolVar(&f.showManagedFields, "show-managed-fields", false,
-		"Print metadata.managedFields in json and yaml.")
+	set.StringSliceVarP(&f.style.LabelColumns, "label-columns", "L", nil, "")
+	set.BoolVar(&f.showManagedFields, "show-managed-fields", false, "")
 	markShared(set, "no-headers", "show-kind", "show-labels", "label-columns", "show-managed-fields")
 	CompleteValues(cmd, "output", print.Formats())
 }

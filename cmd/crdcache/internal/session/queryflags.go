@@ -16,33 +16,22 @@ import (
 // QueryFlags are the flags for the conditions of a query.
 type QueryFlags struct {
 	indexConditions []string
-	notConditions   []string
-	missingIndexes  []string
 	where           []string
 	whereCEL        []string
-	matchAny        bool
 }
 
 // Add adds the flags to cmd, with shell completion of index names.
 func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 	set := cmd.Flags()
 	// Conditions can contain commas, so these flags do not split their values.
-	set.StringArrayVar(&f.indexConditions, "index", nil,
-		"Condition, as in 'issuer=letsencrypt'. 'issuer!=letsencrypt' also matches objects without an issuer. May be repeated.")
-	set.StringArrayVar(&f.notConditions, "not", nil, "Condition that must not hold, like --index. May be repeated.")
-	set.StringSliceVar(&f.missingIndexes, "missing", nil,
-		"Match objects without a value in this index. May be repeated.")
-	set.StringArrayVar(&f.where, "where", nil,
-		"Path or condition, as in '@.spec.replicas > 2'. A path must have a value. It is evaluated on each object. Comparisons, also !=, do not match objects without the value. May be repeated.")
-	set.StringArrayVar(&f.whereCEL, "where-cel", nil,
-		"CEL condition, as in 'self.spec.size > 2'. It is evaluated on each object, self. May be repeated.")
-	set.BoolVar(&f.matchAny, "or", false, "Match any of the conditions.")
-	configs.CompleteIndexes(cmd, "=", AnyIndex, "index", "not")
-	configs.CompleteIndexes(cmd, "", AnyIndex, "missing")
+	set.StringArrayVar(&f.indexConditions, "index", nil, "")
+	set.StringArrayVar(&f.where, "where", nil, "")
+	set.StringArrayVar(&f.whereCEL, "where-cel", nil, "")
+	configs.CompleteIndexes(cmd, "=", AnyIndex, "index")
 }
 
 func (f *QueryFlags) HasConditions() bool {
-	return len(f.indexConditions)+len(f.notConditions)+len(f.missingIndexes)+len(f.where)+len(f.whereCEL) > 0
+	return len(f.indexConditions)+len(f.where)+len(f.whereCEL) > 0
 }
 
 // Query combines the conditions. Without conditions it returns query.All().
@@ -55,29 +44,14 @@ func (f *QueryFlags) Query() (query.Query, error) {
 		}
 		conditions = append(conditions, q)
 	}
-	for _, text := range f.notConditions {
-		q, err := parseQuery("not", text)
-		if err != nil {
-			return nil, err
-		}
-		conditions = append(conditions, query.Not(q))
-	}
-	for _, name := range f.missingIndexes {
-		conditions = append(conditions, query.Missing(name))
-	}
 	for _, condition := range f.where {
 		conditions = append(conditions, query.Where(condition))
 	}
 	for _, text := range f.whereCEL {
 		conditions = append(conditions, query.WhereCEL(text))
 	}
-	switch {
-	case f.matchAny && len(conditions) < 2:
-		return nil, Usagef("--or needs at least two conditions")
-	case len(conditions) == 0:
+	if len(conditions) == 0 {
 		return query.All(), nil
-	case f.matchAny:
-		return query.Or(conditions...), nil
 	}
 	return query.And(conditions...), nil
 }

@@ -31,28 +31,23 @@ type ReadFlags struct {
 // accept several types.
 func (f *ReadFlags) Add(cmd *cobra.Command, allowsMany bool) {
 	f.ServerFlags.Add(cmd)
-	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false,
-		"Read all namespaces. Ignores the namespace of the context.")
+	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "")
 	f.ConfigFlags.Add(cmd.Flags())
 	cmd.ValidArgsFunction = f.CompleteTypes(allowsMany, f.ResourceNames)
 }
 
 // AddSelectors adds kubectl's selectors, which exclude object names.
 func (f *ReadFlags) AddSelectors(set *pflag.FlagSet) {
-	set.StringVarP(&f.labelSelector, "selector", "l", "",
-		"Label selector, as in 'app=web,tier!=cache'. Also as in 'env in (prod,stage)'. The server evaluates it.")
-	set.StringVar(&f.fieldSelector, "field-selector", "",
-		"Field selector, as in 'metadata.name=web'. The server evaluates it and supports few fields.")
+	set.StringVarP(&f.labelSelector, "selector", "l", "", "")
+	set.StringVar(&f.fieldSelector, "field-selector", "", "")
 }
 
 // AddCache adds the flags that control the use of the local cache server.
 func (f *ReadFlags) AddCache(cmd *cobra.Command) {
 	f.hasCacheFlags = true
 	set := cmd.Flags()
-	set.StringVar(&f.cacheFlag, "cache", cacheAuto,
-		"Cache server: auto, none or a socket PATH. auto uses the server of 'crdcache serve' for types with a live watch, none always reads from the cluster, and PATH is the socket of a server that must exist.")
-	set.BoolVarP(&f.verbose, "verbose", "v", false,
-		"Print on stderr whether each type was read from the cache server or the cluster, and why.")
+	set.StringVar(&f.cacheFlag, "cache", cacheAuto, "")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "")
 	markShared(set, "cache", "verbose")
 	CompleteValues(cmd, "cache", []string{cacheAuto, cacheNone})
 }

@@ -35,12 +35,9 @@ func (f *ServerFlags) Add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	f.kubeconfig.add(set)
 	f.flagSet = set
-	set.StringArrayVar(&f.fromPaths, "from", nil,
-		"Read CRDs and objects from this file or directory instead of a cluster. YAML, JSON or JSON lines, also compressed with gzip or zstd, or a snapshot; - is standard input. With --from, all namespaces are read by default. May be repeated.")
-	set.BoolVar(&f.quiet, "quiet", false,
-		"Print only errors to stderr. Suppresses warnings, progress and \"No resources found\".")
-	set.DurationVar(&f.timeout, "timeout", defaultTimeout,
-		"Time limit for finding and syncing the types; 0 means no limit. After it the exit code is 3.")
+	set.StringArrayVar(&f.fromPaths, "from", nil, "")
+	set.BoolVar(&f.quiet, "quiet", false, "")
+	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "")
 	markShared(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
 	f.complete(cmd)
 }
@@ -171,10 +168,8 @@ func (k *kubeconfigFlags) add(set *pflag.FlagSet) {
 	clientcmd.BindOverrideFlags(&k.overrides, set, names)
 	set.StringVar(&k.path, clientcmd.RecommendedConfigPathFlag, "",
 		"Path to the kubeconfig file to use for CLI requests.")
-	set.StringVarP(&k.namespace, clientcmd.FlagNamespace, "n", "",
-		"If present, the namespace scope for this CLI request")
-	set.StringArrayVar(&k.userExtra, "as-user-extra", nil,
-		"User extras to impersonate for the operation, as key=value; this flag can be repeated to specify multiple values for the same key.")
+	set.StringVarP(&k.namespace, clientcmd.FlagNamespace, "n", "", "")
+	set.StringArrayVar(&k.userExtra, "as-user-extra", nil, "")
 }
 
 func (k *kubeconfigFlags) validate() error {

@@ -46,24 +46,6 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff SOURCE SOURCE [TYPE...] [flags]",
 		Short: "Compare two snapshots or clusters",
-		Long: "Print the objects that were added, removed and changed between two sources, with\n" +
-			"the changed fields. A SOURCE is a snapshot, context:NAME for the cluster of a\n" +
-			"context, or as the second one 'live' for the cluster of the flags. --contexts\n" +
-			"can name both. By default all types that both have are compared.\n\n" +
-			"The exit code is 0 without differences, 1 with differences, and more than 1\n" +
-			"after an error.",
-		Annotations: session.Details("Types that only one of them has are reported. Redacted fields are not compared.\n" +
-			"If a snapshot has only one namespace, or with --namespace, only that namespace\n" +
-			"and cluster-scoped objects are compared.\n\n" +
-			"Fields that change with every write are not compared: resourceVersion,\n" +
-			"generation, managedFields, the annotation of kubectl apply, and the heartbeats\n" +
-			"of Leases and Nodes. With a context, the UIDs and creation times of objects and\n" +
-			"the UIDs of their owners are not compared either. Events are compared only if\n" +
-			"they are named. Values of Secrets are printed as marks that show whether they\n" +
-			"differ."),
-		Example: "  crdcache snapshot diff before.snapshot after.snapshot\n" +
-			"  crdcache snapshot diff before.snapshot live certificates --ignore status\n" +
-			"  crdcache snapshot diff --contexts staging,production deploy --ignore status",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 && !o.flags.SelectsContexts() {
 				return session.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'",
@@ -76,8 +58,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd)
 	o.flags.AddContexts(cmd)
 	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON, session.FormatYAML)
-	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil,
-		"Ignore a field: status, or a path, as in .metadata.uid. Also as in '.metadata.annotations[\"example.com/seen\"]'. May be repeated.")
+	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil, "")
 	o.color.Add(cmd)
 	session.CompleteValues(cmd, "ignore", []string{"status"})
 	files, types := o.flags.CompleteFileAndTypes(2), o.flags.CompleteTypes(true, nil)

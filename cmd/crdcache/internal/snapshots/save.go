@@ -41,19 +41,6 @@ func newSnapshotSave(streams genericiooptions.IOStreams, version string) *cobra.
 	cmd := &cobra.Command{
 		Use:   "save FILE (TYPE... | --all) [flags]",
 		Short: "Save the objects of types in a file",
-		Long: "Save all objects of the types in a file that only you can read; '-' is standard\n" +
-			"output. The default is all namespaces. CustomResourceDefinitions, table columns\n" +
-			"and discovery are saved as well. A complete new snapshot replaces an existing\n" +
-			"one. With several contexts, FILE needs {cluster} in its name.",
-		Annotations: session.Details("Each type is saved at one resource version, which the file contains. Types are\n" +
-			"read one after another. A type that cannot be read is reported and recorded in\n" +
-			"the file, and the exit code is not 0.\n\n" +
-			"--redact omits the data of Secrets, and --redact-config the fields listed in a\n" +
-			"file, as in 'redact: [{type: gizmos.example.com, paths: [.spec.token]}]'. With\n" +
-			"--from, the snapshot is made of files or of a part of another snapshot."),
-		Example: "  crdcache snapshot save before.snapshot --all --redact\n" +
-			"  crdcache snapshot save '{cluster}.snapshot' --all --contexts 'prod-*'\n" +
-			"  crdcache snapshot save certs.snapshot '*.cert-manager.io' secrets -n web",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -72,8 +59,7 @@ func newSnapshotSave(streams genericiooptions.IOStreams, version string) *cobra.
 	o.flags.AddContexts(cmd)
 	set.BoolVar(&o.all, "all", false, "Save all types that can be listed.")
 	set.BoolVar(&o.redact, "redact", false, "Omit the data of Secrets.")
-	set.StringVar(&o.redactConfig, "redact-config", "",
-		"YAML file with fields to omit. The data of Secrets is omitted as well.")
+	set.StringVar(&o.redactConfig, "redact-config", "", "")
 	cmd.ValidArgsFunction = o.flags.CompleteFileAndTypes(1)
 	return cmd
 }

@@ -26,9 +26,6 @@ func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
 		Use:        "snapshot COMMAND",
 		SuggestFor: []string{"save", "backup", "export"},
 		Short:      "Save the state of a cluster in a file, and compare states",
-		Long: "Save the objects of types in one compressed file with checksums, together with\n" +
-			"CustomResourceDefinitions, table columns and discovery. All commands can read\n" +
-			"the file with --from instead of a cluster, with the same output.",
 		Example: "  crdcache snapshot save before.snapshot --all --redact\n" +
 			"  crdcache dump certificates --from before.snapshot\n" +
 			"  crdcache snapshot info before.snapshot\n" +
@@ -48,11 +45,8 @@ type snapshotInfoVerb struct {
 func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &snapshotInfoVerb{IOStreams: streams}
 	cmd := &cobra.Command{
-		Use:   "info FILE [flags]",
-		Short: "Print the content of a snapshot",
-		Long: "Print when and where a snapshot was saved, its types with the number of objects\n" +
-			"and the resource version, the redacted fields, and the reasons for missing\n" +
-			"types.",
+		Use:     "info FILE [flags]",
+		Short:   "Print the content of a snapshot",
 		Example: "  crdcache snapshot info before.snapshot --verify",
 		Args:    session.ExactlyOne("file", "before.snapshot"),
 		RunE:    session.RunE(o.complete, o.run),

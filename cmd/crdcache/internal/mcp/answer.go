@@ -1,0 +1,136 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Budgets are in bytes. reservedBytes are for the parts besides rows and data, maxCell for a text in a row.
+const (
+	defaultBudget, minBudget, maxBudget = 4 << 10, 1 << 10, 64 << 10
+	reservedBytes, maxCell, maxNotes    = 700, 160, 4
+)
+
+// answer is the JSON of an answer. It has about as many bytes as its budget at most.
+type answer struct {
+	// Complete reports whether everything was read. Unknown has the reasons why not.
+	Complete bool     `json:"complete"`
+	Unknown  []string `json:"unknown,omitempty"`
+	// Freshness says when or where the objects were read.
+	Freshness string   `json:"freshness"`
+	Notes     []string `json:"notes,omitempty"`
+	Shown     string   `json:"shown,omitempty"`
+	Columns   []string `json:"columns,omitempty"`
+	Rows      [][]any  `json:"rows,omitempty"`
+	Skip      int      `json:"skip,omitempty"` // for the next page
+	Data      any      `json:"data,omitempty"`
+}
+
+// setRows sets the rows that fit the budget, after those to skip.
+func (a *answer) setRows(rows [][]any, skip, budget int) {
+	size := reservedBytes
+	for i, row := range rows {
+		row = shorten(row, maxCell, len(row)).([]any)
+		if size += len(marshal(row)) + 1; i < skip {
+			size = reservedBytes
+		} else if size <= budget {
+			a.Rows = append(a.Rows, row)
+		}
+	}
+	a.Shown = fmt.Sprintf("%d of %d", len(a.Rows), len(rows))
+	if a.Skip = skip + len(a.Rows); a.Skip >= len(rows) {
+		a.Skip = 0
+		return
+	}
+	a.Shown += " shown: narrow the question, use aggregate, raise maxBytes, or pass skip"
+}
+
+// setData sets the data, in as much detail as fits the budget.
+func (a *answer) setData(value any, budget int) {
+	for limit := maxBudget; limit > 1; limit /= 4 {
+		if a.Data = shorten(value, limit, max(limit/8, 2)); len(marshal(a.Data)) <= budget-reservedBytes {
+			if limit < maxBudget {
+				a.Notes = append(a.Notes, "long values are cut: name paths, or raise maxBytes")
+			}
+			return
+		}
+	}
+	a.Data = "it does not fit: name paths, or raise maxBytes"
+}
+
+// setNotes sorts the lines that a verb has printed to stderr.
+func (a *answer) setNotes(text string) {
+	for line := range strings.Lines(text) {
+		line = shorten(strings.TrimSpace(line), 2*maxCell, 1).(string)
+		note, isNote := strings.CutPrefix(line, "note: ")
+		reason, isError := strings.CutPrefix(line, "error: ")
+		switch {
+		case isNote && strings.Contains(note, "the cache server") && !strings.Contains(note, "cannot"):
+			a.Freshness = "live cache: " + note
+		case isError || !isNote && len(a.Unknown) > 0:
+			a.Unknown = append(a.Unknown, reason)
+		case !isNote && line != "" && len(a.Notes) < maxNotes:
+			a.Notes = append(a.Notes, line)
+		}
+	}
+}
+
+// marshal returns compact JSON. Decoded JSON always has one.
+func marshal(value any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// clean shows control, format and private characters, which could hide or reorder text, as escapes.
+func clean(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		isHidden := unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
+		if isHidden && r != '\n' && r != '\t' {
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// shorten returns a copy of decoded JSON with clean texts of at most maxText bytes, and lists and maps of at
+// most maxItems elements. What is cut has its length.
+func shorten(value any, maxText, maxItems int) any {
+	switch v := value.(type) {
+	case string:
+		if len(v) > maxText {
+			return fmt.Sprintf("%s… (%d bytes)", clean(strings.ToValidUTF8(v[:maxText], "")), len(v))
+		}
+		return clean(v)
+	case []any:
+		items := []any{}
+		for _, item := range v[:min(len(v), maxItems)] {
+			items = append(items, shorten(item, maxText, maxItems))
+		}
+		if len(v) > maxItems {
+			items = append(items, fmt.Sprintf("… (%d elements)", len(v)))
+		}
+		return items
+	case map[string]any:
+		items := map[string]any{}
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i == maxItems {
+				items["…"] = fmt.Sprintf("%d fields", len(v))
+				break
+			}
+			items[shorten(key, maxText, 1).(string)] = shorten(v[key], maxText, maxItems)
+		}
+		return items
+	}
+	return value
+}

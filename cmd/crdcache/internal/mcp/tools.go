@@ -1,0 +1,265 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed" // of the descriptions
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/jsonpath"
+)
+
+// exitIncomplete is the exit code of a verb that has not read everything.
+const callTimeout, maxCalls, exitIncomplete = 50 * time.Second, 4, 5
+
+//go:embed tools.json
+var definitions []byte
+
+// args are the arguments of all tools. definitions describes them.
+type args struct {
+	Match, Type, Namespace, Name, Labels, Where, CEL, Index, SortBy string
+	MaxBytes, Skip                                                  int
+	Columns, GroupBy, Measures, Paths, Types                        []string
+}
+
+// newServer returns the server of a session.
+func (o *verb) newServer() *sdk.Server {
+	var d struct {
+		Instructions       string
+		Common, Properties map[string]any
+		Tools              []struct{ Name, Verb, Arguments, Description string }
+	}
+	_ = json.Unmarshal(definitions, &d) // it is part of the program: TestTools
+	server := sdk.NewServer(&sdk.Implementation{Name: "crdcache", Version: o.version},
+		&sdk.ServerOptions{Instructions: d.Instructions, Capabilities: &sdk.ServerCapabilities{}})
+	slots := make(chan struct{}, maxCalls)
+	for _, t := range d.Tools {
+		properties, required := maps.Clone(d.Common), []string{}
+		for name := range strings.FieldsSeq(t.Arguments) {
+			name, isRequired := strings.CutSuffix(name, "!")
+			if properties[name] = d.Properties[name]; isRequired {
+				required = append(required, name)
+			}
+		}
+		schema := map[string]any{"type": "object", "properties": properties, "required": required,
+			"additionalProperties": false}
+		hints := &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)}
+		tool := &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: schema, Annotations: hints}
+		sdk.AddTool(server, tool, func(ctx context.Context, _ *sdk.CallToolRequest,
+			valid map[string]any) (*sdk.CallToolResult, any, error) {
+			var in args // encoding/json matches the names in any case
+			started, text, err := time.Now(), []byte(nil), json.Unmarshal(marshal(valid), &in)
+			if err == nil {
+				text, err = o.call(ctx, slots, t.Name, strings.Fields(t.Verb), in)
+			}
+			o.logger.Info("call", "tool", t.Name, "arguments", valid, "bytes", len(text),
+				"error", fmt.Sprint(err), "ms", time.Since(started).Milliseconds())
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil, err
+		})
+	}
+	return server
+}
+
+// call waits for a slot of the session, runs the verb of a tool, and returns the answer. If the verb has not
+// read everything, an answer without rows is an error.
+func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb []string, in args) ([]byte,
+	error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout,
+		fmt.Errorf("unknown: no answer within %v; narrow the question, or ask again later", callTimeout))
+	defer cancel()
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	commandLine, err := o.commandLine(tool, verb, in)
+	if err != nil {
+		return nil, err
+	}
+	var out, errOut bytes.Buffer
+	code := o.runVerb(ctx, commandLine, &out, &errOut)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	budget := min(max(cmp.Or(in.MaxBytes, defaultBudget), minBudget), maxBudget)
+	a := &answer{Complete: code == 0}
+	a.setNotes(errOut.String())
+	if a.Freshness = cmp.Or(a.Freshness, "read during this call"); len(o.given["from"]) > 0 {
+		a.Freshness = "files"
+	}
+	unknown := errors.New(shorten(strings.Join(a.Unknown, "; "), budget, 1).(string))
+	if !a.Complete && (code != exitIncomplete || out.Len() == 0) {
+		return nil, unknown
+	}
+	switch {
+	case tool == "get" || tool == "related":
+		err = o.setObject(a, out.Bytes(), in.Paths, budget)
+	case tool == "explain":
+		a.setData(out.String(), budget)
+	default:
+		var rows [][]any
+		if a.Columns, rows, err = readRows(out.Bytes(), in.Columns, tool == "types"); len(rows) == 0 && !a.Complete {
+			err = unknown
+		}
+		a.setRows(rows, in.Skip, budget)
+	}
+	return marshal(a), err
+}
+
+// commandLine returns the command line of a verb. A value is part of one argument, so that it cannot be
+// another flag.
+func (o *verb) commandLine(tool string, verb []string, in args) ([]string, error) {
+	line := slices.Clone(verb)
+	add := func(flag string, values ...string) {
+		for _, value := range values {
+			if value != "" {
+				line = append(line, "--"+flag+"="+value)
+			}
+		}
+	}
+	for flag, values := range o.given {
+		isForCaches := flag == "cache" || flag == "verbose"
+		if !slices.Contains([]string{"log-file", "show-secrets", "namespace", "all-namespaces"}, flag) &&
+			(!isForCaches || verb[0] != "resources") {
+			add(flag, values...)
+		}
+	}
+	only := strings.Join(o.given["namespace"], "")
+	switch namespace := cmp.Or(in.Namespace, only); {
+	case only != "" && namespace != only:
+		return nil, fmt.Errorf("only the namespace %s is read: restart without --namespace", only)
+	case namespace != "":
+		add("namespace", namespace)
+	case verb[0] == "query":
+		add("all-namespaces", "true")
+	}
+	if len(o.given["from"]) == 0 && verb[0] != "resources" {
+		add("verbose", "true")
+	}
+	if len(in.Columns) > 0 {
+		line = append(line, "--output=jsonl") // the last one counts
+	}
+	conditions := []string{in.Index, in.Where, in.CEL, in.SortBy}
+	for i, flag := range []string{"index", "where", "where-cel", "sort-by"} {
+		add(flag, conditions[i])
+	}
+	add("selector", in.Labels)
+	add("types", in.Types...)
+	add("group-by", in.GroupBy...)
+	add("compute", in.Measures...)
+	if tool == "aggregate" && len(in.GroupBy)+len(in.Measures) == 0 {
+		add("count", "true")
+	}
+	operands := []string{"--", in.Match, in.Type, in.Name}
+	line = append(line, slices.DeleteFunc(operands, func(text string) bool { return text == "" })...)
+	return line, o.checkSecrets(in)
+}
+
+// checkSecrets rejects questions about Secrets whose answers could reveal values.
+func (o *verb) checkSecrets(in args) error {
+	name, err := o.config.TypeName(cmp.Or(in.Type, "pods"))
+	resource, _, _ := strings.Cut(strings.ToLower(name), ".")
+	if err != nil || o.showSecrets || resource != "secret" && resource != "secrets" {
+		return err
+	}
+	conditions := []string{in.Index, in.Where, in.CEL, in.SortBy}
+	for _, text := range slices.Concat(conditions, in.GroupBy, in.Measures, in.Columns) {
+		if text != "" && text != ".type" && text != ".metadata.namespace" {
+			return errors.New("this could reveal values of Secrets: use namespace and labels, or start with --show-secrets")
+		}
+	}
+	return nil
+}
+
+// readRows reads the output of a verb: objects as lines of JSON if there are paths, a table without blanks in
+// cells, or CSV.
+func readRows(text []byte, paths []string, isTable bool) (columns []string, rows [][]any, err error) {
+	var records [][]string
+	switch {
+	case len(paths) > 0:
+		compiled := make([]*jsonpath.Path, len(paths))
+		for i, path := range paths {
+			if compiled[i], err = jsonpath.Compile(path); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		for line := range bytes.Lines(text) {
+			object := unstructured.Unstructured{}
+			if err := json.Unmarshal(line, &object.Object); err != nil {
+				return nil, nil, err
+			}
+			row := []any{object.GetNamespace(), object.GetName()}
+			for _, path := range compiled {
+				row = append(row, find(path, object.Object))
+			}
+			rows = append(rows, row)
+		}
+		return append([]string{"NAMESPACE", "NAME"}, paths...), rows, nil
+	case isTable:
+		for line := range strings.Lines(string(text)) {
+			records = append(records, strings.Fields(line))
+		}
+	default:
+		records, err = csv.NewReader(bytes.NewReader(text)).ReadAll()
+	}
+	for _, record := range records {
+		row := make([]any, len(record))
+		for j, cell := range record {
+			row[j] = cell
+		}
+		rows = append(rows, row)
+	}
+	if len(records) > 0 {
+		columns, rows = records[0], rows[1:]
+	}
+	return columns, rows, err
+}
+
+// find returns the value of a path, or a list of several or no values.
+func find(path *jsonpath.Path, object map[string]any) any {
+	values := path.Append(nil, object)
+	if len(values) == 1 {
+		return values[0]
+	}
+	return values
+}
+
+// setObject sets an object or a tree, or paths of it, without managedFields, last-applied and the values of a
+// Secret.
+func (o *verb) setObject(a *answer, text []byte, paths []string, budget int) error {
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		return err
+	}
+	unstructured.RemoveNestedField(object, "metadata", "managedFields")
+	unstructured.RemoveNestedField(object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+	if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
+		object = o.redactor.Object(schema.GroupResource{Resource: "secrets"}, object)
+	}
+	found := map[string]any{}
+	for _, text := range paths {
+		path, err := jsonpath.Compile(text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+		found[text] = find(path, object)
+	}
+	if len(paths) > 0 {
+		object = found
+	}
+	a.setData(object, budget)
+	return nil
+}

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Catalog is the set of resources that an API server serves at one moment. It is immutable and safe for
-// concurrent use.
+// Catalog is the set of resources that an API server serves at one moment. It is immutable.
 //
 // Resources are in the server's order of preference: the core group first, then the groups in the order the
 // server lists them, and in each group the preferred version first. The first of several matches is therefore
@@ -23,8 +22,7 @@ type Catalog struct {
 	refreshErr error
 }
 
-// catalogContent is the part of a catalog that follows from the discovery documents. The catalogs of equal
-// clusters share it.
+// catalogContent is what follows from the discovery documents. The catalogs of equal clusters share it.
 type catalogContent struct {
 	resources           []Resource
 	groupOrder          []group // groups and versions in the server's order, without resources

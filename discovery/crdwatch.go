@@ -71,8 +71,7 @@ func shrinkCRD(obj any) *crdObject {
 func (w crdWatch) Add(obj any) error { return w.Update(obj) }
 func (w crdWatch) Resync() error     { return nil }
 
-// Update stores an added or changed object. It does not return a decoding error, because the reflector
-// would only log it.
+// Update stores an added or changed object. It returns no decoding error: the reflector would only log it.
 func (w crdWatch) Update(obj any) error {
 	o := shrinkCRD(obj)
 	w.update(func(s *typeState) []Event {

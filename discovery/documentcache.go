@@ -9,8 +9,7 @@ import (
 // fetchedDocument is a document with the time of its request. It is immutable.
 type fetchedDocument struct {
 	*cachedDocument
-	// started is the start of the request that confirmed the document, which includes the server's state at
-	// that time.
+	// started is the start of the request that confirmed the document, as of the server's state then.
 	started time.Time
 }
 

@@ -87,8 +87,7 @@ func (s *Subscription) Stop() {
 	s.tracker.forgetEnded()
 }
 
-// Done returns a channel that is closed after Stop or the end of the tracker, when the handler is no longer
-// called.
+// Done returns a channel that is closed after Stop or the end of the tracker, when no handler is called.
 func (s *Subscription) Done() <-chan struct{} { return s.calls.Done() }
 
 // push queues events. It never blocks.

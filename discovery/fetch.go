@@ -11,8 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// legacyParallel limits concurrent requests to a server without aggregated discovery, which needs one request
-// per group version.
+// legacyParallel limits concurrent requests to a server without aggregated discovery: one per group version.
 const legacyParallel = 10
 
 // endpoint is one of the two discovery documents of an API server.
@@ -21,8 +20,7 @@ type endpoint struct {
 	path string
 	// decodeGroups reads the legacy form of the document, which has groups and versions only.
 	decodeGroups func([]byte) ([]group, error)
-	// optional is true if a server may answer 404, as extension API servers do for /api. If it has had types,
-	// that is a failure.
+	// optional is true if a server without types before may answer 404, as extension API servers do for /api.
 	optional bool
 }
 

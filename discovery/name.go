@@ -79,8 +79,7 @@ func (n *Name) add(resource, version, group string) {
 		Interpretation{Resource: resource, Version: version, Group: group})
 }
 
-// HasWildcard reports whether the resource or group is a pattern, so that the name can match any number of
-// types.
+// HasWildcard reports whether the resource or group is a pattern, so that it can match several types.
 func (n Name) HasWildcard() bool { return strings.Contains(n.Raw, "*") }
 
 // checkName returns an error for text that cannot be a resource name on any server.

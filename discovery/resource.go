@@ -18,8 +18,7 @@ const (
 	Cluster Scope = "Cluster"
 )
 
-// Resource is one version of one type as an API server serves it. Its slices are shared: treat a Resource as
-// read-only.
+// Resource is one version of one type as an API server serves it. Its slices are shared and read-only.
 type Resource struct {
 	GVR schema.GroupVersionResource
 	GVK schema.GroupVersionKind
@@ -40,8 +39,7 @@ type Resource struct {
 	Preferred bool
 	// ServedVersions lists every version that serves this type, the preferred one first.
 	ServedVersions []string
-	// Stale is true if the last discovery round could not confirm the type: its group version failed or was
-	// reported stale.
+	// Stale is true if the last round could not confirm the type: its group version failed or was stale.
 	Stale bool
 	// CRDUID is the UID of the type's CustomResourceDefinition. It is only set by a Tracker that watches
 	// CRDs, because discovery does not report it.
@@ -102,8 +100,7 @@ type Skip struct {
 
 // Resolution is the result of resolving a name.
 type Resolution struct {
-	// Resources has one entry for a single type, and one per type for a category or wildcard, in the server's
-	// order of preference.
+	// Resources has one entry, or one per type for a category or wildcard, in the server's preference.
 	Resources []Resource
 	// Alternatives are other types that match the name with lower priority.
 	Alternatives []Resource

@@ -42,8 +42,7 @@ type typeState struct {
 	catalogRemovalPending bool
 
 	// recentlyDeletedCRDs maps types to the time when their CRD was deleted. Until discoveryLag has passed,
-	// they count as deleted even if discovery still lists them. If discovery lists them later, another
-	// server serves the type.
+	// they count as deleted even if discovery still lists them. Later, another server serves the type.
 	recentlyDeletedCRDs map[schema.GroupResource]time.Time
 	discoveryLag        time.Duration
 }

@@ -11,8 +11,7 @@ const (
 	// Watching: CustomResourceDefinitions are watched, and changes are observed immediately.
 	Watching Mode = "Watching"
 	// Polling: reading CustomResourceDefinitions is forbidden, or the server does not have them. Discovery is
-	// polled. Changes are observed late, and a CRD that is deleted and created again between two polls is not
-	// noticed.
+	// polled. Changes are observed late, but not a CRD that is created again between two polls.
 	Polling Mode = "Polling"
 )
 
@@ -51,8 +50,7 @@ type TrackerStatus struct {
 	Discovery SourceStatus
 }
 
-// err returns the reason why the tracker is not synced, if it is known. Both sources usually have the same
-// reason.
+// err returns the reason why the tracker is not synced, if it is known. Both sources usually have the same.
 func (s *TrackerStatus) err() error {
 	switch {
 	case s.Synced:

@@ -35,8 +35,7 @@ const (
 
 // TrackerOptions adjusts a Tracker. The zero value is usable.
 type TrackerOptions struct {
-	// Client runs the discovery rounds. Default: a new client without a disk cache. A shared client shares
-	// its rounds.
+	// Client runs the rounds. Default: a new client without a disk cache. Shared clients share them.
 	Client *Client
 	// Dynamic watches CustomResourceDefinitions and APIServices. Default: a client for the same server.
 	Dynamic dynamic.Interface
@@ -47,8 +46,7 @@ type TrackerOptions struct {
 	BlindPollInterval time.Duration
 	// DiscoveryLag is the time after the deletion of a CRD during which the Tracker ignores that discovery
 	// still lists its type. After this time it runs discovery again; if that lists the type, another server
-	// serves it. Default DefaultDiscoveryLag. A negative value means no lag, as for a cluster of
-	// test/testcluster.
+	// serves it. Default DefaultDiscoveryLag. Negative: no lag, as for test/testcluster.
 	DiscoveryLag time.Duration
 }
 
@@ -274,8 +272,7 @@ func (t *Tracker) Refresh() {
 	}
 }
 
-// update changes the state and sends the events. All changes use it, so that all subscribers see the same
-// order.
+// update changes the state and sends the events. All changes use it, so all subscribers see one order.
 func (t *Tracker) update(change func(s *typeState, status *TrackerStatus) []Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -97,8 +97,7 @@ func (t *transport) get(ctx context.Context, path, accept, etag string) (fetchRe
 	return fetchResponse{body: body, aggregated: isAggregated(contentType), etag: exchange.etag}, nil
 }
 
-// isAggregated reports whether a document is in the aggregated form. It ignores additional parameters, and
-// their order.
+// isAggregated reports whether a document has the aggregated form, with any parameters.
 func isAggregated(contentType string) bool {
 	base, params, err := mime.ParseMediaType(contentType)
 	return err == nil && base == "application/json" && params["g"] == "apidiscovery.k8s.io" &&

@@ -8,8 +8,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
-// Types returns the tracker as a source for dynamicinformer.Options.Types. The tracker must run as long as
-// the factory.
+// Types returns the tracker, which must run as long as the factory, for dynamicinformer.Options.Types.
 func (t *Tracker) Types() typesource.Source { return typeSource{t} }
 
 type typeSource struct{ tracker *Tracker }

@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Handle is a claim to an informer. The informer runs while it has at least one handle. It is safe for
-// concurrent use.
+// Handle is a claim to an informer, which runs while it has one. It is safe for concurrent use.
 type Handle struct {
 	factory *Factory
 	entry   *entry
@@ -104,8 +103,7 @@ func (h *Handle) Release() {
 }
 
 // AddIndexes adds indexes as [Informer.AddIndexes] does, and Release removes them again if the informer
-// continues. Informers are shared, so index names should identify their owner. It returns an error after
-// Release.
+// continues. Informers are shared, so index names should identify their owner. It fails after Release.
 func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
 	owned := h.dropOwned(func(name string) bool { return slices.Contains(replaced, name) })
 	err := h.Informer().AddIndexes(indexes, replaced...)

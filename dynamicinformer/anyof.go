@@ -2,6 +2,7 @@ package dynamicinformer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,16 +22,43 @@ type Selector struct {
 	Field fields.Selector
 }
 
-func (s Selector) options() ResourceOptions {
-	return ResourceOptions{LabelSelector: s.Label, FieldSelector: s.Field}
+// text identifies a selector that can match.
+func (s Selector) text() string {
+	text := ""
+	if s.Label != nil {
+		text = s.Label.String()
+	}
+	if len(s.fieldRequirements()) == 0 {
+		return text
+	}
+	return strings.TrimPrefix(text+" ", " ") + "with fields " + s.Field.String()
 }
 
-func (s Selector) text() string {
-	key := s.options().key()
-	if key.fields == "" {
-		return key.labels
+// matchesNothing reports whether the selector matches no object. The text of such a selector is empty: sent
+// to a server, it would select everything.
+func (s Selector) matchesNothing() bool {
+	return s.Label != nil && !s.Label.Empty() && s.Label.String() == "" ||
+		s.Field != nil && !s.Field.Empty() && s.Field.String() == ""
+}
+
+func (s Selector) labelRequirements() labels.Requirements {
+	if s.Label == nil {
+		return nil
 	}
-	return strings.TrimPrefix(key.labels+" ", " ") + "with fields " + key.fields
+	all, _ := s.Label.Requirements()
+	return all
+}
+
+func (s Selector) fieldRequirements() fields.Requirements {
+	if s.Field == nil {
+		return nil
+	}
+	return s.Field.Requirements()
+}
+
+// isEvaluable reports whether the client can evaluate a field.
+func isEvaluable(r fields.Requirement) bool {
+	return r.Field == metav1.ObjectNameField || r.Field == "metadata.namespace"
 }
 
 // alternatives is the value of ResourceOptions.AnyOf. Nil selects everything.
@@ -38,26 +66,21 @@ type alternatives []Selector
 
 // possible returns the alternatives that can match.
 func (all alternatives) possible() alternatives {
-	return slices.DeleteFunc(slices.Clone(all), func(s Selector) bool { return s.options().matchesNothing() })
+	return slices.DeleteFunc(slices.Clone(all), Selector.matchesNothing)
 }
 
 func (all alternatives) matchesNothing() bool { return len(all) > 0 && len(all.possible()) == 0 }
 
 // key identifies the alternatives.
 func (all alternatives) key() string {
-	var texts []string
-	for _, s := range all.possible() {
-		texts = append(texts, s.text())
-	}
-	slices.Sort(texts)
-	return strings.Join(slices.Compact(texts), " | ")
+	return strings.Join(slices.Sorted(maps.Keys(selectorSetOf(all))), " | ")
 }
 
 // validate returns an error if neither the client nor the server can evaluate a field.
 func (all alternatives) validate() error {
 	for _, s := range all.possible() {
 		for _, r := range all.ownFields(s) {
-			if r.Field != metav1.ObjectNameField && r.Field != "metadata.namespace" {
+			if !isEvaluable(r) {
 				return fmt.Errorf("AnyOf: the server cannot combine %q of some alternatives, and the client cannot evaluate it: set it in FieldSelector or in all alternatives",
 					r.Field)
 			}
@@ -68,10 +91,7 @@ func (all alternatives) validate() error {
 
 // ownFields returns the field requirements of s that at least one other alternative lacks.
 func (all alternatives) ownFields(s Selector) []fields.Requirement {
-	if s.Field == nil {
-		return nil
-	}
-	return slices.DeleteFunc(s.Field.Requirements(), func(r fields.Requirement) bool {
+	return slices.DeleteFunc(s.fieldRequirements(), func(r fields.Requirement) bool {
 		return !slices.ContainsFunc(all.possible(), func(other Selector) bool {
 			return other.Field == nil || !slices.Contains(other.Field.Requirements(), r)
 		})
@@ -83,15 +103,13 @@ func (all alternatives) commonFields() fields.Selector {
 	first := all.possible()[0]
 	own := all.ownFields(first)
 	var common []fields.Selector
-	if first.Field != nil {
-		for _, r := range first.Field.Requirements() {
-			switch {
-			case slices.Contains(own, r):
-			case r.Operator == selection.NotEquals:
-				common = append(common, fields.OneTermNotEqualSelector(r.Field, r.Value))
-			default:
-				common = append(common, fields.OneTermEqualSelector(r.Field, r.Value))
-			}
+	for _, r := range first.fieldRequirements() {
+		switch {
+		case slices.Contains(own, r):
+		case r.Operator == selection.NotEquals:
+			common = append(common, fields.OneTermNotEqualSelector(r.Field, r.Value))
+		default:
+			common = append(common, fields.OneTermEqualSelector(r.Field, r.Value))
 		}
 	}
 	return fields.AndSelectors(common...)
@@ -100,21 +118,15 @@ func (all alternatives) commonFields() fields.Selector {
 // commonLabels returns label requirements that every selected object satisfies. It merges the values
 // that the alternatives list for the same label into one requirement.
 func (all alternatives) commonLabels() labels.Selector {
-	requirements := func(s Selector) labels.Requirements {
-		if s.Label == nil {
-			return nil
-		}
-		all, _ := s.Label.Requirements()
-		return all
-	}
-	if only := all.possible(); len(only) == 1 && only[0].Label != nil {
-		return only[0].Label // filter leaves it to the server
+	possible := all.possible()
+	if len(possible) == 1 && possible[0].Label != nil {
+		return possible[0].Label // filter leaves it to the server
 	}
 	common := labels.NewSelector()
-	for _, r := range requirements(all.possible()[0]) {
+	for _, r := range possible[0].labelRequirements() {
 		values, differs := sets.New[string](), false
 		implied := func(s Selector) bool {
-			return slices.ContainsFunc(requirements(s), func(other labels.Requirement) bool {
+			return slices.ContainsFunc(s.labelRequirements(), func(other labels.Requirement) bool {
 				if !other.Equal(r) && (other.Key() != r.Key() || !listsValues(r) || !listsValues(other)) {
 					return false
 				}
@@ -123,7 +135,8 @@ func (all alternatives) commonLabels() labels.Selector {
 				return true
 			})
 		}
-		if slices.ContainsFunc(all.possible(), func(s Selector) bool { return !implied(s) }) {
+		if slices.ContainsFunc(possible, func(s Selector) bool { return !implied(s) }) ||
+			differs && len(values) > maxMergedValues {
 			continue
 		}
 		if differs {
@@ -137,6 +150,10 @@ func (all alternatives) commonLabels() labels.Selector {
 	}
 	return common
 }
+
+// maxMergedValues is the maximum number of values of a merged requirement, which is part of a URL of limited
+// length. The client evaluates requirements with more.
+const maxMergedValues = 100
 
 // listsValues reports whether a requirement lists the accepted values of a label.
 func listsValues(r labels.Requirement) bool {
@@ -163,14 +180,9 @@ func (all alternatives) filter() func(runtime.Object) bool {
 		if err != nil {
 			return true
 		}
-		var objectLabels labels.Labels
-		if p, ok := object.(PackedObject); ok {
-			objectLabels = p.Labels()
-		} else {
-			objectLabels = labels.Set(m.GetLabels())
-		}
+		objectLabels := labelsOf(object, m)
 		for k, s := range possible {
-			if (s.Label == nil || s.Label.Matches(objectLabels)) && matchesFields(ownFields[k], m) {
+			if s.matches(objectLabels, ownFields[k], m) {
 				return true
 			}
 		}
@@ -178,8 +190,20 @@ func (all alternatives) filter() func(runtime.Object) bool {
 	}
 }
 
-func matchesFields(all []fields.Requirement, object metav1.Object) bool {
-	return !slices.ContainsFunc(all, func(r fields.Requirement) bool {
+// labelsOf returns the labels of an object. It does not copy those of a packed one.
+func labelsOf(object any, m metav1.Object) labels.Labels {
+	if p, ok := object.(PackedObject); ok {
+		return p.Labels()
+	}
+	return labels.Set(m.GetLabels())
+}
+
+// matches reports whether the labels and some fields of an object match.
+func (s Selector) matches(objectLabels labels.Labels, own []fields.Requirement, object metav1.Object) bool {
+	if s.Label != nil && !s.Label.Matches(objectLabels) {
+		return false
+	}
+	return !slices.ContainsFunc(own, func(r fields.Requirement) bool {
 		value := object.GetNamespace()
 		if r.Field == metav1.ObjectNameField {
 			value = object.GetName()

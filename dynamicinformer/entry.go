@@ -38,8 +38,7 @@ var (
 	errFactoryShut = errors.New("the factory was shut down")
 )
 
-// entryKey identifies an entry. The options are interned, because few large values are shared by many
-// entries.
+// entryKey identifies an entry. Its options are interned: many entries share few large values.
 type entryKey struct {
 	gvr     schema.GroupVersionResource
 	options unique.Handle[optionsKey]
@@ -133,8 +132,7 @@ func (f *Factory) claim(request acquireRequest) (*Handle, error) {
 	return f.claimEntry(request, created)
 }
 
-// claimEntry counts a claim on the existing entry, or else on a new entry for created. It returns nil if both
-// are missing.
+// claimEntry counts a claim on the existing entry, or else on a new one for created; nil without both.
 func (f *Factory) claimEntry(request acquireRequest, created *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,8 +210,7 @@ func (f *Factory) run(ctx context.Context, e *entry) {
 	e.informer.RunWithContext(ctx)
 }
 
-// release removes a claim. When the last claim is removed, a running entry lingers, and an entry that
-// was not started ends.
+// release removes a claim. Without claims, a running entry lingers, and one that was not started ends.
 func (f *Factory) release(h *Handle) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

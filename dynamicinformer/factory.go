@@ -47,8 +47,7 @@ type Factory struct {
 	group      *Group
 	cluster    string
 	leaveGroup func() // further calls do nothing
-	// typeRegistry holds the types that Options.Types reports; stopTypes ends the reports. Both are nil
-	// without Options.Types.
+	// typeRegistry holds the types that Options.Types reports until stopTypes is called. Both can be nil.
 	typeRegistry *follow.TypeRegistry
 	stopTypes    func()
 	// customTypes is nil with Options.Types, and with Options.Client.
@@ -66,8 +65,7 @@ type Factory struct {
 	mu struct {
 		sync.Mutex
 		entries map[entryKey]*entry
-		// runningEntries are the started entries that have not ended, including those that are no longer in
-		// entries.
+		// runningEntries are the started entries that have not ended, also those no longer in entries.
 		runningEntries map[*entry]struct{}
 		// endedCounters holds the counters of informers that are in neither map.
 		endedCounters map[typeOptions]status.Counters
@@ -164,9 +162,8 @@ func (f *Factory) isUnreachable() bool {
 // informer that can be released. An informer that stopped with the context of its Start is replaced by
 // a new one, which the next Start runs.
 //
-// ForResource does not check whether the server has the type; Informer.Status reports it. It returns an error
-// for a GVR without version or resource, and if only some of Indexes already exist. After Shutdown it returns
-// ErrShutdown.
+// ForResource does not check whether the server has the type; Informer.Status reports it. It fails for a GVR
+// without version or resource, and if only some of Indexes exist. After Shutdown it returns ErrShutdown.
 func (f *Factory) ForResource(gvr schema.GroupVersionResource) (*Informer, error) {
 	options := f.resource(gvr)
 	if err := f.options.checkType(gvr, options); err != nil {

@@ -74,10 +74,9 @@ func newGroup(options GroupOptions) *Group {
 	return g
 }
 
-// Add adds a cluster and returns its factory, which the caller starts. It sends no request. The cluster's
-// name identifies its persisted objects, so clusters can share Options.Persistence. Add returns
-// ErrClusterExists for a name that the group has, also while Remove has not returned, and ErrShutdown after
-// Shutdown.
+// Add adds a cluster and returns its factory, which the caller starts. It sends no request. Its name
+// identifies its persisted objects, so clusters can share Options.Persistence. Add returns ErrClusterExists
+// for a name that the group has, also while Remove has not returned, and ErrShutdown after Shutdown.
 func (g *Group) Add(cluster string, options Options) (*Factory, error) {
 	f, err := g.add(cluster, options)
 	if err != nil {
@@ -184,8 +183,7 @@ func (g *Group) Status() []status.Cluster {
 	return clusters
 }
 
-// MemoryStats returns the current memory of the caches of all clusters. Its cost grows with the number of
-// types of all clusters.
+// MemoryStats returns the memory of the caches of all clusters. Its cost grows with the number of types.
 func (g *Group) MemoryStats() status.MemoryStats {
 	total := status.MemoryStats{Budget: g.options.MemoryBudget}
 	for _, f := range g.All() {
@@ -256,8 +254,7 @@ func (f *Factory) remove(ctx context.Context) error {
 	return err
 }
 
-// Shutdown removes all clusters, concurrently. The group cannot be used again. The error joins those of
-// Remove.
+// Shutdown removes all clusters. The group cannot be used again. The error joins those of Remove.
 func (g *Group) Shutdown(ctx context.Context) error {
 	g.mu.Lock()
 	g.mu.shutdown = true

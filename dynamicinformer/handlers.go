@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// Handlers returns the event handlers of the informer, including the handlers of subscriptions, in the order
-// in which they were added.
+// Handlers returns the event handlers, including those of subscriptions, in the order of their addition.
 func (i *Informer) Handlers() []status.Handler {
 	registrations := i.core.Registrations()
 	handlers := make([]status.Handler, 0, len(registrations))
@@ -22,9 +21,8 @@ func (i *Informer) Handlers() []status.Handler {
 	return handlers
 }
 
-// Flush waits until every event handler of the informer, including the handlers of subscriptions, has handled
-// all events that were queued before the call. After WaitForSync these include the initial list. Flush does
-// not wait for later events.
+// Flush waits until every event handler, including those of subscriptions, has handled the events queued
+// before the call. After WaitForSync these include the initial list. Flush does not wait for later events.
 //
 // It returns the cause of ctx, or ErrStopped if the informer stopped and dropped some of these events. Do not
 // call it from an event handler: it would wait for its own return.
@@ -51,7 +49,6 @@ type namedHandler struct {
 	name string
 }
 
-// HandlerName implements informer.Named.
 func (n namedHandler) HandlerName() string { return n.name }
 
 // MetadataOnly returns an event handler for callers that need only metadata, such as controllers that put
@@ -133,7 +130,6 @@ type leftShardHandler struct {
 	leftShard func(obj any)
 }
 
-// OnLeftShard implements sharding.LeftShardHandler.
 func (w leftShardHandler) OnLeftShard(obj any) { w.leftShard(obj) }
 
 // The properties that informers look for.

@@ -42,8 +42,7 @@ type HandlerMove struct {
 // handlers, so a handler can call it. The caller must not add or remove these handlers meanwhile.
 //
 // If the wait fails, MoveHandlers returns the error of WaitForVersion without calling ready, and the handlers
-// continue with the informers of From (TestMoveHandlersFails). It returns ErrStopped if an informer of To has
-// stopped.
+// continue with the informers of From (TestMoveHandlersFails). It returns ErrStopped if one in To stops.
 func MoveHandlers(ctx context.Context, ready func(), moves ...*HandlerMove) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, handoverTimeout,
 		errors.New("the new informers are not as recent as the old ones"))
@@ -145,6 +144,11 @@ func awaitVersion(ctx context.Context, i *Informer, d *informer.DetachedContent)
 	if d.Synced && d.Version != "" {
 		if i.Shard() != nil {
 			if err := i.WaitForShard(ctx); err != nil {
+				return err
+			}
+		}
+		if i.options.Selectors != nil {
+			if err := i.WaitForSelectors(ctx); err != nil {
 				return err
 			}
 		}

@@ -16,8 +16,7 @@ type History struct {
 	// Namespace is the watched namespace; empty for all. Pruned reports whether fields are dropped.
 	Namespace string
 	Pruned    bool
-	// ResourceVersion is the version up to which the content is complete: the version of the last list, event
-	// or bookmark.
+	// ResourceVersion is that of the last list, event or bookmark. The content is complete up to it.
 	ResourceVersion uint64
 	// Oldest is the resource version after which the changes are complete.
 	Oldest uint64

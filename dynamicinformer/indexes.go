@@ -16,8 +16,7 @@ type IndexSet interface {
 	Names() []string
 	// Ordered reports whether the values of index number i are kept sorted.
 	Ordered(i int) bool
-	// Indexers returns the index functions by name, for decoded objects. Their values must equal those of
-	// KeysJSON.
+	// Indexers returns index functions by name, for decoded objects, with the values of KeysJSON.
 	Indexers() cache.Indexers
 	// KeysJSON appends the values of index number i to keys[i], after it has extended keys to the number of
 	// indexes. The values must not share memory with json.
@@ -59,8 +58,7 @@ func (i *Informer) AddIndexes(indexes IndexSet, replaced ...string) error {
 	return i.core.AddExtractor(indexes, replaced...)
 }
 
-// RemoveIndexes removes indexes by name, whoever added them, except the index by namespace. It ignores
-// unknown names.
+// RemoveIndexes removes all indexes with these names, except that by namespace.
 func (i *Informer) RemoveIndexes(names ...string) {
 	for _, name := range names {
 		if name != cache.NamespaceIndex {

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -104,6 +106,8 @@ type Informer struct {
 	// shard is that of options or SetShardSelector. settings serializes the latter with the start.
 	shard    atomic.Pointer[informerShard]
 	settings sync.Mutex
+	// selections are those of options.Selectors, or nil.
+	selections *follow.Selections
 	// retry ends the pauses between the informer's requests.
 	retry     *requests.RetrySignal
 	runCalled atomic.Bool // RunWithContext was called, or is no longer allowed
@@ -113,8 +117,7 @@ type Informer struct {
 	addIndexesToken chan struct{}
 }
 
-// factoryDependencies holds the parts that the informers of a factory share. The sweeper and the dictionaries
-// belong to its group.
+// factoryDependencies has what the informers of a factory share. Its group owns sweeper and dictionaries.
 type factoryDependencies struct {
 	*requests.Server
 	cluster string       // name in the group
@@ -205,6 +208,7 @@ func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, opti
 	i.addIndexesToken = make(chan struct{}, 1)
 	i.persister = newPersister(i)
 	i.setShard(options.Shard)
+	i.selections = options.Selectors.newSelections(i)
 	return i, nil
 }
 
@@ -230,8 +234,7 @@ func (i *Informer) Informer() cache.SharedIndexInformer { return i }
 func (i *Informer) Lister() cache.GenericLister { return lister{i} }
 
 // Stopped returns a channel that is closed when the informer has stopped, with the context of Start, the last
-// release of its handles, or Shutdown. By then all handlers have returned and Status is Stopped. The cache
-// stays readable.
+// release of its handles, or Shutdown. By then all handlers have returned. The cache stays readable.
 func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
 // Retry ends the pause after a failed request, so that the informer sends the next request immediately. Call
@@ -266,8 +269,7 @@ func (i *Informer) recordVerification(logger klog.Logger, result informer.Verifi
 func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stopCh)) }
 
 // RunWithContext runs the informer and updates its status until ctx ends, and returns when all its goroutines
-// have ended. With Options.Types it starts and stops with the type. An informer runs once: further calls log
-// that and return.
+// have ended. With Options.Types it starts and stops with the type. It runs once: further calls log that.
 func (i *Informer) RunWithContext(ctx context.Context) {
 	if i.startOnce() {
 		i.ignoreRun(ctx)
@@ -277,11 +279,13 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.health.Started()
 	leaveSweeper := i.deps.sweeper.Join(i.core.Store(), i.deps.isUnreachable)
 	leaveShard := i.Shard().register(i)
+	leaveSelectors := i.options.Selectors.register(i)
 	i.persister.Start()
 	defer func() {
 		leaveSweeper()
 		i.core.Stop()
 		leaveShard()
+		leaveSelectors()
 		i.persister.Finish()
 		<-i.core.Stopped()
 		i.health.Stopped(whyEnded(ctx))
@@ -304,8 +308,7 @@ func (i *Informer) startOnce() (calledBefore bool) {
 	return i.runCalled.Swap(true)
 }
 
-// ignoreRun and logging are separate functions to keep the stack frame of a quiet informer small: see
-// docs/design/types.md.
+// ignoreRun and logging keep the stack frame of a quiet informer small: see docs/design/types.md.
 func (i *Informer) ignoreRun(ctx context.Context) {
 	klog.FromContext(ctx).Info("An informer runs only once, ignoring another call", "type", formatGVR(i.gvr))
 }
@@ -319,10 +322,14 @@ func (i *Informer) logging(ctx context.Context) context.Context {
 
 // follower returns the state machine that runs incarnations of the informer.
 func (i *Informer) follower() *follow.Follower {
+	selections := i.selections
+	if shard := i.shard.Load().follow; shard != nil {
+		selections = shard.Selections
+	}
 	return &follow.Follower{
 		RestoredState: i.persister.Restore,
 		Type:          i.gvr, Versions: i.options.Versions.versions, Namespaces: i.options.Namespaces.set,
-		Shard: i.shard.Load().follow, SelectsNothing: i.options.matchesNothing(), Types: i.typeRegistry,
+		Selections: selections, SelectsNothing: i.options.matchesNothing(), Types: i.typeRegistry,
 		Requests: requester{i}, Cache: i.core, Health: i.health, AllNamespaces: i.deps.namespaces,
 	}
 }
@@ -361,13 +368,23 @@ func (r requester) AwaitPermission(ctx context.Context, p follow.PartitionSpec, 
 
 func (r requester) target(p follow.PartitionSpec) requests.Target {
 	gvr := r.gvr.GroupResource().WithVersion(p.Version)
-	return requests.Target{
+	target := requests.Target{
 		GVR: gvr, Namespace: p.Namespace, Objects: r.objectOptions,
 		Tweak: r.options.requestTweaker(gvr), Filter: r.options.Namespaces.set.Filter(),
-		Selects:   alternatives(r.options.AnyOf).filter(),
-		Selection: p.Selection, Custom: p.Custom, NoBookmarks: r.options.noBookmarks(),
+		Selects: alternatives(r.options.AnyOf).filter(),
+		Custom:  p.Custom, NoBookmarks: r.options.noBookmarks(),
 		ListOnly: p.ListOnly,
 	}
+	switch selection := p.Selection.(type) {
+	case *requests.Selection:
+		target.Selection = selection
+	case *partSelection:
+		target.Selects = func(object runtime.Object) bool { return selection.Has(object) }
+		target.Tweak = func(options *metav1.ListOptions) {
+			selection.tweak(options, *selection.current.Load())
+		}
+	}
+	return target
 }
 
 func (r requester) pacer(p follow.PartitionSpec) *requests.Pacer {

@@ -107,8 +107,7 @@ func (k Keep) key() string {
 	return fmt.Sprintf(" keep %q%s", textsOf(paths), k.conditionKey())
 }
 
-// pruneAndTransform returns Prune and Transform. It replaces StripManagedFields by a Prune, which does
-// not decode objects.
+// pruneAndTransform returns Prune and Transform. A Prune, which decodes nothing, replaces StripManagedFields.
 func (o ResourceOptions) pruneAndTransform() (Prune, cache.TransformFunc) {
 	prune, transform := o.Prune, o.Transform
 	if isStripManagedFields(transform) {

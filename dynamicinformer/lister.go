@@ -26,8 +26,7 @@ func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
 	return runtimeObjects(l.informer.core.Select(selector)), nil
 }
 
-// Get implements cache.GenericLister. As in client-go, name is a key: "namespace/name", or the name of a
-// cluster-scoped object.
+// Get implements cache.GenericLister. As in client-go, name is a key: "namespace/name", or a name.
 func (l lister) Get(name string) (runtime.Object, error) { return l.informer.get(name, name) }
 
 func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {

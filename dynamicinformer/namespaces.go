@@ -44,8 +44,7 @@ func MatchingNamespaces(include, except []string) Namespaces {
 	return Namespaces{follow.NamespacesMatching(include, except)}
 }
 
-// String describes the set: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or "not
-// matching a-*".
+// String describes the set: "all", "in a,b", "except a,b", "matching a-*", "not matching a-*" and so on.
 func (n Namespaces) String() string { return n.set.String() }
 
 var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -71,8 +70,7 @@ type namespaceList struct{ *Handle }
 
 var _ follow.NamespaceList = namespaceList{}
 
-// Current implements follow.NamespaceList. Rejected credentials (401) do not mean that listing namespaces is
-// forbidden.
+// Current implements follow.NamespaceList. Rejected credentials (401) do not mean that listing is forbidden.
 func (l namespaceList) Current() (follow.KnownNamespaces, <-chan struct{}) {
 	i := l.Informer()
 	current, changed := i.StatusChange()

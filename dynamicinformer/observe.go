@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -20,26 +19,13 @@ func (f *Factory) Condition(t status.ConditionType) status.Condition {
 	return f.aggregator.Condition(t)
 }
 
-// ListenerHandle is the registration of a listener. It is safe for concurrent use.
-type ListenerHandle struct{ inner *health.ListenerHandle }
-
-// Close removes the listener and drops its queued calls. It does not wait for a running call (Done does), so
-// the listener itself may call it. Further calls do nothing.
-func (l *ListenerHandle) Close() { l.inner.Close() }
-
-// Done returns a channel that is closed when the listener is no longer called, after Close or Shutdown.
-func (l *ListenerHandle) Done() <-chan struct{} { return l.inner.Done() }
-
-// Depth returns the number of queued calls, including the running one.
-func (l *ListenerHandle) Depth() int { return l.inner.Depth() }
-
 // AddListener adds a listener. After Shutdown it returns ErrShutdown.
-func (f *Factory) AddListener(listener status.Listener) (*ListenerHandle, error) {
-	inner, err := f.aggregator.Add(listener)
+func (f *Factory) AddListener(listener status.Listener) (status.ListenerHandle, error) {
+	handle, err := f.aggregator.Add(listener)
 	if err != nil {
-		return nil, err
+		return nil, err // not the nil handle in a non-nil interface
 	}
-	return &ListenerHandle{inner}, nil
+	return handle, nil
 }
 
 // Stats returns the memory of the cache and counts of its events. Counts and the sizes of packed objects are

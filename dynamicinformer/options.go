@@ -31,8 +31,7 @@ type Options struct {
 	// applies: with many types, raise QPS and Burst, or set QPS to -1 and rely on the server's fairness.
 	Config *rest.Config
 
-	// HTTPClient is used with Config, to share connections with other clients. Default: a client made from
-	// Config.
+	// HTTPClient is used with Config, to share connections with other clients. Default: made from Config.
 	HTTPClient *http.Client
 
 	// Types reports the types that the server serves; discovery.Tracker.Types returns one. With it, an
@@ -49,8 +48,7 @@ type Options struct {
 	// Defaults are the options of every type, unless Resources or Acquire set a field.
 	Defaults ResourceOptions
 
-	// Resources are the options of single types. Each field that is set takes precedence over Defaults;
-	// Indexers are merged.
+	// Resources are the options of single types. Set fields replace those of Defaults; Indexers are merged.
 	Resources map[schema.GroupVersionResource]ResourceOptions
 
 	// KeepRepeated keeps all objects of a list in which several have one namespace and name, as some
@@ -64,8 +62,7 @@ type Options struct {
 	// later. GroupOptions.ListConcurrency also applies in a Group. Default: 10.
 	ListConcurrency int
 
-	// LiveReadLimiter limits the reads of Informer.GetLive, of all types together. Default: 20 per second,
-	// and 40 at once.
+	// LiveReadLimiter limits Informer.GetLive, for all types together. Default: 20 per second, 40 at once.
 	LiveReadLimiter flowcontrol.RateLimiter
 
 	// MemoryBudget is the number of heap bytes that the caches of all running informers together should not
@@ -92,8 +89,7 @@ type Options struct {
 	// at Shutdown. Default: 5 seconds.
 	PersistenceInterval time.Duration
 
-	// Listener observes the informers, for metrics, logs and alerts; see also Factory.AddListener. Default:
-	// none.
+	// Listener observes the informers, for metrics and logs; see also Factory.AddListener. Default: none.
 	Listener status.Listener
 
 	// Logger is the logger of the informers. Default: the logger of the context given to Start.
@@ -108,18 +104,8 @@ const (
 
 // validate returns an error that lists all invalid options, except errors that only a client can find.
 func (o Options) validate() error {
-	var errs []error
-	if o.ListConcurrency < 0 {
-		errs = append(errs, fmt.Errorf("ListConcurrency is %d; it must not be negative",
-			o.ListConcurrency))
-	}
-	if o.PersistenceInterval < 0 {
-		errs = append(errs, fmt.Errorf("PersistenceInterval is %v; it must not be negative",
-			o.PersistenceInterval))
-	}
-	if o.MemoryBudget < 0 {
-		errs = append(errs, fmt.Errorf("MemoryBudget is %d; it must not be negative", o.MemoryBudget))
-	}
+	errs := slices.Concat(checkNotNegative("ListConcurrency", o.ListConcurrency),
+		checkNotNegative("PersistenceInterval", o.PersistenceInterval), checkNotNegative("MemoryBudget", o.MemoryBudget))
 	for _, err := range o.Defaults.validate() {
 		errs = append(errs, fmt.Errorf("option Defaults: %w", err))
 	}
@@ -135,6 +121,14 @@ func (o Options) validate() error {
 		errs = append(errs, errPolicyNeedsTypes)
 	}
 	return errors.Join(errs...)
+}
+
+func checkNotNegative[T cmp.Ordered](name string, value T) (errs []error) {
+	var zero T
+	if value < zero {
+		errs = append(errs, fmt.Errorf("%s is %v; it must not be negative", name, value))
+	}
+	return errs
 }
 
 var errPolicyNeedsTypes = errors.New("a version policy other than PinnedVersion requires Options.Types")
@@ -200,12 +194,11 @@ func (o Options) client() (dynamic.Interface, error) {
 }
 
 // NewClient returns a dynamic client that decodes lists several times faster than the client of
-// dynamic.NewForConfigAndClient, with the same results. It is a complete dynamic client and safe for
-// concurrent use. A factory with this client uses its config for lists and watches, and decodes objects only
-// when they are read.
+// dynamic.NewForConfigAndClient, with the same results. It is complete, and safe for concurrent use. A
+// factory uses its config for lists and watches, and decodes objects only when they are read.
 //
 // The config is copied. The HTTP client takes precedence over the transport settings of config; if it is nil,
-// NewClient makes one from config. NewClient sends no request. A contradictory config is an error.
+// NewClient makes one from config. It sends no request. It fails if config contradicts itself.
 func NewClient(config *rest.Config, httpClient *http.Client) (dynamic.Interface, error) {
 	c, err := requests.NewClient(config, httpClient)
 	if err != nil {

@@ -48,6 +48,8 @@ func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string
 		return "its TweakListOptions may be another function in the next process"
 	case o.Shard.orNil() != nil:
 		return "its shard may be another one in the next process"
+	case o.Selectors != nil:
+		return "its selectors may be others in the next process"
 	case o.matchesNothing():
 		return "its selector matches nothing"
 	}

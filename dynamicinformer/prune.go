@@ -26,8 +26,7 @@ type Prune struct {
 	//	.status.conditions[*].message
 	//	.metadata.labels["example.com/build"]
 	//
-	// A path ends in a key. The fields that identify an object (kind, name, namespace, UID and resource
-	// version) cannot be dropped.
+	// A path ends in a key. Kind, name, namespace, UID and resource version cannot be dropped.
 	Paths []string
 
 	// Annotations are keys of annotations.
@@ -38,8 +37,7 @@ type Prune struct {
 type PrunePreset string
 
 const (
-	// PruneManagedFields drops metadata.managedFields, often more than half of an object. Readers of a cache
-	// rarely need it.
+	// PruneManagedFields drops metadata.managedFields, which is often more than half of an object.
 	PruneManagedFields PrunePreset = "ManagedFields"
 	// PruneLastApplied drops the annotation with the copy of the object that kubectl apply stores.
 	PruneLastApplied PrunePreset = "LastApplied"

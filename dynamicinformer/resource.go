@@ -24,8 +24,7 @@ import (
 // options apply (see Options.Resources), and finally the default that the field names.
 //
 // Requests for one type share an informer if they agree in everything except Resync, Verify, PageSize,
-// MinWatchTimeout, WatchBookmarks, Indexers, Persist and Required. Functions agree if they
-// are the same value.
+// MinWatchTimeout, WatchBookmarks, Indexers, Persist and Required. Equal functions agree.
 type ResourceOptions struct {
 	// Namespaces limit the informer to some namespaces. Several namespaces each have their own list and
 	// watch, which requires no further permissions. A cluster-scoped type cannot be limited. Default: all.
@@ -46,6 +45,10 @@ type ResourceOptions struct {
 	// labels. Field selectors of single alternatives are limited to metadata.name and metadata.namespace.
 	// Prune must not drop labels that the alternatives use. Default: none.
 	AnyOf []Selector
+
+	// Selectors limits the objects as AnyOf does, with selectors that may change while the informer runs.
+	// Informers with different *Selectors values are not shared. Default: none.
+	Selectors *Selectors
 
 	// Shard limits the informer to a part of the hash space, which may change at any time, so that replicas
 	// of a program share the objects. Informers with different *Shard values are not shared. Default: none,
@@ -80,13 +83,11 @@ type ResourceOptions struct {
 	// decides. Longer watches cause fewer new connections. Default and minimum: 5 minutes.
 	MinWatchTimeout time.Duration
 
-	// WatchBookmarks requests bookmarks, with which a watch can continue after a pause without a new list.
-	// The first request for an informer decides. Without them the informer does not use watch-lists. Default:
-	// true.
+	// WatchBookmarks requests bookmarks, with which a watch can continue after a pause. The first request for
+	// an informer decides. Without them the informer does not use watch-lists. Default: true.
 	WatchBookmarks *bool
 
-	// Storage selects the format of objects in memory. Default: StoragePacked, JSON that is decoded when it
-	// is read.
+	// Storage selects the format of objects in memory. Default: StoragePacked, JSON that reads decode.
 	Storage Storage
 
 	// Prune drops fields from objects, before Transform. Default: none.
@@ -121,8 +122,7 @@ type ResourceOptions struct {
 	// Default: true, except for Secrets.
 	Persist *bool
 
-	// Versions selects the API version when the server no longer serves the current one. Default:
-	// PinnedVersion.
+	// Versions selects the API version when the current one is no longer served. Default: PinnedVersion.
 	Versions VersionPolicy
 }
 
@@ -138,6 +138,9 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 	}
 	if o.Prune.isSet() || o.Keep.isSet() { // they exclude each other
 		defaults.Prune, defaults.Keep = Prune{}, Keep{}
+	}
+	if o.AnyOf != nil || o.Selectors != nil { // they exclude each other
+		defaults.AnyOf, defaults.Selectors = nil, nil
 	}
 	values, defaultValues := reflect.ValueOf(&o).Elem(), reflect.ValueOf(&defaults).Elem()
 	for k := range values.NumField() {
@@ -158,7 +161,7 @@ func (o ResourceOptions) validate() []error {
 	_, _, err := o.pruner()
 	errs := slices.DeleteFunc([]error{
 		o.Namespaces.set.Validate(), o.Versions.versions.Validate(), alternatives(o.AnyOf).validate(),
-		o.Shard.validate(), o.Storage.validate(), err, o.checkIndexes(), o.checkNone(),
+		o.Shard.validate(), o.validateSelectors(), o.Storage.validate(), err, o.checkIndexes(), o.checkNone(),
 	}, func(err error) bool { return err == nil })
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
 		errs = append(errs, fmt.Errorf("Storage.Compression of type %T is not comparable: use a pointer", c))
@@ -166,15 +169,10 @@ func (o ResourceOptions) validate() []error {
 	if o.Prune.isSet() && o.Keep.isSet() {
 		errs = append(errs, errKeepAndPrune)
 	}
-	if o.Resync != nil && *o.Resync < 0 {
-		errs = append(errs, fmt.Errorf("option Resync is %v; it must not be negative", *o.Resync))
+	if o.Resync != nil {
+		errs = append(errs, checkNotNegative("option Resync", *o.Resync)...)
 	}
-	if o.Verify < 0 {
-		errs = append(errs, fmt.Errorf("option Verify is %v; it must not be negative", o.Verify))
-	}
-	if o.PageSize < 0 {
-		errs = append(errs, fmt.Errorf("PageSize is %d; it must not be negative", o.PageSize))
-	}
+	errs = slices.Concat(errs, checkNotNegative("option Verify", o.Verify), checkNotNegative("PageSize", o.PageSize))
 	if o.MinWatchTimeout != 0 && o.MinWatchTimeout < lowestWatchTimeout {
 		errs = append(errs, fmt.Errorf("MinWatchTimeout is %v; it must be at least %v",
 			o.MinWatchTimeout, lowestWatchTimeout))
@@ -198,18 +196,17 @@ func (o ResourceOptions) resync() time.Duration {
 	return *o.Resync + rand.N(*o.Resync/10+1)
 }
 
-// matchesNothing reports whether a selector matches no object. The text of such a selector is empty: sent to
-// a server, it would select everything.
+// matchesNothing reports whether the selectors match no object.
 func (o ResourceOptions) matchesNothing() bool {
-	return o.LabelSelector != nil && !o.LabelSelector.Empty() && o.LabelSelector.String() == "" ||
-		o.FieldSelector != nil && !o.FieldSelector.Empty() && o.FieldSelector.String() == "" ||
-		alternatives(o.AnyOf).matchesNothing()
+	base := Selector{o.LabelSelector, o.FieldSelector}
+	return base.matchesNothing() || alternatives(o.AnyOf).matchesNothing()
 }
 
 // selectsObjects reports whether the options select objects within the namespaces and the shard.
 func (o ResourceOptions) selectsObjects() bool {
 	return o.LabelSelector != nil && !o.LabelSelector.Empty() ||
-		o.FieldSelector != nil && !o.FieldSelector.Empty() || len(o.AnyOf) > 0 || o.TweakListOptions != nil
+		o.FieldSelector != nil && !o.FieldSelector.Empty() || len(o.AnyOf) > 0 ||
+		o.Selectors != nil || o.TweakListOptions != nil
 }
 
 func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }
@@ -287,6 +284,7 @@ type optionsKey struct {
 	tweak, transform unsafe.Pointer
 	storage          Storage
 	shard            *Shard // nil: no shard
+	selectors        *Selectors
 }
 
 func (o ResourceOptions) key() optionsKey {
@@ -301,6 +299,7 @@ func (o ResourceOptions) key() optionsKey {
 		transform:      identityOf(transform),
 		storage:        o.Storage,
 		shard:          o.Shard.orNil(),
+		selectors:      o.Selectors,
 	}
 	if o.LabelSelector != nil {
 		key.labels = o.LabelSelector.String()
@@ -315,8 +314,7 @@ func (o ResourceOptions) key() optionsKey {
 }
 
 // identityOf returns the address of a function value. It distinguishes closures with the same code and
-// different variables, which the code address of package reflect does not. The address is unique while f is
-// reachable.
+// different variables, which the code address of package reflect does not. It is unique while f is reachable.
 func identityOf[F func(schema.GroupVersionResource,
 	*metav1.ListOptions) | cache.TransformFunc](f F) unsafe.Pointer {
 	return *(*unsafe.Pointer)(unsafe.Pointer(&f))
@@ -340,6 +338,9 @@ func (o ResourceOptions) describe() string {
 	add("labels: ", key.labels)
 	add("fields: ", key.fields)
 	add("any of: ", key.anyOf)
+	if key.selectors != nil {
+		parts = append(parts, "selectors that may change")
+	}
 	if key.shard != nil {
 		add("shard by ", string(key.shard.key))
 	}

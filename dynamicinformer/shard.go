@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +28,7 @@ var (
 )
 
 // Shard limits informers to the objects with hashes in some ranges. The ranges may change at any time, when
-// replicas of a program redistribute the work, and all informers of the shard adapt. All methods are safe for
-// concurrent use.
+// replicas redistribute the work, and its informers adapt. All methods are safe for concurrent use.
 //
 // Each list and watch asks the server to filter (shardSelector, an API server feature named
 // ShardedListAndWatch). If the server does not filter, the informer drops objects outside the shard.
@@ -48,20 +46,34 @@ type Shard struct {
 	// setRangesLock serializes SetRanges, so that all informers see the same sequence of ranges.
 	setRangesLock sync.Mutex
 	ranges        atomic.Pointer[requests.Ranges]
+	informers     runningInformers
 
 	mu struct {
 		sync.Mutex
-		// informers are the running informers.
-		informers map[*Informer]struct{}
 		recorders []*removalRecorder
 	}
+}
+
+// runningInformers is a set of informers. It is safe for concurrent use.
+type runningInformers struct{ set sync.Map }
+
+func (r *runningInformers) add(i *Informer) (remove func()) {
+	r.set.Store(i, nil)
+	return func() { r.set.Delete(i) }
+}
+
+func (r *runningInformers) all() (informers []*Informer) {
+	r.set.Range(func(i, _ any) bool {
+		informers = append(informers, i.(*Informer))
+		return true
+	})
+	return informers
 }
 
 // unsharded overrides a shard of less specific options.
 var unsharded = &Shard{}
 
-// Unsharded is a value for ResourceOptions.Shard that overrides a shard in Options.Defaults. Its SetRanges
-// does nothing.
+// Unsharded is a value for ResourceOptions.Shard that overrides Options.Defaults. Its SetRanges does nothing.
 func Unsharded() *Shard { return unsharded }
 
 // NewShard returns a shard with the given ranges, which may overlap. Without ranges it is empty: its
@@ -70,7 +82,6 @@ func NewShard(key sharding.Key, ranges ...sharding.Range) *Shard {
 	s := &Shard{key: key}
 	merged := requests.NewRanges(ranges...)
 	s.ranges.Store(&merged)
-	s.mu.informers = map[*Informer]struct{}{}
 	return s
 }
 
@@ -95,13 +106,12 @@ func (s *Shard) ContainsHash(hash uint64) bool { return s.currentRanges().Contai
 
 // SetRanges replaces the ranges. When it returns, no informer shows an object outside the new ranges, and
 // OnLeftShard calls have been queued (Informer.Flush waits for handlers). Additions follow asynchronously:
-// see WaitForShard. SetRanges sends no requests and calls no user code; its duration is proportional to the
-// cached objects.
+// see WaitForShard. It sends no requests and calls no user code; its duration grows with the cache.
 //
 // Contains uses the new ranges before the caches do. Calls take effect in order and are never merged: if a
 // range is removed and added again, its objects leave the shard and are added.
 func (s *Shard) SetRanges(ranges ...sharding.Range) {
-	if s.mu.informers == nil { // it is Unsharded
+	if s == unsharded {
 		return
 	}
 	s.setRangesLock.Lock()
@@ -114,11 +124,11 @@ func (s *Shard) SetRanges(ranges ...sharding.Range) {
 	}
 	s.mu.Unlock()
 	s.ranges.Store(&next)
-	for _, i := range s.runningInformers() {
+	for _, i := range s.informers.all() {
 		i.core.EvictOutOfShard(i.shard.Load().follow.Narrow,
 			func(item any) bool { return next.Has(s.key, item) })
 	}
-	for _, i := range s.runningInformers() {
+	for _, i := range s.informers.all() {
 		i.shard.Load().follow.Changed()
 		if i.core.ListMissing() {
 			i.retry.Send()
@@ -160,12 +170,6 @@ func (r *removalRecorder) removed() requests.Ranges {
 	return r.ranges
 }
 
-func (s *Shard) runningInformers() []*Informer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.mu.informers))
-}
-
 // orNil returns the shard, or nil for Unsharded.
 func (s *Shard) orNil() *Shard {
 	if s == unsharded {
@@ -175,8 +179,7 @@ func (s *Shard) orNil() *Shard {
 }
 
 func (s *Shard) validate() error {
-	if s.orNil() == nil || s.mu.informers != nil &&
-		(s.key == sharding.ByUID || s.key == sharding.ByNamespace) {
+	if s.orNil() == nil || s.key == sharding.ByUID || s.key == sharding.ByNamespace {
 		return nil
 	}
 	return fmt.Errorf("Shard has key %q: use NewShard with key %q or %q", s.key, sharding.ByUID,
@@ -201,22 +204,15 @@ func (s *Shard) register(i *Informer) (leave func()) {
 	if s.orNil() == nil {
 		return func() {}
 	}
-	s.mu.Lock()
-	s.mu.informers[i] = struct{}{}
-	s.mu.Unlock()
+	leave = s.informers.add(i)
 	i.shard.Load().follow.Changed() // the ranges may have changed since the informer was made
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.mu.informers, i)
-	}
+	return leave
 }
 
 // Shard returns the shard of the informer; nil without one.
 func (i *Informer) Shard() *Shard { return i.shard.Load().orNil() }
 
-// informerShard is the shard of an informer, with the part that its follower uses. It has neither without a
-// shard.
+// informerShard is the shard of an informer, with the part of its follower; both are nil without a shard.
 type informerShard struct {
 	*Shard
 	follow *follow.Shard
@@ -239,6 +235,8 @@ func (i *Informer) SetShardSelector(selector shardselector.Selector) error {
 	switch {
 	case i.runCalled.Load():
 		return fmt.Errorf("%s: set a shard selector: %w", formatGVR(i.gvr), informer.ErrStarted)
+	case i.options.Selectors != nil:
+		return fmt.Errorf("%s: set a shard selector: the informer has Selectors", formatGVR(i.gvr))
 	case i.persister.Status().Enabled:
 		return fmt.Errorf("%s: set a shard selector: the informer is persisted; set ResourceOptions.Shard",
 			formatGVR(i.gvr))

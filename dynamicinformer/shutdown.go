@@ -59,8 +59,7 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Close stops the factory immediately. It drops queued events, and does not wait for running handlers. The
-// error is always nil.
+// Close stops the factory. It drops queued events, and does not wait for handlers. The error is nil.
 func (f *Factory) Close() error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errFactoryShut)
@@ -142,8 +141,7 @@ func (i *Informer) busyHandlers() []*informer.Registration {
 	return busy
 }
 
-// awaitEnd waits for the end of an informer. It returns false if ctx ends first. It stops an informer that
-// was never started.
+// awaitEnd waits for the end of an informer, which it stops if it never started; false if ctx ends first.
 func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	if e.ctx == nil {
 		e.informer.stopUnstarted(errFactoryShut)

@@ -75,8 +75,7 @@ func (s *Snapshot) IndexNames() []string { return s.objects().IndexNames() }
 // IndexValues returns all values of an index, in no particular order, or nil if the index does not exist.
 func (s *Snapshot) IndexValues(index string) []string { return s.objects().IndexValues(index) }
 
-// KeysByIndex returns the sorted keys of the objects with the value in the index. It returns an error if the
-// index does not exist.
+// KeysByIndex returns the sorted keys of the objects with the value in the index. It fails without it.
 func (s *Snapshot) KeysByIndex(index, value string) ([]string, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -198,13 +197,11 @@ type PackedObject interface {
 	// are copied. The error is that of read, or reports a damaged object.
 	ReadJSON(read func(json []byte) error) error
 	// Unstructured returns the decoded object, shared and read-only. Later calls return the same copy until
-	// the garbage collector frees it. For a damaged compressed object it returns the fields that are known
-	// without its JSON.
+	// the garbage collector frees it. For a damaged object it returns the fields known without JSON.
 	Unstructured() *unstructured.Unstructured
 	// Decoded returns the copy of Unstructured if it is still in memory, or nil.
 	Decoded() *unstructured.Unstructured
-	// Decode returns a new decoded copy that the caller owns. It returns an error for a damaged compressed
-	// object.
+	// Decode returns a new decoded copy that the caller owns. It fails for a damaged object.
 	Decode() (*unstructured.Unstructured, error)
 	// KeepDecoded caches value, a pointer to a struct that the caller decoded from the JSON, until the
 	// garbage collector frees it, and returns it. If another caller was faster, it returns that caller's

@@ -14,8 +14,7 @@ import (
 )
 
 // Storage selects the format of a type's objects in memory. In every mode, handlers, listers and stores
-// return *unstructured.Unstructured with client-go's contract: shared and read-only. The zero value is unset;
-// the default is StoragePacked.
+// return *unstructured.Unstructured with client-go's contract: shared and read-only. Default: StoragePacked.
 type Storage struct {
 	Mode StorageMode
 

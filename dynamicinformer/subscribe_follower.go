@@ -179,8 +179,7 @@ type follower struct {
 	// it. After the registration only the handler's goroutine uses them.
 	incarnation status.Incarnation
 	announced   bool
-	// known has the objects that the subscriber has received in another version, and that the initial list
-	// has not confirmed yet.
+	// known has the objects received in another version that the initial list has not confirmed yet.
 	known map[string]store.Item
 }
 

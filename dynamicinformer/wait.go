@@ -45,8 +45,7 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 
 // WaitForSync waits until the informer is settled, as Factory.WaitForSync does, independently of other
 // informers. It returns nil if the informer is synced, and otherwise a *NotSyncedError, which wraps
-// ErrStopped if the informer has stopped. The channels of Synced and HasSyncedChecker stay open in that case,
-// as in client-go.
+// ErrStopped if the informer has stopped. Those of Synced and HasSyncedChecker stay open, as in client-go.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	return i.waitForSync(ctx, i.health.Required)
 }
@@ -95,8 +94,7 @@ func mayRecover(s status.Status) bool {
 	return false
 }
 
-// withoutInformer returns a status for each of the types that was not requested. Without types, it returns
-// one for each required type.
+// withoutInformer returns a status for each type, or without types each required one, that was not requested.
 func (f *Factory) withoutInformer(gvrs []schema.GroupVersionResource, requested []*entry) []status.Status {
 	message := "ForResource was not called for it"
 	if len(gvrs) == 0 {

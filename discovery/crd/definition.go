@@ -19,13 +19,11 @@ type Definition struct {
 	UID             types.UID
 	ResourceVersion string
 	Generation      int64
-	// Deleting is true after deletion was requested. Objects of the type are still served until the last
-	// finalizer is removed.
+	// Deleting is true after deletion was requested. Objects are served until the last finalizer is removed.
 	Deleting bool
 
 	Group string
-	// Names are the names in effect: the accepted ones of the status, or the desired ones of the spec if none
-	// are accepted.
+	// Names are the names in effect: the accepted ones of the status, or else the desired ones of the spec.
 	Names      Names
 	Namespaced bool
 	// Versions are in the order of the spec.

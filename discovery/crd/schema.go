@@ -9,11 +9,9 @@ import (
 	"strings"
 )
 
-// Schema is the structural OpenAPI schema of one field. Validation rules are omitted, because crdcache only
-// reads.
+// Schema is the structural OpenAPI schema of one field. It has no validation rules.
 type Schema struct {
-	// Type is object, array, string, integer, number or boolean; empty with IntOrString and with
-	// PreserveUnknown.
+	// Type is object, array, string, integer, number, boolean; empty with IntOrString and PreserveUnknown.
 	Type     string `json:"type,omitempty"`
 	Format   string `json:"format,omitempty"`
 	Nullable bool   `json:"nullable,omitempty"`
@@ -42,8 +40,7 @@ type Schema struct {
 	// ListMapKeys are the fields that identify an element of a list map.
 	ListMapKeys []string `json:"x-kubernetes-list-map-keys,omitempty"`
 
-	// NameOf is the word after "name of" in the description, such as Secret. The rest of the description is
-	// omitted.
+	// NameOf is the word after "name of" in the description, such as Secret. The rest is omitted.
 	NameOf string `json:"-"`
 }
 

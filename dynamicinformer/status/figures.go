@@ -11,8 +11,7 @@ import (
 // not depend on the number of objects, and they block neither readers nor writers. Stats has more detail
 // about memory, at a cost proportional to the cache.
 //
-// Informers that differ only in their transform have equal Status.Options. They share one Metrics, which has
-// the sum of their figures.
+// Informers that differ only in their transform have equal Status.Options, and one Metrics with the sum.
 type Metrics struct {
 	// GVR is the type, and Options describes the informer's options, as Status.Options.
 	GVR     schema.GroupVersionResource
@@ -54,8 +53,7 @@ type Counters struct {
 	// Requests is the number of requests by verb: "list", "watch", or "watch-list" for a watch that begins
 	// with a list. Each page of a list is a request.
 	Requests map[string]int64
-	// Failures is the number of failed requests and broken watches: the calls of Listener.RequestFailed,
-	// and every 429.
+	// Failures counts failed requests and broken watches: calls of Listener.RequestFailed, and each 429.
 	Failures map[RequestFailureKind]int64
 	// Lists is the number of completed lists, including initial events of watch-lists. ListTime is the sum
 	// of their durations.
@@ -147,8 +145,7 @@ type Stats struct {
 	TableBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexStats
-	// Hits is the number of reads that found a decoded copy of a packed object, Misses the number of reads
-	// that decoded it.
+	// Hits is the number of reads that found a decoded copy of a packed object, Misses those that decoded it.
 	Hits, Misses int64
 	// ShardDropped is the number of received objects that were outside the shard (see
 	// ResourceOptions.Shard): the useless work of a server that does not filter. It is zero without a shard.
@@ -174,12 +171,10 @@ type EventStats struct {
 	// objects; Deletes the number of deleted objects. Events that change nothing, such as most events
 	// of resyncs and relists, are not counted.
 	Adds, Updates, Deletes int64
-	// Relists is the number of lists after the first, for example because a watch could not continue. If
-	// each namespace has its own watch, each of their lists counts. The first list of a new incarnation
-	// does not count.
+	// Relists is the number of lists after the first, for example because a watch could not continue. If each
+	// namespace has its own watch, each of their lists counts. The first of an incarnation does not.
 	Relists int64
-	// LeftShard is the number of objects that left the shard (see ResourceOptions.Shard). Deletes does
-	// not include them.
+	// LeftShard is the number of objects that left the shard (see ResourceOptions.Shard), without Deletes.
 	LeftShard int64
 }
 
@@ -192,8 +187,7 @@ type IndexStats struct {
 	Bytes           int64
 }
 
-// MemoryStats describe the memory of all caches of a factory in relation to Options.MemoryBudget. Sizes
-// are as in Metrics.
+// MemoryStats describe the memory of a factory's caches and Options.MemoryBudget. Sizes are as in Metrics.
 type MemoryStats struct {
 	// Budget is Options.MemoryBudget; zero without a budget.
 	Budget int64

@@ -20,8 +20,7 @@ type Handler struct {
 	Lag time.Duration
 	// Synced reports whether the handler has handled the last object of the initial list.
 	Synced bool
-	// DecodesBecause is the reason why objects are decoded for the handler, and empty if they are not. See
-	// MetadataOnly.
+	// DecodesBecause is why objects are decoded for the handler; empty if they are not. See MetadataOnly.
 	DecodesBecause string
 }
 
@@ -37,8 +36,7 @@ type FollowedType struct {
 type Shard struct {
 	// Key is the hashed field.
 	Key sharding.Key
-	// Desired are the desired ranges. Listed are the ranges of them that the cache has objects of. Both are
-	// ordered and disjoint.
+	// Desired are the desired ranges. Listed are those that the cache has objects of. Both are disjoint.
 	Desired, Listed []sharding.Range
 	// Filter names the component that removes objects outside the shard, as far as the server's answers
 	// show it. The informer always filters as well.
@@ -47,8 +45,7 @@ type Shard struct {
 
 // Persistence describes how an informer persists its objects (see Options.Persistence).
 type Persistence struct {
-	// Enabled reports whether the informer persists its objects. If not, DisabledReason is the reason in
-	// words.
+	// Enabled reports whether the informer persists its objects. If not, DisabledReason says why.
 	Enabled        bool
 	DisabledReason string
 	// Err is the last failure, until a save succeeds.

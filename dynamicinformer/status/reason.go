@@ -24,8 +24,7 @@ const (
 	ReasonThrottled Reason = "Throttled"
 	// ReasonConversionFailed: the webhook that converts the type's objects between versions fails.
 	ReasonConversionFailed Reason = "ConversionFailed"
-	// ReasonUnreachable: the connection to the server failed. It concerns the whole factory: see
-	// ConditionReachable.
+	// ReasonUnreachable: the connection to the server failed, for the whole factory: see ConditionReachable.
 	ReasonUnreachable Reason = "Unreachable"
 	// ReasonNoAnswer: the server neither answers nor refuses requests.
 	ReasonNoAnswer Reason = "NoAnswer"
@@ -35,16 +34,14 @@ const (
 	// ReasonNoEvents: the server accepts watches, and sends neither events nor the bookmarks that are due, or
 	// a list shows that watches missed changes. The informer lists the type every 3 to 25 seconds.
 	ReasonNoEvents Reason = "NoEvents"
-	// ReasonPanicked: a function of the program panicked while it handled a list or watch. The informer
-	// relists the type.
+	// ReasonPanicked: a function of the program panicked while it handled a list or watch. It relists.
 	ReasonPanicked Reason = "Panicked"
 	// ReasonRestored: the server was restored from an older backup. The cache has the lost state until
 	// the informer has relisted the type.
 	ReasonRestored Reason = "Restored"
 	// ReasonTypesUnknown: the source of types has not reported its types yet.
 	ReasonTypesUnknown Reason = "TypesUnknown"
-	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered. The informer
-	// keeps waiting.
+	// ReasonGroupUnknown: the type may exist in an API group that could not be discovered. It keeps waiting.
 	ReasonGroupUnknown Reason = "GroupUnknown"
 	// ReasonNamespacesUnknown: each namespace has its own watch, and the namespaces are not known yet.
 	ReasonNamespacesUnknown Reason = "NamespacesUnknown"

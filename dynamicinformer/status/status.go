@@ -26,8 +26,7 @@ const (
 	// Degraded: requests fail. The cache keeps its objects, and the informer keeps trying.
 	Degraded State = "Degraded"
 	// Gone: the type's CRD was deleted, or replaced by one with another UID or scope, and its objects with
-	// it. The cache is empty, handlers receive a delete event for each object, and Pending or Syncing follows
-	// immediately.
+	// it. The cache is empty, handlers receive a deletion for each object, and Pending or Syncing follows.
 	Gone State = "Gone"
 	// Stopped: the informer has stopped and cannot start again.
 	Stopped State = "Stopped"
@@ -47,9 +46,8 @@ type Status struct {
 	Reason Reason
 	// Message is the cause in one line of text.
 	Message string
-	// Stale is set while a filled cache may lag behind the server: in state Degraded, after 30 seconds
-	// without contact, while restored objects are unconfirmed, and while Suspended is set. The cache remains
-	// readable.
+	// Stale is set while a filled cache may be old: in state Degraded, after 30 seconds without contact,
+	// while restored objects are unconfirmed, and while Suspended is set. The cache remains readable.
 	Stale bool
 	// Suspended is set after an incarnation ended without the deletion of its objects, until the type is
 	// listed again or its CRD is deleted: the server no longer serves the version, list or watch, or an
@@ -83,6 +81,8 @@ type Status struct {
 	Relists Relists
 	// Shard describes the shard that the informer watches (see ResourceOptions.Shard); nil without one.
 	Shard *Shard
+	// UnlistedSelectors is the number of ResourceOptions.Selectors that are not listed yet.
+	UnlistedSelectors int
 }
 
 // String returns one line with the type, the watched version if it differs, the state and the reason.
@@ -174,8 +174,7 @@ func (r Relists) Total() int {
 type ConditionType string
 
 const (
-	// ConditionReady is true when the types are known and every required type is synced. Other types do
-	// not affect it.
+	// ConditionReady is true when the types are known and the required ones synced. Others do not count.
 	ConditionReady ConditionType = "Ready"
 	// ConditionReachable is false after three consecutive requests of a type got no answer, or while
 	// Options.Types cannot reach the server. The types keep their states, and become stale after 30 seconds;
@@ -208,12 +207,22 @@ type Cluster struct {
 	// UID is the UID of the namespace kube-system. It is empty before the first contact, if the namespace may
 	// not be read, and if Options.Client is set.
 	UID types.UID
-	// SameAs is the name of another cluster in the group with this UID: they are the same cluster. It is the
-	// first one by name.
+	// SameAs is the name of the first other cluster in the group with this UID: it is the same cluster.
 	SameAs string
 	// Reachable is False while the cluster cannot be reached, since Reachable.Since. Its caches then remain
 	// readable as they are. Ready is the condition of this name.
 	Reachable, Ready Condition
+}
+
+// ListenerHandle is the registration of a listener. It is safe for concurrent use.
+type ListenerHandle interface {
+	// Close removes the listener and drops its queued calls. It does not wait for a running call (Done does),
+	// so the listener itself may call it. Further calls do nothing.
+	Close()
+	// Done returns a channel that is closed when the listener is no longer called, after Close or Shutdown.
+	Done() <-chan struct{}
+	// Depth returns the number of queued calls, including the running one.
+	Depth() int
 }
 
 // Listener observes the informers of a factory, for metrics, logs and alerts. Pass it to New in
@@ -226,8 +235,8 @@ type Cluster struct {
 // A new listener first receives the current state: StateChanged with a zero Status as before,
 // IncarnationStarted and IncarnationSynced for each informer, and ConditionChanged for each condition.
 type Listener struct {
-	// StateChanged is called when the state, reason, incarnation, Stale, Terminating or Shard of an
-	// informer's status changes.
+	// StateChanged is called when the state, reason, incarnation, Stale, Terminating, Shard or
+	// UnlistedSelectors of an informer's status changes.
 	StateChanged func(before, after Status)
 	// IncarnationStarted is called when an informer begins to watch its type.
 	IncarnationStarted func(incarnation Incarnation)

@@ -70,8 +70,7 @@ func typeOfDefinition(u *unstructured.Unstructured, now time.Time) (*readapi.Typ
 	return &t, err
 }
 
-// setEstablished sets the status of a valid definition that has no conditions, as in a manifest. It reports
-// whether it did.
+// setEstablished sets the status of a valid definition without conditions, and reports whether it did.
 func setEstablished(u *unstructured.Unstructured, now time.Time) bool {
 	status, _ := u.Object["status"].(map[string]any)
 	if conditions, _ := status["conditions"].([]any); len(conditions) > 0 {

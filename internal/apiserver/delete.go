@@ -126,8 +126,7 @@ func isPropagationFinalizer(f string) bool {
 	return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
 }
 
-// orphanDependents returns the deprecated predecessor of PropagationPolicy, which kube-apiserver still
-// supports.
+// orphanDependents returns the deprecated predecessor of PropagationPolicy, which is still supported.
 func orphanDependents(options *metav1.DeleteOptions) *bool {
 	//lint:ignore SA1019 clients still send it
 	return options.OrphanDependents

@@ -92,8 +92,7 @@ func (r *request) strategicPatch(body []byte) (patchFunc, error) {
 	}, nil
 }
 
-// patch applies a patch to the object. It retries after a concurrent write, unless the patch sets a resource
-// version.
+// patch applies a patch to the object. It retries after a concurrent write, unless it sets a version.
 func (r *request) patch(body []byte) (result readapi.WriteResult, err error) {
 	patch, err := r.parsePatch(body)
 	if err != nil {

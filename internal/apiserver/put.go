@@ -25,12 +25,10 @@ type putOptions struct {
 	now time.Time
 	// restore keeps the resource version of the object, and drops the history of its type.
 	restore bool
-	// byClient marks a write over the API. It fails with errConcurrentChange unless expected is the
-	// stored state.
+	// byClient marks a write over the API. It fails with errConcurrentChange unless expected is stored.
 	byClient bool
 	expected *object
-	// onlyInVersion stores the object for requests for its version. The object in another version is used
-	// otherwise.
+	// onlyInVersion stores the object for requests for its version. Others use the object in another version.
 	onlyInVersion bool
 }
 

@@ -45,8 +45,7 @@ type StorageOptions struct {
 	Now func() time.Time
 }
 
-// Storage holds types and their objects. It is a readapi.Backend and safe for concurrent use. Create it with
-// NewStorage.
+// Storage holds types and their objects. It is a readapi.Backend, and safe for concurrent use.
 type Storage struct {
 	options StorageOptions
 
@@ -171,8 +170,7 @@ func (s *Storage) Delete(gr schema.GroupResource, namespace, name string) bool {
 	return true
 }
 
-// deleteLocked removes an object and the type that it defines. It then finishes the deletions that
-// waited for the object.
+// deleteLocked removes an object and the type that it defines. It then finishes deletions that waited for it.
 func (s *Storage) deleteLocked(c *collection, key string, now time.Time) {
 	s.remove(c, key)
 	if c.typ.GroupResource() == definitions {

@@ -21,8 +21,7 @@ type Rules struct {
 	UnconditionalUpdate bool
 	// CreateOnUpdate: an update creates a missing object.
 	CreateOnUpdate bool
-	// AnyName: a name is valid if it can be part of a path, such as "system:node" of a role. Otherwise it
-	// must be a DNS subdomain.
+	// AnyName: a name can be any part of a path, such as "system:node" of a role, not only a DNS subdomain.
 	AnyName bool
 	// AnyFinalizer: finalizers need no domain, as with custom resources.
 	AnyFinalizer bool

@@ -12,8 +12,7 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// maxNameAttempts is the number of names that are tried for an object with generateName, as on a
-// kube-apiserver.
+// maxNameAttempts is the number of names tried for an object with generateName, as by kube-apiserver.
 const maxNameAttempts = 8
 
 func (r *request) create(body []byte) (result readapi.WriteResult, err error) {
@@ -51,8 +50,7 @@ func (r *request) createOnce(u *unstructured.Unstructured) (result readapi.Write
 	return result, err
 }
 
-// admitCreate returns an error if the type was removed, or if its definition or the namespace is missing or
-// terminating.
+// admitCreate returns an error if the type, its definition or the namespace is missing or terminating.
 func (c *servedCollection) admitCreate(namespace, name string) error {
 	c.storage.mu.Lock()
 	defer c.storage.mu.Unlock()

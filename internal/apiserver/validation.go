@@ -20,8 +20,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// canonicalMetadata writes the metadata of an object as a kube-apiserver does: without empty, unknown and
-// duplicate fields.
+// canonicalMetadata writes metadata as a kube-apiserver does: without empty, unknown and duplicate fields.
 func canonicalMetadata(u *unstructured.Unstructured) (dropped droppedFields, err error) {
 	metadata, exists := u.Object["metadata"]
 	if !exists {

@@ -21,8 +21,7 @@ type WriterOptions struct {
 	// StrategicMerge applies a strategic merge patch to an object of a built-in kind, both in JSON. For an
 	// error that is not an apierrors.APIStatus, the response is 400. Default: these patches are rejected.
 	StrategicMerge func(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error)
-	// Decodable returns an error if an object of a built-in kind cannot be decoded into its Go type.
-	// Optional.
+	// Decodable returns an error if an object of a built-in kind does not fit its Go type. Optional.
 	Decodable func(gvk schema.GroupVersionKind, object []byte) error
 }
 

@@ -33,8 +33,7 @@ const (
 	LogForm    Form = 'L' // grows
 )
 
-// ErrKey is the error for frames that are encrypted with an unknown key, or not encrypted although there are
-// keys.
+// ErrKey is the error for frames encrypted with an unknown key, or not at all although there are keys.
 var ErrKey = errors.New("the persisted data was written with another key, or without one")
 
 // ErrMagic is the error for files that do not begin with Magic.

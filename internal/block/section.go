@@ -21,8 +21,7 @@ const (
 // A section is a part of a record: its coding, its size before and after compression, and its content.
 const sectionHeader = 1 + 4 + 4
 
-// Limits of sections. A larger ratio would let a small file need much memory, so the writer uses a coding
-// that compresses less.
+// Limits of sections. With a larger ratio a small file could need much memory: the writer compresses less.
 const (
 	// MaxContent is the maximum size of a section before compression, in bytes.
 	MaxContent = 64 << 20

@@ -14,8 +14,7 @@ import (
 const (
 	// lineBufferSize is the initial buffer size of a lineReader in bytes. Only long frames need more.
 	lineBufferSize = 64 << 10
-	// firstReadSize is the size of the first read of a frame. The first read needs no buffer, so an
-	// idle watch has none.
+	// firstReadSize is the size of the first read of a frame. It needs no buffer, so an idle watch has none.
 	firstReadSize = 16
 	// maxFrameSize is the size of the largest frame that client-go accepts.
 	maxFrameSize = 16 << 20

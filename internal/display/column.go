@@ -144,8 +144,7 @@ func parseColumnValue(columnType string, value any) any {
 	return nil
 }
 
-// DecodedCell returns a cell as a client decodes it: a number without a fraction becomes an int64, if it is
-// one in JSON.
+// DecodedCell returns a cell as a client decodes it: a number without a fraction is an int64.
 func DecodedCell(cell any) any {
 	number, ok := cell.(float64)
 	if !ok {

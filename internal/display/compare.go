@@ -32,8 +32,7 @@ type Change struct {
 	HasOld, HasNew bool
 }
 
-// maxComparedDepth limits the depth of a comparison. A value at this depth is one change, without the changes
-// inside it.
+// maxComparedDepth limits the depth of a comparison. A value at this depth is one change.
 const maxComparedDepth = 60
 
 // Changes returns the fields that differ, ordered by keys and identities. It compares list elements by

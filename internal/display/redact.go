@@ -46,8 +46,7 @@ func (r *Redactor) Object(gr schema.GroupResource, object map[string]any) map[st
 	return r.redact(uidOf(object), object)
 }
 
-// RedactPair redacts two states of an object. Equal values have equal placeholders, even if the object was
-// recreated in between.
+// RedactPair redacts two states of an object. Equal values have equal placeholders, even if it was recreated.
 func (r *Redactor) RedactPair(gr schema.GroupResource, before, after map[string]any) (_, _ map[string]any) {
 	if !r.Redacts(gr) {
 		return before, after

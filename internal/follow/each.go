@@ -43,8 +43,7 @@ type namespaceSelector struct {
 	changed chan struct{}
 }
 
-// next waits for a different set of partitions and returns it. It returns false when the partitions must
-// stop.
+// next waits for a different set of partitions and returns it. It returns false when they must stop.
 func (e *namespaceSelector) next(ctx context.Context) ([]informer.Partition, bool) {
 	for ctx.Err() == nil {
 		known, changed := e.namespaces.Current()
@@ -56,7 +55,7 @@ func (e *namespaceSelector) next(ctx context.Context) ([]informer.Partition, boo
 		}
 		select {
 		case <-e.changed:
-		case <-e.Shard.changes():
+		case <-e.Selections.changes():
 		case <-changed:
 		case <-e.listAllowed:
 			return nil, false
@@ -66,8 +65,7 @@ func (e *namespaceSelector) next(ctx context.Context) ([]informer.Partition, boo
 	return nil, false
 }
 
-// selected returns the namespaces to read. If the server does not list namespaces, it returns the exact names
-// of the set.
+// selected returns the namespaces to read. If the server does not list them, it returns the exact names.
 func (e *namespaceSelector) selected(known KnownNamespaces) []string {
 	switch {
 	case known.Listed:

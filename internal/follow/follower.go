@@ -12,20 +12,17 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // Follower follows one type, in selected versions and namespaces.
 type Follower struct {
-	// Type is the requested type. Versions can select another version, and then the requested version can be
-	// empty.
+	// Type is the requested type. Versions can select another version; the requested one can then be empty.
 	Type       schema.GroupVersionResource
 	Versions   Versions
 	Namespaces Namespaces
-	// Shard has the ranges of hashes to follow. Nil means all objects.
-	Shard *Shard
-	// SelectsNothing states that no object is selected: no request is sent, and the cache is complete and
-	// empty.
+	// Selections select the objects to follow. Nil means all objects.
+	Selections *Selections
+	// SelectsNothing states that no object is selected: without requests the cache is complete and empty.
 	SelectsNothing bool
 	// Types are the served types. If nil, every type is assumed to exist.
 	Types *TypeRegistry
@@ -36,8 +33,7 @@ type Follower struct {
 	// RestoredState returns the persisted state of a single partition, or of several namespaces, for a type
 	// whose CRD has this UID. It returns nil if nothing is persisted. Optional.
 	RestoredState func(p PartitionSpec, uid types.UID) informer.PersistedState
-	// AllNamespaces provides the existing namespaces. It is used for a set of namespaces if a list of all
-	// namespaces is forbidden.
+	// AllNamespaces provides the namespaces for a set of them, if listing all namespaces is forbidden.
 	AllNamespaces func() (NamespaceList, error)
 }
 
@@ -46,15 +42,13 @@ type Requests interface {
 	// ListWatch returns the ListerWatcher of a partition for a reflector. forbidden, if not nil, is called
 	// when a request is forbidden, which is then not a failure.
 	ListWatch(p PartitionSpec, forbidden func(error)) cache.ListerWatcher
-	// AwaitPermission waits until a forbidden partition can be listed and watched. It returns false if ctx
-	// ends first.
+	// AwaitPermission waits until a forbidden partition can be read. It returns false if ctx ends.
 	AwaitPermission(ctx context.Context, p PartitionSpec, refusal error) bool
 	// Retry ends the pauses after failures.
 	Retry()
 }
 
-// PartitionSpec describes the requests of one partition, which one reflector lists and watches. An empty
-// Namespace means all.
+// PartitionSpec describes the requests of a partition, for one reflector. An empty Namespace means all.
 type PartitionSpec struct {
 	Incarnation        int
 	Version, Namespace string
@@ -62,8 +56,8 @@ type PartitionSpec struct {
 	Namespaced         bool
 	// PerNamespace states that the partition represents all namespaces that are read one by one.
 	PerNamespace bool
-	// Selection selects the objects by hash ranges. Nil means all objects.
-	Selection *requests.Selection
+	// Selection selects the objects. Nil means all objects.
+	Selection Selection
 	// TypeKnown states that a source of types reports the type. NamespaceIsNew states that the namespace was
 	// created while the type was followed, so that permissions may follow soon.
 	TypeKnown, NamespaceIsNew bool
@@ -149,7 +143,7 @@ func (f *Follower) awaitVersion(ctx context.Context, changed <-chan struct{},
 	return nil, ""
 }
 
-// forgetDeleted empties the cache if the type's objects are known to be deleted. It reports whether it did.
+// forgetDeleted empties the cache if the objects are known to be deleted, and reports whether they are.
 func (f *Follower) forgetDeleted(state *typeState, content identity) bool {
 	reason := state.deletionReason(content)
 	if reason == status.ReasonNone {
@@ -195,8 +189,7 @@ func (f *Follower) runVersion(ctx context.Context, state *typeState, version str
 	return &content
 }
 
-// runIncarnation lists and watches a version until ctx ends. No goroutine of the incarnation remains when it
-// returns.
+// runIncarnation lists and watches a version until ctx ends. No goroutine remains when it returns.
 func (f *Follower) runIncarnation(ctx context.Context, state *typeState, version string) {
 	number := f.Health.Begin(version, state.UID)
 	f.listAndWatch(ctx, &incarnation{number: number, version: version, state: state})

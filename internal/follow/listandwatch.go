@@ -8,7 +8,7 @@ import (
 	"github.com/crdcache/crdcache/internal/informer"
 )
 
-// listAndWatch runs an incarnation until ctx ends. It ignores the cache's errors, which occur after a stop.
+// listAndWatch runs an incarnation until ctx ends. It ignores errors of the cache: they follow a stop.
 func (f *Follower) listAndWatch(ctx context.Context, g *incarnation) {
 	listed := func() { f.Health.Synced(g.number) }
 	switch {
@@ -41,7 +41,7 @@ func (f *Follower) watchRequested(ctx context.Context, g *incarnation, listed fu
 	names := f.Namespaces.requested()
 	p := &plan{Follower: f, incarnation: g, forbidden: forbidden}
 	switch {
-	case f.Shard != nil:
+	case f.Selections != nil:
 	case len(names) > 1:
 		p.restoredState = f.restoredStateOfEach(g)
 	default:
@@ -63,7 +63,7 @@ func (f *Follower) onlyPartition(g *incarnation, namespace string, forbidden fun
 
 // watchPlan lists and watches namespaces, and the changing ranges of a shard, until ctx ends.
 func (f *Follower) watchPlan(ctx context.Context, p *plan, namespaces []string, listed func()) {
-	defer f.Shard.stop()
+	defer f.Selections.stop()
 	_ = f.Cache.RunPartitions(ctx, listed, func(ctx context.Context) ([]informer.Partition, bool) {
 		for ctx.Err() == nil {
 			changed := p.update(namespaces)
@@ -72,7 +72,7 @@ func (f *Follower) watchPlan(ctx context.Context, p *plan, namespaces []string, 
 				return p.partitions(), true
 			}
 			select {
-			case <-f.Shard.changes():
+			case <-f.Selections.changes():
 			case <-ctx.Done():
 			}
 		}
@@ -103,7 +103,7 @@ func (f *Follower) partitionSpec(g *incarnation, namespace string) PartitionSpec
 func (f *Follower) newPartition(p PartitionSpec, forbidden func(error)) informer.Partition {
 	partition := informer.Partition{Namespace: p.Namespace, ListerWatcher: f.Requests.ListWatch(p, forbidden)}
 	if p.Selection != nil {
-		partition.Selection, partition.OnListed = p.Selection, f.Shard.notify
+		partition.Selection, partition.OnListed = p.Selection, f.Selections.notify
 	}
 	return partition
 }
@@ -151,6 +151,6 @@ func (f *Follower) watchEachNamespace(ctx context.Context, g *incarnation, liste
 		changed: make(chan struct{}, 1),
 	}
 	defer namespaces.OnChange(func() { wake(each.changed) })()
-	defer f.Shard.stop()
+	defer f.Selections.stop()
 	_ = f.Cache.RunPartitions(ctx, listed, each.next)
 }

@@ -56,8 +56,7 @@ func sortedUnique(names []string) []string {
 	return slices.Compact(names)
 }
 
-// String returns a description: "all", "in a,b", "except a,b", "matching a-*", "matching a-* except a-b", or
-// "not matching a-*".
+// String describes it: "all", "in a,b", "except a,b", "matching a-*", "not matching a-*", or with "except".
 func (n Namespaces) String() string {
 	names, except := strings.Join(n.names, ","), strings.Join(n.except, ",")
 	switch {
@@ -154,8 +153,7 @@ func (n Namespaces) requested() []string {
 	return []string{""}
 }
 
-// canFollowSeparately reports whether to follow the namespaces one by one if listing all of them is
-// forbidden.
+// canFollowSeparately reports whether to follow the namespaces one by one if listing all is forbidden.
 func (n Namespaces) canFollowSeparately(state *typeState) bool {
 	switch n.kind {
 	case namespacesMatching, namespacesExcept:

@@ -5,11 +5,9 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/internal/informer"
-	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// plan tracks the running partitions of an incarnation while namespaces and ranges change. It is used by one
-// goroutine.
+// plan tracks the partitions of an incarnation while namespaces and selections change. One goroutine uses it.
 type plan struct {
 	*Follower
 	incarnation *incarnation
@@ -22,9 +20,9 @@ type plan struct {
 
 // update sets the partitions for these namespaces, and reports whether the set has changed.
 func (p *plan) update(namespaces []string) bool {
-	selections := map[string]*requests.Selection{}
-	if p.Shard != nil {
-		selections = p.Shard.selectionsFor(namespaces)
+	selections := map[string]Selection{}
+	if p.Selections != nil {
+		selections = p.Selections.selectionsFor(namespaces)
 		namespaces = slices.Collect(maps.Keys(selections))
 	}
 	next := make(map[string]informer.Partition, len(namespaces))
@@ -40,7 +38,7 @@ func (p *plan) update(namespaces []string) bool {
 	return changed
 }
 
-func (p *plan) newPlannedPartition(namespace string, selection *requests.Selection) informer.Partition {
+func (p *plan) newPlannedPartition(namespace string, selection Selection) informer.Partition {
 	description := p.partitionSpec(p.incarnation, namespace)
 	description.Selection = selection
 	_, known := p.running[namespace]

@@ -68,12 +68,10 @@ func (b *TypeRegistry) addWatcher(gr schema.GroupResource, changed func()) (stop
 	}
 }
 
-// SetType implements typesource.Listener.
 func (b *TypeRegistry) SetType(t typesource.Type) {
 	b.change(t.GroupResource, func() { b.mu.types[t.GroupResource] = registeredType{Type: t} })
 }
 
-// RemoveType implements typesource.Listener.
 func (b *TypeRegistry) RemoveType(gr schema.GroupResource, deleted bool) {
 	b.change(gr, func() {
 		if t, known := b.mu.types[gr]; known && !deleted {
@@ -84,14 +82,12 @@ func (b *TypeRegistry) RemoveType(gr schema.GroupResource, deleted bool) {
 	})
 }
 
-// SetUnknown implements typesource.Listener.
 func (b *TypeRegistry) SetUnknown(unknown map[schema.GroupVersion]error) {
 	b.onError(unknown[schema.GroupVersion{}])
 	delete(unknown, schema.GroupVersion{})
 	b.changeAll(func() { b.mu.unknown = unknown })
 }
 
-// SetComplete implements typesource.Listener.
 func (b *TypeRegistry) SetComplete() {
 	defer b.onComplete()
 	b.changeAll(func() { b.mu.complete = true })

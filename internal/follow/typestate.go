@@ -53,8 +53,7 @@ func (s *typeState) discoveryError(requested schema.GroupVersionResource, policy
 	return found
 }
 
-// versionToFollow returns the version to follow in these namespaces, or the reason to wait with its cause,
-// which can be nil.
+// versionToFollow returns the version to follow in these namespaces, or why to wait; cause can be nil.
 func (s *typeState) versionToFollow(
 	requested schema.GroupVersionResource, policy Versions, namespaces Namespaces,
 ) (version string, waitReason status.Reason, cause error) {

@@ -44,8 +44,7 @@ type Aggregator struct {
 	}
 }
 
-// member is the aggregator's record of one informer, and receives the events of its Health. A nil member
-// ignores them.
+// member is the aggregator's record of one informer. It receives the events of its Health, unless it is nil.
 type member struct {
 	aggregator *Aggregator
 

@@ -45,8 +45,7 @@ func (c *counts) countFailure(verb requests.Verb, reason status.Reason) {
 	c.failures[status.RequestFailureKind{Verb: verb.String(), Reason: reason}]++
 }
 
-// Verified counts a comparison with the server. If the cache has diverged, relists reports whether a relist
-// follows.
+// Verified counts a comparison with the server. relists reports whether a relist follows.
 func (h *Health) RecordVerification(diverged, relists bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

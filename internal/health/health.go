@@ -36,15 +36,13 @@ type Health struct {
 		required bool
 		// watchers are called with each new status after member, in the same way.
 		watchers []*watcher
-		// timer calls check at timerAt, which is zero if the timer is not set. It may fire too early, but not
-		// too late.
+		// timer calls check at timerAt, which is zero if the timer is not set. It may fire early, not late.
 		timer   *time.Timer
 		timerAt time.Time
 	}
 }
 
-// New returns the Health of an informer of gvr that has not been started. options describes the informer's
-// options.
+// New returns the Health of an informer of gvr before its start. options describes the informer's options.
 func New(gvr schema.GroupVersionResource, options string, now func() time.Time) *Health {
 	h := &Health{gvr: gvr, now: now}
 	h.mu.status = Status{GVR: gvr, Options: options, State: status.Pending, Message: "not started", Since: now()}
@@ -80,8 +78,7 @@ func (h *Health) Required() bool {
 	return h.mu.required
 }
 
-// Begin records the start of an incarnation for a version of the type whose CRD has this UID. It returns the
-// number of the incarnation.
+// Begin records the start of an incarnation for a version and the CRD's UID, and returns its number.
 func (h *Health) Begin(version string, uid types.UID) (incarnation int) {
 	h.update(func(f *observations, s *Status) {
 		*f = observations{started: true, running: true, exists: f.exists, suspended: f.suspended}
@@ -92,8 +89,7 @@ func (h *Health) Begin(version string, uid types.UID) (incarnation int) {
 	return incarnation
 }
 
-// SetServed records whether the source of types reports that the type exists, and that its CRD is being
-// deleted.
+// SetServed records whether the source of types reports that the type exists, and that it is terminating.
 func (h *Health) SetServed(exists, terminating bool) {
 	h.update(func(f *observations, s *Status) {
 		f.exists, s.Terminating = exists, exists && terminating
@@ -132,8 +128,7 @@ func (h *Health) Synced(incarnation int) {
 	})
 }
 
-// SetResuming records whether the cache serves restored objects before an incarnation has stored its first
-// list.
+// SetResuming records whether the cache serves restored objects before the first list of an incarnation.
 func (h *Health) SetResuming(incarnation int, resuming bool) {
 	h.update(func(f *observations, s *Status) {
 		if s.Incarnation == incarnation {
@@ -142,8 +137,7 @@ func (h *Health) SetResuming(incarnation int, resuming bool) {
 	})
 }
 
-// UpdateShard updates the status of the shard. now is called under the lock and must not call back. It is nil
-// without a shard.
+// UpdateShard updates Status.Shard. now, nil without one, is called under the lock and must not call back.
 func (h *Health) UpdateShard(now func() status.Shard) {
 	h.update(func(_ *observations, s *Status) {
 		if now == nil {
@@ -156,8 +150,12 @@ func (h *Health) UpdateShard(now func() status.Shard) {
 	})
 }
 
-// SetGone records that the objects of the incarnations so far are deleted, because the type was deleted or
-// replaced.
+// UpdateSelectors updates Status.UnlistedSelectors. now is called like that of UpdateShard.
+func (h *Health) UpdateSelectors(now func() int) {
+	h.update(func(_ *observations, s *Status) { s.UnlistedSelectors = now() })
+}
+
+// SetGone records that the objects of the incarnations so far are deleted, with the type.
 func (h *Health) SetGone(reason status.Reason) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, typeGone: true, reason: reason,
@@ -165,8 +163,7 @@ func (h *Health) SetGone(reason status.Reason) {
 	})
 }
 
-// Pending records why a started informer waits; cause can be nil. If an incarnation has ended, its objects
-// may still exist.
+// Pending records why a started informer waits; cause can be nil. Objects of an ended incarnation may exist.
 func (h *Health) Pending(reason status.Reason, cause error) {
 	h.update(func(f *observations, _ *Status) {
 		*f = observations{started: true, reason: reason, err: cause,

@@ -80,8 +80,7 @@ func IsRunning(s Status) bool {
 		s.State == status.Degraded
 }
 
-// IsFilled reports whether the cache has been filled in this incarnation. Objects of an earlier incarnation
-// or process do not count.
+// IsFilled reports whether the cache has been filled in this incarnation. Earlier objects do not count.
 func IsFilled(s Status) bool {
 	return s.State == status.Synced || s.Stale && !s.Resuming && !s.Suspended
 }

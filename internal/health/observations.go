@@ -15,14 +15,12 @@ import (
 // come once a minute at best, and from some servers never. The transport, or a silence that is too long, ends
 // a watch on a dead connection, and the next request fails.
 const (
-	// MinFailuresForDegraded is the number of consecutive failures that degrade an informer before its first
-	// list.
+	// MinFailuresForDegraded is the number of failures in a row that degrade an informer before a list.
 	MinFailuresForDegraded = 3
 	// SyncTimeout is how long contact can be awaited before the first list.
 	SyncTimeout = 10 * time.Second
 	// ContactTimeout is how long contact can be awaited after the first list, and how long watches can fail
-	// while lists succeed. It is also how long a 404 for an existing type is explained by a lagging API
-	// server.
+	// while lists succeed. It is also how long a lagging API server explains a 404.
 	ContactTimeout = 30 * time.Second
 )
 
@@ -176,8 +174,7 @@ func (f observations) stale(now time.Time) bool {
 // servesRestored reports whether a running incarnation serves restored objects.
 func (f observations) servesRestored() bool { return f.running && !f.synced && f.resuming }
 
-// typeProblem returns the problem of lists, or else that of watches, because without a list there is no
-// watch.
+// typeProblem returns the problem of lists, or else that of watches: there is no watch without a list.
 func (p *partitionRecord) typeProblem(now time.Time) problem {
 	list, watch := p.problems(now)
 	if list.reason != status.ReasonNone {
@@ -341,8 +338,7 @@ type factoryImpact struct {
 	unreachable, rejected problem
 }
 
-// impact returns the impact of the current partitions. Of several problems it returns the first by partition
-// name.
+// impact returns the impact of the current partitions. Of several it returns the first by name.
 func (f observations) impact() factoryImpact {
 	var s factoryImpact
 	for _, p := range f.partitions.withProblems {

@@ -24,11 +24,9 @@ type partitionRecord struct {
 	relistReason status.RelistReason
 	// hasListed is set after the first accepted list.
 	hasListed bool
-	// watchOpenedAt is the time since which a watch is open. It is zero after a watch failed or was closed
-	// immediately.
+	// watchOpenedAt is when the open watch began. It is zero after a watch failed or was closed at once.
 	watchOpenedAt time.Time
-	// beforeWatch is the record before the last accepted watch. It is nil after the watch has received an
-	// event.
+	// beforeWatch is the record before the last accepted watch. It is nil after an event of the watch.
 	beforeWatch *preWatchState
 	// incomplete marks the partition that represents unknown namespaces.
 	incomplete bool

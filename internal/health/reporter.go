@@ -157,8 +157,7 @@ func (r Reporter) WatchOpened() {
 	})
 }
 
-// NoContact records that the last accepted watch ended before an event could be decoded, so that accepting it
-// was not contact.
+// NoContact records that accepting the last watch, which ended before a decodable event, was no contact.
 func (r Reporter) NoContact() {
 	r.update(func(p *partitionRecord, current *Status, _ time.Time) {
 		u := p.beforeWatch

@@ -44,7 +44,7 @@ func statusDiffers(s, other *Status) bool {
 	return s.State != other.State || s.Reason != other.Reason || s.Incarnation != other.Incarnation ||
 		s.Stale != other.Stale || s.Resuming != other.Resuming || s.Suspended != other.Suspended ||
 		s.Terminating != other.Terminating ||
-		s.Shard != other.Shard
+		s.Shard != other.Shard || s.UnlistedSelectors != other.UnlistedSelectors
 }
 
 func equalShards(a, b *status.Shard) bool {

@@ -14,8 +14,7 @@ type History struct {
 	Synced   bool
 	// Version is the resource version up to which the content is complete.
 	Version uint64
-	// Oldest is the resource version since which Changes are complete. Changes are in the order of versions,
-	// and immutable.
+	// Oldest is the resource version since which Changes are complete. They are in the order of versions.
 	Oldest  uint64
 	Changes []Change
 	// EpochStart is the resource version at which the epoch began.

@@ -2,8 +2,7 @@ package informer
 
 import "github.com/crdcache/crdcache/internal/store"
 
-// PersistableContent is the content of the cache, and the resource versions from which watches can continue
-// it.
+// PersistableContent is the content of the cache, with the versions from which watches can continue.
 type PersistableContent struct {
 	Snapshot *store.Snapshot
 	// State is the PersistedState of the partitions. It is nil if the content is not that of one stream, or

@@ -27,8 +27,7 @@ import (
 // called. They are then merged with the entry of their key, which is later. This needs the list to precede
 // all entries with keys. A list that arrives while such entries are pending is split into entries.
 type coalescer struct {
-	// queue has at most one element, which represents all pending entries. Its length is the number of
-	// pending notifications.
+	// queue has at most one element, for all pending entries. Its length is that of their notifications.
 	queue *queue.Queue[notification]
 	now   func() time.Time
 	began time.Time

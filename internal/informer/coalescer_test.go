@@ -3,14 +3,12 @@ package informer
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/store"
@@ -71,103 +69,6 @@ func (s *stalledFeed) resume() []string {
 	close(s.turns)
 	s.flush()
 	return s.log.take()[1:]
-}
-
-func TestCoalesce(t *testing.T) {
-	type step = func(s *stalledFeed)
-	put := func(name string, version int) step {
-		return func(s *stalledFeed) { s.put(object(name, version)) }
-	}
-	remove := func(name string, version int) step {
-		return func(s *stalledFeed) { s.delete(object(name, version)) }
-	}
-	list := func(version int, objects ...*unstructured.Unstructured) step {
-		return func(s *stalledFeed) {
-			x := s.stored("x")
-			if x == nil {
-				x = object("x", 9)
-			}
-			s.list(version, append(objects, x)...)
-		}
-	}
-	leaveShard := func(name string) step {
-		return func(s *stalledFeed) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.notifyLocked(nil, newShardExit(s.store.Remove("ns/"+name, "")))
-		}
-	}
-	// hasA delivers the addition of a, and then stalls the handler in an update of x.
-	hasA := func(s *stalledFeed) {
-		s.put(object("a", 2), object("x", 3))
-		s.turns <- struct{}{}
-		s.turns <- struct{}{}
-		synctest.Wait()
-		s.log.take()
-	}
-	restart := func(s *stalledFeed) {
-		s.stopIncarnation()
-		s.ok(s.Forget())
-		s.startIncarnation()
-	}
-	for name, tt := range map[string]struct {
-		steps      []step
-		want       []string
-		coalesced  int64
-		inAnyOrder bool // of names: the events of one list have no order
-	}{
-		"updates":             {[]step{hasA, put("a", 4), put("a", 5), put("a", 6)}, []string{"update a2 a6"}, 2, false},
-		"added":               {[]step{put("a", 4), put("a", 5)}, []string{"add a5"}, 1, false},
-		"added and deleted":   {[]step{put("a", 4), put("a", 5), remove("a", 6)}, nil, 3, false},
-		"updated and deleted": {[]step{hasA, put("a", 4), remove("a", 6)}, []string{"delete a6"}, 1, false},
-		"updated and lost": {[]step{hasA, put("a", 4), list(5)},
-			[]string{"lost ns/a a4", "update x3 x3"}, 1, true},
-		"deleted":  {[]step{hasA, remove("a", 6)}, []string{"delete a6"}, 0, false},
-		"returned": {[]step{hasA, remove("a", 4), put("a", 5)}, []string{"update a2 a5"}, 1, false},
-		"updated and returned": {[]step{hasA, put("a", 4), remove("a", 5), put("a", 6)},
-			[]string{"update a2 a6"}, 2, false},
-		"returned and deleted": {[]step{hasA, remove("a", 4), put("a", 5), remove("a", 6)},
-			[]string{"delete a6"}, 2, false},
-		"left, returned and deleted": {[]step{hasA, leaveShard("a"), put("a", 5), remove("a", 6)},
-			[]string{"delete a6"}, 2, false},
-		"left, replaced and deleted": {[]step{hasA, leaveShard("a"), put("a@b", 5), remove("a@b", 6)}, nil, 2, false},
-		"replaced":                   {[]step{hasA, put("a@b", 4), put("a@b", 5)}, []string{"lost ns/a a2", "add a5"}, 1, false},
-		"deleted and replaced": {[]step{hasA, remove("a", 4), put("a@b", 5)},
-			[]string{"delete a4", "add a5"}, 0, false},
-		"replaced twice":        {[]step{hasA, put("a@b", 4), put("a@c", 5)}, []string{"lost ns/a a2", "add a5"}, 2, false},
-		"replaced and deleted":  {[]step{hasA, put("a@b", 4), remove("a@b", 5)}, []string{"lost ns/a a2"}, 2, false},
-		"order of first events": {[]step{put("a", 4), put("b", 5), put("a", 6)}, []string{"add a6", "add b5"}, 1, false},
-		"lists": {[]step{hasA, list(4, object("a", 4)), list(5, object("a", 5))},
-			[]string{"update a2 a5", "update x3 x3"}, 2, true},
-		"a list after an addition": {[]step{put("a", 4), list(5, object("a", 5), object("b", 5))},
-			[]string{"add a5", "add b5", "update x1 x1"}, 1, true},
-		"a list and later events": {[]step{list(4, object("a", 4)), put("a", 5), put("b", 6), remove("b", 7)},
-			[]string{"add a5", "update x1 x1"}, 3, true},
-		"a list of a deleted object": {[]step{list(4, object("a", 4)), remove("a", 5)},
-			[]string{"update x1 x1"}, 2, true},
-		"forgotten, not known": {[]step{put("a", 4), restart, list(5)},
-			[]string{"lost ns/x x1", "initial x9"}, 2, false},
-		"forgotten and listed": {[]step{hasA, restart, list(5, object("a", 2)), put("a", 6)},
-			[]string{"lost ns/a a2", "initial a6", "lost ns/x x3", "initial x9"}, 1, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newStalledFeed(t, Options{})
-				for _, run := range tt.steps {
-					run(s)
-				}
-				got := s.resume()
-				if tt.inAnyOrder { // sort by name, the letter before the version
-					slices.SortStableFunc(got,
-						func(a, b string) int { return int(a[len(a)-2]) - int(b[len(b)-2]) })
-				}
-				expect(t, "events", got, append([]string{}, tt.want...))
-				if n := s.handle.Coalesced(); n != tt.coalesced {
-					t.Errorf("%d events were merged, want %d", n, tt.coalesced)
-				}
-			})
-		})
-	}
 }
 
 // TestStalledHandlerIsBounded stalls a handler for ten minutes of virtual time with 5,000 updates a second.

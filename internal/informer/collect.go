@@ -115,8 +115,7 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	return nil
 }
 
-// append doubles the capacity when it runs out. The builtin append adds a quarter, and thus leaves four times
-// as much garbage.
+// append doubles the capacity when it runs out. The builtin append adds a quarter, and leaves more garbage.
 func (c *collectedList) append(item any) {
 	if len(c.items) == cap(c.items) {
 		c.items = slices.Grow(c.items, len(c.items))

@@ -1,14 +1,5 @@
 // Package informer caches the objects of a ListerWatcher in memory, with indexes, and notifies event handlers
-// of changes. Informer is a cache.SharedIndexInformer that uses client-go's Reflector with its own store and
-// event delivery.
-//
-// # Usage
-//
-//	inf := informer.New(lw, informer.Options{ExampleObject: &unstructured.Unstructured{}})
-//	handle, err := inf.AddEventHandler(handler)
-//	go inf.RunWithContext(ctx)
-//	err = inf.WaitForSync(ctx)
-//	certificates, err := inf.GetIndexer().ByIndex(cache.NamespaceIndex, "default")
+// of changes. Informer is a cache.SharedIndexInformer with its own store and event delivery.
 //
 // # Terms
 //
@@ -26,15 +17,5 @@
 // and index values, without a lock. Under the informer's lock it writes them to the Store and appends a
 // notification to the queue of each handler. There is no queue between the reflector and the store, so there
 // is no second copy of a list: it is compared with the store and swapped in atomically. Each handler has a
-// goroutine for its queue, so that a slow handler does not delay others.
-// Queues have the stored objects; the handler's goroutine decodes them.
-//
-// # Consistency
-//
-// The contract is in the comment on Informer of package dynamicinformer.
-//
-// # Concurrency
-//
-// Everything is safe for concurrent use. Handlers, transforms and index functions run without a lock of
-// this package, so they can call the informer.
+// goroutine for its queue, so that a slow one delays no other. It decodes the stored objects in the queue.
 package informer

@@ -168,20 +168,6 @@ func TestTransformWritesGoValues(t *testing.T) {
 	}
 }
 
-func TestTransformerNeverFails(t *testing.T) {
-	f := newFeed(t, Options{})
-	if f.partition.Transformer() != nil {
-		t.Error("Transformer() is not nil without a transform")
-	}
-	f.stopIncarnation()
-	f.Informer.mu.transform = func(obj any) (any, error) { return nil, errors.New("no") }
-	f.startIncarnation()
-	in := object("a", 1)
-	if out, err := f.partition.Transformer()(in); out != any(in) || err != nil {
-		t.Errorf("the transformer returned %v, %v, want its argument", out, err)
-	}
-}
-
 func TestObjectsWithoutKeys(t *testing.T) {
 	f := newFeed(t, Options{})
 	var keyError cache.KeyError

@@ -2,8 +2,7 @@ package informer
 
 // Events has the numbers of events since the informer was created.
 type Events struct {
-	// Adds includes the objects of the first list. Updates does not include resyncs and relists of unchanged
-	// objects.
+	// Adds includes the objects of the first list. Updates omits resyncs and relists of unchanged ones.
 	Adds, Updates, Deletes int64
 	// Relists is the number of lists after the first one of an incarnation or partition.
 	Relists int64

@@ -63,8 +63,7 @@ func (p flushMark) wait(ctx context.Context) error {
 	return nil
 }
 
-// isPending reports whether the handler still has notifications of the flush to process. It returns false for
-// a removed handler.
+// isPending reports whether the handler, if it is not removed, has notifications of the flush left.
 func (p flushMark) isPending() bool {
 	removed := false
 	select {

@@ -77,8 +77,7 @@ type handlerTraits struct {
 	coalescing, coalescingByDefault bool
 }
 
-// collectTraits collects the properties of wrappers. The outermost name, OnLeftShard and choice of Coalescing
-// count.
+// collectTraits collects the properties of wrappers. The outermost name, OnLeftShard and Coalescing count.
 func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 	traits := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", coalescingByDefault: true}
 	for {

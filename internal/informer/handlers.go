@@ -16,8 +16,7 @@ func (i *Informer) AddEventHandler(
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{})
 }
 
-// AddEventHandlerWithResyncPeriod adds a handler with its own resync period; zero means no resyncs. See
-// AddEventHandlerWithOptions.
+// AddEventHandlerWithResyncPeriod is AddEventHandlerWithOptions with a resync period; zero means none.
 func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler,
 	resyncPeriod time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &resyncPeriod})

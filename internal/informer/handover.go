@@ -68,8 +68,7 @@ func (i *Informer) Detach(handlers []*Registration) *DetachedContent {
 	return d
 }
 
-// Handover is the content that the previous registrations of handlers have, as seen by one of the informers
-// that continue them.
+// Handover is the content that previous registrations have, as seen by an informer that continues them.
 type Handover struct {
 	From []*DetachedContent
 	// Owns reports whether the informer is responsible for a key.

@@ -78,7 +78,6 @@ func (p *partition) Add(obj any) error {
 	}
 }
 
-// Update implements cache.ReflectorStore.
 func (p *partition) Update(obj any) error { return p.Add(obj) }
 
 // commit stores a prepared object and notifies the handlers. It returns false if the object has to be
@@ -152,7 +151,7 @@ func (p *partition) Delete(obj any) error {
 		return err
 	}
 	object, ok := obj.(runtime.Object)
-	leftSelection := ok && !i.options.Selects(object)
+	leftSelection := ok && !(i.options.Selects(object) && p.selects(object))
 	if err := p.remove(key, item, failure == nil, leftSelection); err != nil {
 		return err
 	}
@@ -202,7 +201,6 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 	return nil
 }
 
-// Bookmark implements cache.ReflectorBookmarkStore.
 func (p *partition) Bookmark(resourceVersion string) error {
 	i := p.informer
 	i.mu.Lock()
@@ -250,8 +248,7 @@ func unchanged(a, b Item) bool {
 // sameVersion reports whether two items have the same resource version.
 func sameVersion(a, b Item) bool { return versionOf(a) == versionOf(b) }
 
-// versionOf returns the resource version of an item. Unlike that of resourceVersion, the result may reference
-// the item.
+// versionOf returns the resource version of an item. Unlike resourceVersion's, it may reference the item.
 func versionOf(item Item) string {
 	if o, ok := item.(*packed.Object); ok {
 		return o.Version()

@@ -40,8 +40,7 @@ type Informer struct {
 	// workers counts handlers' goroutines and the running incarnation.
 	workers sync.WaitGroup
 
-	// registering is locked before mu to add or remove a handler, so that at most one of these delays an
-	// event.
+	// registering is locked before mu to add or remove a handler: at most one of these delays an event.
 	registering sync.Mutex
 
 	// mu makes each change of the store and its notifications atomic, so that new handlers miss nothing. No
@@ -75,8 +74,7 @@ type Informer struct {
 
 var _ cache.SharedIndexInformer = (*Informer)(nil)
 
-// New returns an Informer of the objects of lw, which can be nil if the owner does not call Run or
-// RunWithContext.
+// New returns an Informer of the objects of lw, which can be nil unless Run or RunWithContext is called.
 func New(lw cache.ListerWatcher, options Options) *Informer {
 	options = options.withDefaults()
 	i := &Informer{
@@ -125,8 +123,7 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker { return checker{i.syncN
 
 func (i *Informer) syncName() string { return "informer of " + i.options.ObjectDescription }
 
-// WaitForSync waits for HasSynced. It returns ErrStopped if the informer stops before, or the context's
-// cause.
+// WaitForSync waits for HasSynced. It returns ErrStopped if the informer stops, or the context's cause.
 func (i *Informer) WaitForSync(ctx context.Context) error {
 	ended, err := i.synced.Load().wait(ctx, i.stopping)
 	if ended {
@@ -136,8 +133,7 @@ func (i *Informer) WaitForSync(ctx context.Context) error {
 }
 
 // LastSyncResourceVersion returns the resource version up to which the store is complete: the least of all
-// partitions. It is empty until all have listed, and after a user has written to a store of several
-// partitions.
+// partitions. It is empty until all have listed, and after a user's write to several.
 func (i *Informer) LastSyncResourceVersion() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -202,8 +198,7 @@ func (i *Informer) GetStore() cache.Store { return i.GetIndexer() }
 func (i *Informer) GetIndexer() cache.Indexer { return &i.indexer }
 
 // AddIndexers adds indexes, before or after the start. It indexes the stored objects without blocking readers
-// or the reflector; then all new indexes appear atomically. It fails if a name is taken or the informer has
-// stopped.
+// or the reflector; then all new indexes appear atomically. It fails for a taken name and after the stop.
 func (i *Informer) AddIndexers(indexers cache.Indexers) error {
 	if i.IsStopped() {
 		return &explainedError{text: "indexer was not added because it has stopped already", cause: ErrStopped}

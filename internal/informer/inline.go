@@ -25,14 +25,15 @@ type InlineWatcher interface {
 	// WatchInline returns an error if there was no watch, and the caller has to list again. WatchInline
 	// pauses after failures, and can change options.
 	WatchInline(ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool) error
-	// CurrentVersion returns the resource version of the server. It retries with backoff until it succeeds or
-	// ctx ends.
+	// CurrentVersion returns the resource version of the server. It retries until it succeeds or ctx ends.
 	CurrentVersion(ctx context.Context) (string, error)
 	// Probe is CurrentVersion without retries. It can be called while WatchInline runs.
 	Probe(ctx context.Context) (string, error)
-	// ListMetadata returns a page of a list of the selected objects, with their metadata at least. It can be
-	// called while WatchInline runs.
+	// ListMetadata returns a page of a list with at least metadata. It can be called while WatchInline runs.
 	ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error)
+	// ListPart returns a page of a list with the selectors of tweak, filtered by accepts. It does not retry.
+	ListPart(ctx context.Context, options metav1.ListOptions, tweak func(*metav1.ListOptions),
+		accepts func(runtime.Object) bool) (runtime.Object, error)
 	// RelistRequested records that the next list is a relist that the informer needs. It must not block.
 	RelistRequested()
 	// Polls reports whether lists replace watches, because the type cannot be watched. WatchInline then waits
@@ -107,6 +108,9 @@ func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 	}
 	if w.inVersionOrder = w.inVersionOrder || event.Type != watch.Added; w.inVersionOrder {
 		w.version = version
+	}
+	if w.awaited != "" {
+		w.recordProgress()
 	}
 	if event.Type == watch.Bookmark {
 		w.recordBookmark()

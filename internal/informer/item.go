@@ -44,8 +44,7 @@ func (g *incarnation) listedItem(obj any) (Item, error) {
 	return g.informer.store.Format().ForList(item), nil
 }
 
-// deepCopy returns a copy of an object. An unstructured one may be the result of a transform, with values of
-// any type.
+// deepCopy returns a copy of an object. An unstructured one may have values of any type from a transform.
 func deepCopy(obj any) any {
 	switch obj := obj.(type) {
 	case *unstructured.Unstructured:

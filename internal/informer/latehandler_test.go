@@ -48,29 +48,38 @@ func TestLateHandlerAllocatesOnlyPointers(t *testing.T) {
 	}
 }
 
+// noRequests has the methods of an InlineWatcher that a test does not use.
+type noRequests struct{}
+
+func (noRequests) CurrentVersion(context.Context) (string, error) { return "", errors.ErrUnsupported }
+
+func (noRequests) Probe(context.Context) (string, error) { return "", errors.ErrUnsupported }
+
+func (noRequests) ListMetadata(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (noRequests) ListPart(context.Context, metav1.ListOptions, func(*metav1.ListOptions),
+	func(runtime.Object) bool) (runtime.Object, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (noRequests) Polls() bool { return false }
+
+func (noRequests) ListReceived(error) {}
+
+func (noRequests) ListStored(bool) {}
+
+func (noRequests) RelistRequested() {}
+
 // interruptibleWatcher is an InlineWatcher without events. It counts the requested relists.
 type interruptibleWatcher struct {
 	*recordingListerWatcher
+	noRequests
 	interrupts chan struct{}
 	relists    int
 	onRelist   func()
 }
-
-func (*interruptibleWatcher) CurrentVersion(context.Context) (string, error) {
-	return "", errors.ErrUnsupported
-}
-
-func (*interruptibleWatcher) Probe(context.Context) (string, error) { return "", errors.ErrUnsupported }
-
-func (*interruptibleWatcher) ListMetadata(context.Context, metav1.ListOptions) (runtime.Object, error) {
-	return nil, errors.ErrUnsupported
-}
-
-func (*interruptibleWatcher) Polls() bool { return false }
-
-func (*interruptibleWatcher) ListReceived(error) {}
-
-func (*interruptibleWatcher) ListStored(bool) {}
 
 func (q *interruptibleWatcher) RelistRequested() {
 	q.relists++

@@ -205,31 +205,6 @@ func TestFlushWaitsWithinItsContext(t *testing.T) {
 	expect(t, "events", log.take(), []string{"initial a1", "lost ns/a a1"})
 }
 
-func TestRunNeedsAListerWatcher(t *testing.T) {
-	f := newIdleFeed(t, Options{})
-	f.RunWithContext(f.ctx)
-	if f.State() != StateNew {
-		t.Errorf("State() = %v, want StateNew", f.State())
-	}
-	if err := f.RunPartition(f.ctx, nil, Partition{}); err == nil {
-		t.Error("RunPartition() without a ListerWatcher succeeded, want an error")
-	}
-}
-
-func TestControllerDoesNotRun(t *testing.T) {
-	f := newFeed(t, Options{})
-	c := f.GetController()
-	c.Run(nil)
-	c.RunWithContext(f.ctx)
-	if c.HasSynced() || c.LastSyncResourceVersion() != "" {
-		t.Error("the controller of a new informer reports a sync or a version")
-	}
-	f.list(1)
-	if !c.HasSynced() {
-		t.Error("the controller has not synced with its informer")
-	}
-}
-
 func isClosed(channel <-chan struct{}) bool {
 	select {
 	case <-channel:

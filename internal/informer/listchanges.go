@@ -17,8 +17,7 @@ type listChanges struct {
 	// resource version, because the type's version may have changed.
 	initial, firstOfIncarnation bool
 	handlersLackOld             bool // handlers have not received the old objects of the changes
-	// partition is the partition of the objects; nil if they belong to several. complete is true for a
-	// complete list of it.
+	// partition is that of the objects; nil for several. complete is true for a complete list of it.
 	partition *partition
 	complete  bool
 	// withoutResyncs is true if handlers are not notified of unchanged objects.
@@ -36,10 +35,8 @@ var _ changeList = store.Differences{}
 
 type changeSlice []store.Change
 
-// Len implements changeList.
 func (l changeSlice) Len() int { return len(l) }
 
-// At implements changeList.
 func (l changeSlice) At(n int) store.Change { return l[n] }
 
 // initialContent has the cached objects as additions, for one new handler. It creates the list of items when
@@ -49,7 +46,6 @@ type initialContent struct {
 	items    []Item
 }
 
-// Len implements changeList.
 func (p *initialContent) Len() int {
 	if p.snapshot != nil {
 		return p.snapshot.Len()
@@ -67,8 +63,7 @@ func (p *initialContent) At(n int) store.Change {
 	return store.Change{New: item}
 }
 
-// notificationsFor returns the notifications of change n: none, one, or two if one object has replaced
-// another.
+// notificationsFor returns the notifications of change n: none, one, or two for a replaced object.
 func (l *listChanges) notificationsFor(n int) (result [2]notification, count int) {
 	c := l.changes.At(n)
 	if l.handlersLackOld {

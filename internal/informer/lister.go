@@ -1,8 +1,10 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +15,9 @@ import (
 	clientfeatures "k8s.io/client-go/features"
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/watchlist"
+
+	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // inlineWatch lists and watches by the rules of client-go's reflector: see listAndWatch.
@@ -32,12 +37,20 @@ type inlineWatch struct {
 	// bookmarkDue is set if the open watch, or the next one, is a short one that receives a bookmark soon.
 	bookmarkDue bool
 	lists       listRequests
+	// awaited is the version with which the grown selection is complete; empty if it is.
+	awaited string
 }
 
 // listAndWatch watches from the stored version, or lists, until that fails or ctx ends. It keeps the stack
 // small while it waits for events, because most watches are idle.
 func (w *inlineWatch) listAndWatch(ctx context.Context) error {
 	for ctx.Err() == nil {
+		if extended, err := w.extend(ctx); err != nil {
+			return err
+		} else if extended {
+			w.recordProgress()
+			continue
+		}
 		if !w.canWatch || w.mustList() {
 			if err := w.list(ctx); err != nil || !w.canWatch {
 				return err
@@ -55,8 +68,7 @@ func (w *inlineWatch) listAndWatch(ctx context.Context) error {
 	return nil
 }
 
-// list stores a watch-list, or a list if the watch-list fails. If it stores nothing and returns no error,
-// another round follows.
+// list stores a watch-list, or else a list. If it stores nothing and returns no error, a round follows.
 func (w *inlineWatch) list(ctx context.Context) error {
 	w.canWatch = false
 	if clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) &&
@@ -75,19 +87,24 @@ func (w *inlineWatch) list(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("failed to list %s: %w", w.informer.options.ObjectDescription, err)
 	}
+	objects, version, err := objectsOf(list)
+	if err != nil {
+		return err
+	}
+	return w.store(objects, version)
+}
+
+// objectsOf returns the objects and the resource version of a list.
+func objectsOf(list runtime.Object) (objects []any, version string, err error) {
 	m, err := meta.ListAccessor(list)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	objects, err := meta.ExtractListWithAlloc(list)
-	if err != nil {
-		return err
+	extracted, err := meta.ExtractListWithAlloc(list)
+	for _, object := range extracted {
+		objects = append(objects, object)
 	}
-	items := make([]any, len(objects))
-	for k, object := range objects {
-		items[k] = object
-	}
-	return w.store(items, m.GetResourceVersion())
+	return objects, m.GetResourceVersion(), err
 }
 
 // watchList collects the initial events of a watch-list. falls is true if a list has to replace it.
@@ -111,6 +128,106 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 	w.isLost = w.isLost || isVersionLost(err)
 	return c, err != nil && ctx.Err() == nil && !isVersionLost(err) && !utilnet.IsConnectionRefused(err) &&
 		!apierrors.IsTooManyRequests(err)
+}
+
+// extend lists a part that a GrowingSelection lacks, adds its objects, and reports whether there was one. It
+// returns false if everything has to be listed.
+//
+// The stream has reached a version, and continues there with the grown selection. The part is listed at that
+// version or later. A listed object that is not newer has not changed since, so it is added. The stream
+// delivers the changes of the others: they are awaited.
+func (w *inlineWatch) extend(ctx context.Context) (bool, error) {
+	s, ok := w.Selection.(GrowingSelection)
+	if !ok || !w.canWatch || !naming.IsVersion(w.version) || w.lw.Polls() {
+		return false, nil
+	}
+	w.informer.mu.Lock()
+	part, isMissing := s.Part()
+	isMissing = isMissing && len(w.lists.next) == 0
+	w.informer.mu.Unlock()
+	if !isMissing {
+		return false, nil
+	}
+	p := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return w.lw.ListPart(ctx, options, part.Tweak, part.Has)
+	})
+	p.PageSize = w.informer.options.WatchListPageSize
+	list, _, err := p.ListWithAlloc(ctx, metav1.ListOptions{ResourceVersion: w.version,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	if isVersionLost(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("failed to list a part of %s: %w", w.informer.options.ObjectDescription, err)
+	}
+	objects, version, err := objectsOf(list)
+	if err != nil || !naming.IsVersion(version) || naming.IsOlder(version, w.version) {
+		return false, err
+	}
+	listed, err := w.itemsOf(objects)
+	if err != nil || listed.untransformed != nil {
+		return false, err
+	}
+	var prepared []store.PreparedItem
+	awaited := w.awaited
+	for n := range listed.items {
+		k := listed.itemWithKey(n)
+		switch version := versionOf(k.Item); {
+		case !naming.IsVersion(version):
+			return false, nil
+		case naming.IsOlder(w.version, version):
+			awaited = strings.Clone(laterVersion(cmp.Or(awaited, version), version))
+		default:
+			w.informer.mutations.AddObject(k.Item)
+			prepared = append(prepared, w.informer.store.Prepare(k))
+		}
+	}
+	return w.commitPart(part, prepared, awaited)
+}
+
+// commitPart grows the selection by a part, stores the prepared objects that are not stored yet, and notifies
+// the handlers. If it cannot store all, it requests a list of everything and returns false.
+func (w *inlineWatch) commitPart(part SelectionPart, prepared []store.PreparedItem,
+	awaited string) (bool, error) {
+	i := w.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.mu.current != w.incarnation {
+		return false, ErrIncarnationOver
+	}
+	part.Select()
+	w.awaited = awaited
+	var changes []store.Change
+	done := true
+	for _, next := range prepared {
+		stored, found := i.store.Snapshot().Get(next.Key)
+		if found && sameUID(stored, next.Item) || !w.selects(next.Item) {
+			continue
+		}
+		if done = !found; done { // or two objects have one key
+			_, done = i.store.Put(next) // or indexes were added
+		}
+		if !done {
+			w.requestListLocked()
+			break
+		}
+		changes = append(changes, store.Change{Key: next.Key, New: next.Item})
+	}
+	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
+	w.recordListLocked(listChanges{partition: w.partition, changes: changeSlice(changes)}, false)
+	return done, nil
+}
+
+// recordProgress records that the selection is complete, unless the stream is before the awaited version.
+func (w *inlineWatch) recordProgress() {
+	if naming.IsOlder(w.version, w.awaited) {
+		return
+	}
+	w.informer.mu.Lock()
+	w.awaited = ""
+	w.Selection.RecordList()
+	w.informer.mu.Unlock()
+	w.OnListed()
 }
 
 // page lists all pages from a resource version. Only lists from 0 and of the newest state have several,

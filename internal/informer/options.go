@@ -13,8 +13,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// Options configure an Informer. The zero value works: objects of any type, no resyncs, an index by
-// namespace.
+// Options configure an Informer. The zero value has objects of any type and an index by namespace.
 type Options struct {
 	// ExampleObject is an object of the expected type. Objects of another type are dropped and reported. For
 	// an *unstructured.Unstructured with apiVersion and kind, these are compared, too. Default: any type.
@@ -34,12 +33,10 @@ type Options struct {
 	Clock clock.WithTicker
 	// Logger is used if neither a context nor cache.HandlerOptions has one. Default: klog.Background().
 	Logger *klog.Logger
-	// MinWatchTimeout is the minimum timeout of a watch; the maximum is twice as long. Default and minimum:
-	// 5 minutes.
+	// MinWatchTimeout is the minimum timeout of a watch, half the maximum. Default and minimum: 5 minutes.
 	MinWatchTimeout time.Duration
 	// VerifyPeriod is the period of comparisons with the server. OnVerified receives the result of each and
-	// the logger of the run, before a relist repairs the cache. It is required with VerifyPeriod. Default:
-	// never.
+	// the logger of the run, before a relist repairs the cache, and is required. Default: never.
 	VerifyPeriod time.Duration
 	OnVerified   func(logger klog.Logger, result Verification, err error)
 	// WatchListPageSize is the page size of LIST requests. Default: as client-go's reflector.
@@ -56,8 +53,7 @@ type Options struct {
 	// KeepRepeated keeps all objects of a list in which several have one key. All but the first get numbered
 	// keys; see naming.NumberedKey.
 	KeepRepeated bool
-	// SelectsObjects is true if partitions select objects by UID or namespace. A transform that changes
-	// either then fails.
+	// SelectsObjects is true if partitions select objects by UID or namespace. Transforms must keep both.
 	SelectsObjects bool
 }
 

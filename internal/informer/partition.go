@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -26,8 +28,7 @@ type Partition struct {
 }
 
 // Selection selects objects by fields that never change. It changes only in Complete, and while
-// Informer.EvictOutOfShard calls narrow. Implementations are pointers, because partitions are compared by
-// them.
+// Informer.EvictOutOfShard calls narrow. Implementations are pointers, by which partitions are compared.
 type Selection interface {
 	Has(object any) bool
 	// IsIncomplete reports whether other objects are to be selected, so that the partition has to be listed.
@@ -38,10 +39,33 @@ type Selection interface {
 	RecordList()
 }
 
+// GrowingSelection is a Selection by labels or names. Objects that it selects are listed without the others,
+// and added. Objects that are no longer selected are deleted: they do not leave the shard.
+type GrowingSelection interface {
+	Selection
+	// Part returns the next part to select. ok is false if the selection is complete.
+	Part() (part SelectionPart, ok bool)
+}
+
+// SelectionPart is a part of a GrowingSelection that is listed on its own.
+type SelectionPart struct {
+	// Tweak sets the selectors of a list, and Has reports whether the part has a listed object.
+	Tweak func(*metav1.ListOptions)
+	Has   func(runtime.Object) bool
+	// Select adds the part, as far as it is still to be selected. It is called like Selection.Complete.
+	Select func()
+}
+
 func (p *Partition) prefix() string { return prefixOf(p.Namespace) }
 
 // selects reports whether an object of the namespace is selected. Without a Selection, every object is.
 func (p *Partition) selects(object any) bool { return p.Selection == nil || p.Selection.Has(object) }
+
+// isShard reports whether objects that are not selected leave the shard, and are not deleted.
+func (p Partition) isShard() bool {
+	_, grows := p.Selection.(GrowingSelection)
+	return !grows
+}
 
 // prefixOf returns the common prefix of the keys of a namespace.
 func prefixOf(namespace string) string {
@@ -53,8 +77,7 @@ func prefixOf(namespace string) string {
 
 // RunPartition runs an incarnation with a partition of all objects until ctx ends. Handlers, indexers and
 // objects of the previous incarnation stay (call Forget before to remove the objects). listed, if not nil, is
-// called once when the partition has listed, with no lock held. RunPartition fails with ErrRunning or
-// ErrStopped.
+// called once when the partition has listed, with no lock held. It fails with ErrRunning or ErrStopped.
 func (i *Informer) RunPartition(ctx context.Context, listed func(), p Partition) error {
 	if err := i.checkPartitions(p); err != nil {
 		return err
@@ -108,9 +131,18 @@ func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
 
 // EvictOutOfShard removes the objects from the store for which inShard returns false. This is not a deletion:
 // only LeftShardHandlers are notified. It first calls narrow, which can narrow selections. Events are applied
-// before narrow or after the removal. narrow and inShard are called under the informer's lock and must not
-// call the informer.
+// before narrow or after the removal. Both are called under the informer's lock and must not call it.
 func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
+	i.evict(narrow, inShard, func(_ string, item Item) notification { return newShardExit(item) })
+}
+
+// Deselect is EvictOutOfShard for a GrowingSelection: it delivers deletions.
+func (i *Informer) Deselect(narrow func(), selects func(Item) bool) {
+	i.evict(narrow, selects, deletedUnobserved)
+}
+
+// evict removes the objects for which keeps returns false.
+func (i *Informer) evict(narrow func(), keeps func(Item) bool, exit func(string, Item) notification) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	owners := i.ownersLocked()
@@ -120,9 +152,9 @@ func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
 	}
 	leaving := map[*partition][]notification{}
 	for key, item := range i.store.Snapshot().All {
-		if !inShard(item) {
+		if !keeps(item) {
 			i.store.Remove(key, "")
-			leaving[owners[key]] = append(leaving[owners[key]], newShardExit(item))
+			leaving[owners[key]] = append(leaving[owners[key]], exit(key, item))
 		}
 	}
 	for owner, exits := range leaving {

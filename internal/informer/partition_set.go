@@ -173,7 +173,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 		switch {
 		case slices.ContainsFunc(within, selects):
 			continue
-		case len(within) > 0:
+		case slices.ContainsFunc(within, Partition.isShard):
 			leaving = append(leaving, newShardExit(item))
 		default:
 			deleted = append(deleted, store.Change{Key: key, Old: item})

@@ -26,9 +26,8 @@ type partition struct {
 	// resumeVersion is the resource version at which the store has all selected objects, so that a watch can
 	// continue from it. It is empty if there is none, for example after a user has written to the cache.
 	resumeVersion string
-	// observedVersion is the version that the stream has reached. Unlike resumeVersion, it is not cleared
-	// when a user writes to the cache. It is empty before the first list, and "0" after a list without a
-	// version.
+	// observedVersion is the version that the stream has reached. Unlike resumeVersion, writes of users do
+	// not clear it. It is empty before the first list, and "0" after a list without a version.
 	observedVersion string
 	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
 	// true if the next list is a relist.
@@ -58,8 +57,7 @@ func (g *incarnation) partition(p *Partition) *partition {
 // isAll reports whether the partition has the objects of all namespaces.
 func (p *partition) isAll() bool { return p.Namespace == "" && p.Selection == nil }
 
-// isCompleteLocked reports whether the partition is the only one. Its lists then replace the content
-// atomically.
+// isCompleteLocked reports whether it is the only partition. Its lists replace the content atomically.
 func (p *partition) isCompleteLocked() bool { return len(p.informer.mu.partitions) == 1 }
 
 func (p *partition) isComplete() bool {

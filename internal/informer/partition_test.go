@@ -166,7 +166,7 @@ func TestRelistOfOnePartition(t *testing.T) {
 func TestResumingNeedsInlineWatcher(t *testing.T) {
 	reflectorSource := &cache.ListWatch{}
 	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
-	selecting := Partition{ListerWatcher: reflectorSource, Selection: selectInitials("a")}
+	selecting := Partition{ListerWatcher: reflectorSource, Selection: &struct{ Selection }{}}
 	for name, run := range map[string]func(i *Informer) error{
 		"typed": func(i *Informer) error {
 			i.options.ExampleObject = object("a", 1)

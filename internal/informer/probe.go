@@ -13,18 +13,15 @@ import (
 )
 
 const (
-	// probeDelay is the time after which a wait is overdue, and no longer relies on the next event of the
-	// watch.
+	// probeDelay is the time after which a wait no longer relies on the next event of the watch.
 	probeDelay   = 250 * time.Millisecond
 	probeTimeout = 10 * time.Second
-	// probePause is the minimum time between two probes, and the time until the next one while the server is
-	// at the awaited version.
+	// probePause is the minimum time between probes, and that until the next at the awaited version.
 	probePause = 500 * time.Millisecond
 	// catchUpTimeout is the time until the next probe for the same waits. A bookmark of the short watch has
 	// arrived by then, or will not arrive.
 	catchUpTimeout = 3500 * time.Millisecond
-	// listAfter is the time after the first probe of a wait at which the type is listed, because no watch has
-	// reached the version.
+	// listAfter is the time after the first probe of a wait at which the type is listed.
 	listAfter = 6 * time.Second
 	// maxComparedObjects is the number of objects up to which a cache that lags is compared with a list. This
 	// takes some hundredths of a second, and a bookmark takes more than one second.
@@ -110,8 +107,7 @@ func (w *inlineWatch) probe(ctx context.Context, compares bool) (version string,
 	return version, nil
 }
 
-// pauseAfter returns the pause after a failed probe: the server's Retry-After, or the backoff if that is
-// longer.
+// pauseAfter returns the pause after a failed probe: the longer one of Retry-After and the backoff.
 func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return max(backoff.Step(), time.Duration(seconds)*time.Second)
@@ -147,8 +143,7 @@ func (i *Informer) awaitsFreshness() bool {
 		func(w *versionWait) bool { return w.isFresh && !w.probeSent })
 }
 
-// waitsToProbe returns all waits, and a running stream, or nil if there is none. It returns false if no wait
-// is overdue.
+// waitsToProbe returns all waits, and a running stream or nil. It returns false if no wait is overdue.
 func (i *Informer) waitsToProbe() (pending []*versionWait, stream *inlineWatch, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -169,8 +164,7 @@ func (i *Informer) waitsToProbe() (pending []*versionWait, stream *inlineWatch, 
 	return slices.Clone(i.mu.waits.pending), stream, true
 }
 
-// applyProbe applies the result of a probe that began after the waits. It returns the time until the next
-// probe.
+// applyProbe applies the result of a probe that began after the waits. It returns the time until the next.
 func (i *Informer) applyProbe(waits []*versionWait, version string, failure error) time.Duration {
 	var behindStreams []*inlineWatch
 	i.mu.Lock()
@@ -232,8 +226,7 @@ func (i *Informer) removeStream(w *inlineWatch) {
 	endRequests(slices.Concat(w.lists.next, w.lists.running), false)
 }
 
-// goalLocked returns the version that the streams have to reach for waits that were probed; empty if there is
-// none.
+// goalLocked returns the version that streams have to reach for probed waits; empty if there is none.
 func (i *Informer) goalLocked() string {
 	goal := ""
 	for _, w := range i.mu.waits.pending {

@@ -31,8 +31,7 @@ type Registration struct {
 	coalescer *coalescer
 	// synced is replaced by Forget.
 	synced atomic.Pointer[syncPoint]
-	// ending is closed when the handler is removed or the informer stops, finished when the last call of the
-	// handler has returned.
+	// ending is closed when the handler or the informer ends, finished when the last call has returned.
 	ending, finished chan struct{}
 	ended            sync.Once
 	// previous are the registrations that Attach continues, until they have finished.
@@ -57,8 +56,7 @@ var _ cache.ResourceEventHandlerRegistration = (*Registration)(nil)
 func (r *Registration) HasSynced() bool { return r.synced.Load().reached() }
 
 // Synced returns a channel that is closed when HasSynced becomes true. Informer.Forget replaces the channel.
-// As in client-go, it stays open if the informer stops or the handler is removed before; WaitForSync returns
-// in these cases.
+// As in client-go, it stays open if the informer stops or the handler is removed; WaitForSync returns.
 func (r *Registration) Synced() <-chan struct{} { return r.synced.Load().done }
 
 // HasSyncedChecker returns HasSynced as a channel.
@@ -69,8 +67,7 @@ func (r *Registration) syncName() string {
 }
 
 // WaitForSync waits until the handler has received all objects of the initial list. It returns ErrStopped or
-// ErrHandlerRemoved if that is no longer possible, or the context's cause. It cannot succeed when the handler
-// calls it.
+// ErrHandlerRemoved if that is no longer possible, or the context's cause. The handler cannot await it.
 func (r *Registration) WaitForSync(ctx context.Context) error {
 	ended, err := r.synced.Load().wait(ctx, r.finished)
 	switch {
@@ -109,8 +106,7 @@ func (r *Registration) Lag() time.Duration {
 	return r.queue.Lag()
 }
 
-// Coalesced returns the number of events that the handler does not receive, because they were merged with
-// others in its queue.
+// Coalesced returns the number of events that were merged with others in the handler's queue.
 func (r *Registration) Coalesced() int64 {
 	if r.coalescer == nil {
 		return 0

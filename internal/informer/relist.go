@@ -8,8 +8,7 @@ import (
 
 // listRequest is a request for a list of one stream.
 type listRequest struct {
-	// ended is closed when a list that began after the request is stored, or the stream has ended. stored is
-	// true in the first case.
+	// ended is closed when a later list is stored (stored is true then), or the stream has ended.
 	ended  chan struct{}
 	stored bool
 }
@@ -141,11 +140,10 @@ func (w *inlineWatch) recordList() {
 	w.informer.mu.Lock()
 	defer w.informer.mu.Unlock()
 	endRequests(w.lists.running, true)
-	w.lists.running = nil
+	w.lists.running, w.awaited = nil, ""
 }
 
-// ListMissing lists the running partitions again that lack objects, and reports whether there are any. It
-// does not wait.
+// ListMissing lists the running partitions that lack objects, and reports whether there are any.
 func (i *Informer) ListMissing() bool {
 	i.mu.Lock()
 	streams := slices.DeleteFunc(slices.Clone(i.mu.streams),

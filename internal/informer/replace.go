@@ -14,8 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// items are the items of a list with their keys. Packed objects have their own keys, which saves memory in
-// large lists.
+// items are the items of a list with their keys. Packed objects have their own, to save memory.
 type items struct {
 	items []Item
 	keys  []string // nil if all items are packed objects with their own keys
@@ -212,8 +211,7 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 }
 
 // recordListLocked notifies the handlers of the changes of a list, and reports whether there are any. first
-// is true for the first list of a partition in this incarnation. The informer has synced when the last of
-// them is handled.
+// is true for the first list of a partition in this incarnation. The last of them syncs the informer.
 func (g *incarnation) recordListLocked(l listChanges, first bool) (changed bool) {
 	i := g.informer
 	synced := i.synced.Load()

@@ -66,8 +66,7 @@ func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 	}
 }
 
-// restorable returns the state that the partitions share, and the InlineWatcher of one of them; nil if no
-// partition can be restored.
+// restorable returns the state that the partitions share, and an InlineWatcher of one; nil for none.
 func restorable(partitions []*partition) (state PersistedState, lw InlineWatcher) {
 	for _, p := range partitions {
 		if p.State != nil {
@@ -122,8 +121,7 @@ func (g *incarnation) storeRestored(restored *RestoredContent, state PersistedSt
 	}
 }
 
-// commitRestored stores a prepared batch of restored objects. It returns false if the batch has to be
-// prepared again.
+// commitRestored stores a prepared batch of restored objects. If it returns false, prepare it again.
 func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]string, state PersistedState,
 	partitions []*partition) (bool, error) {
 	i := g.informer
@@ -157,8 +155,7 @@ type restoration struct {
 	version, goal string
 }
 
-// maxConfirmationWatches is the number of watches that may end without a confirmation before everything is
-// listed.
+// maxConfirmationWatches is the number of watches that may end unconfirmed before everything is listed.
 const maxConfirmationWatches = 4
 
 // resume confirms the restored objects of a partition, which are at version, with the server. It returns the

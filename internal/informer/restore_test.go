@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"testing"
@@ -53,6 +52,7 @@ func (k *persistedObjects) OnConfirmed() { k.calls <- "confirmed" }
 // closed.
 type fixedServer struct {
 	plainListWatch
+	noRequests
 	version string
 	release chan struct{}
 	// versionRequested is closed when the version is requested.
@@ -199,18 +199,6 @@ func TestBriefRejectionsCauseNoList(t *testing.T) {
 func (a *fixedServer) Probe(context.Context) (string, error) { return a.version, nil }
 
 func (*fixedServer) Interrupt() {}
-
-func (*fixedServer) Polls() bool { return false }
-
-func (*fixedServer) ListReceived(error) {}
-
-func (*fixedServer) ListStored(bool) {}
-
-func (*fixedServer) RelistRequested() {}
-
-func (*fixedServer) ListMetadata(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
-	return nil, errors.ErrUnsupported
-}
 
 func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptions,
 	take func(watch.Event) bool) error {

@@ -205,8 +205,7 @@ func waitOrDone(ctx context.Context, c clock.Clock, d time.Duration) bool {
 }
 
 // Stop ends the informer: the running incarnation, and each handler after its current call. It discards
-// queued notifications, and delivers no deletions. It does not wait (see Stopped), so handlers can call it.
-// Further calls do nothing.
+// queued notifications, and delivers no deletions. It is idempotent, and does not wait (see Stopped).
 func (i *Informer) Stop() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -306,7 +305,6 @@ type boundClock struct {
 	ctx context.Context
 }
 
-// After implements clock.Clock.
 func (c boundClock) After(d time.Duration) <-chan time.Time {
 	fired := make(chan time.Time, 1)
 	go func() { // ended by the timer or the context

@@ -56,8 +56,7 @@ func (p *syncPoint) reached() bool {
 	}
 }
 
-// wait waits until the point is reached. It returns true if end is closed first, and the cause of ctx if ctx
-// ends first.
+// wait waits until the point is reached. It returns true if end is closed first, or the cause of ctx.
 func (p *syncPoint) wait(ctx context.Context, end <-chan struct{}) (ended bool, err error) {
 	if p.reached() {
 		return false, nil
@@ -78,10 +77,8 @@ type checker struct {
 	current *atomic.Pointer[syncPoint]
 }
 
-// Name implements cache.DoneChecker.
 func (c checker) Name() string { return c.name() }
 
-// Done implements cache.DoneChecker.
 func (c checker) Done() <-chan struct{} { return c.current.Load().done }
 
 var (

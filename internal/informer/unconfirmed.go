@@ -1,7 +1,6 @@
 package informer
 
-// unconfirmedRestore describes the restored objects that the server has not confirmed. Handlers have not
-// received them.
+// unconfirmedRestore describes the restored objects that the server has not confirmed. Handlers lack them.
 type unconfirmedRestore struct {
 	// namespaces are the namespaces with unconfirmed objects; "" means everything.
 	namespaces map[string]bool
@@ -41,8 +40,7 @@ func (n notification) item() Item {
 	}
 }
 
-// confirmLocked ends the unconfirmed state of the partition's objects. It returns false if they were
-// confirmed before.
+// confirmLocked confirms the partition's objects. It returns false if they were confirmed before.
 func (p *partition) confirmLocked() bool {
 	u := &p.informer.mu.unconfirmed
 	if !u.namespaces[p.Namespace] {

@@ -132,6 +132,9 @@ func (w *inlineWatch) cachedDigest() (version string, d digest, untransformed ma
 	i := w.informer
 	i.mu.Lock()
 	version, content := w.partition.resumeVersion, i.store.Snapshot()
+	if w.awaited != "" {
+		version = ""
+	}
 	untransformed = maps.Clone(w.untransformed)
 	i.mu.Unlock()
 	for _, key := range keysOf(content, w.prefix()) {

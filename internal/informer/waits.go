@@ -55,8 +55,7 @@ type expectedDeletion struct {
 // versionWaits are the waits of an informer. It is guarded by Informer.mu.
 type versionWaits struct {
 	pending []*versionWait
-	// probing is true while runProbes runs. changed receives a value when a wait becomes overdue or an
-	// overdue wait ends.
+	// probing: runProbes runs. changed receives a value when a wait becomes overdue or such a wait ends.
 	probing bool
 	changed chan struct{}
 }
@@ -107,8 +106,7 @@ func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version s
 }
 
 // AwaitDeletion returns a function that waits until the cache shows a deletion. Call AwaitDeletion before the
-// deletion is requested, and the function after the server has confirmed it. An empty uid is that of the
-// cached object.
+// deletion is requested, and the function after the server has confirmed it. An empty uid is the cached one.
 //
 // The wait ends when the cache no longer has the object, or has it with a deletion timestamp. If the object
 // was not cached before, or had a deletion timestamp, only its removal or a probe ends the wait.
@@ -232,8 +230,7 @@ func (i *Informer) failWaitsLocked(fails func(*versionWait) error) {
 	})
 }
 
-// isSatisfiedLocked reports whether the cache has reached the awaited state. It sets w.err if that is
-// impossible.
+// isSatisfiedLocked reports whether the cache has reached the awaited state. It sets w.err if it cannot.
 func (i *Informer) isSatisfiedLocked(w *versionWait) bool {
 	if w.deletion != nil && w.deletion.isObserved(i) {
 		return true

@@ -15,11 +15,9 @@ const (
 	SelectSlice
 	// SelectElements, written [*], selects every element of a list, and nothing of a map.
 	SelectElements
-	// SelectMembers, written .*, selects every element of a list, or every value of a map in the order of the
-	// keys.
+	// SelectMembers, written .*, selects every element of a list, or all values of a map by key.
 	SelectMembers
-	// SelectFilter selects the elements of a list, or the values of a map in the order of the keys, that
-	// match Filter.
+	// SelectFilter selects the elements of a list, or the values of a map by key, that match Filter.
 	SelectFilter
 )
 
@@ -27,11 +25,9 @@ const (
 type Step struct {
 	// Recursive is set for "..": the selectors apply to the value and all its descendants.
 	Recursive bool
-	// Selectors holds at least one selector; several form a union, with results in the order of the
-	// selectors.
+	// Selectors holds at least one selector; several form a union, with results in their order.
 	Selectors []Selector
-	// Offset and End are the bytes of the step in the expression; both are 0 for a path built by
-	// [FromSegments].
+	// Offset and End are the bytes of the step in the expression; both are 0 for a path of [FromSegments].
 	Offset, End int
 }
 

@@ -6,8 +6,7 @@ import (
 	"math"
 )
 
-// maxUnionOverlap limits how often unions can select one value. Without a limit, each [0,0] would
-// double the results.
+// maxUnionOverlap limits how often unions can select one value. Otherwise, each [0,0] would double them.
 const maxUnionOverlap = 16
 
 // complexity checks that evaluating an expression takes time proportional to the size of the document and the

@@ -120,8 +120,7 @@ func (d Diagnostic) Caret() string {
 	return b.String()
 }
 
-// Error is the error of [Compile] and [CompileFilter]. Parsing stops at the first problem. Get it with
-// errors.As.
+// Error is the error of [Compile] and [CompileFilter]. Parsing stops at the first. Get it with errors.As.
 type Error struct {
 	Diagnostic
 }

@@ -1,5 +1,4 @@
-// Package jsonpath compiles paths into Kubernetes objects and evaluates them on decoded objects and on raw
-// JSON.
+// Package jsonpath compiles paths into Kubernetes objects, and evaluates them on objects and raw JSON.
 //
 // The language is that of kubectl without its surprises: .spec.issuerRef.name, {.spec.dnsNames[*]},
 // .metadata.labels['example.io/team'], .status.conditions[?(@.type=="Ready" && @.status=="True")].
@@ -42,8 +41,7 @@
 // # Concurrency
 //
 // Paths, filters and sets are immutable and safe for concurrent use. Callbacks run on the caller's goroutine
-// without locks and can use the package. Objects and documents are only read and must not change during a
-// call.
+// without locks and can use the package. Objects and documents must not change during a call.
 //
 // # Memory
 //

@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// evaluator is the state of one evaluation. Scratch space is fetched on first use; most paths over decoded
-// objects need none.
+// evaluator is the state of one evaluation. Scratch space is fetched on first use; most paths need none.
 type evaluator struct {
 	scratch   *scratchMemory
 	ctx       context.Context // nil if nextCheck is neverCheck
@@ -26,8 +25,7 @@ type scratchMemory struct {
 
 var scratchPool = sync.Pool{New: func() any { return new(scratchMemory) }}
 
-// maxPooledScratch is the maximum size of pooled scratch space in entries, so that one huge object does not
-// pin memory.
+// maxPooledScratch is the maximum size of pooled scratch space in entries: huge objects pin no memory.
 const maxPooledScratch = 1 << 13
 
 func (ev *evaluator) acquireScratch() *scratchMemory {

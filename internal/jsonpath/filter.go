@@ -17,8 +17,7 @@ type Filter struct {
 	selectedPaths trie
 }
 
-// CompileFilter compiles a condition in the syntax of [?(...)]. "@" is the tested object. The error is an
-// [*Error].
+// CompileFilter compiles a condition in the syntax of [?(...)]. "@" is the object. Errors are [*Error]s.
 func CompileFilter(expr string) (*Filter, error) {
 	p := &parser{src: expr}
 	cond, err := p.parseCondition()
@@ -33,8 +32,7 @@ func CompileFilter(expr string) (*Filter, error) {
 	return f, nil
 }
 
-// CompileTest compiles a condition, or a path that has to exist. If both fail, it returns the condition's
-// error.
+// CompileTest compiles a condition, or a path that has to exist. If both fail, the condition's error counts.
 func CompileTest(expr string) (*Filter, error) {
 	filter, err := CompileFilter(expr)
 	if err == nil {

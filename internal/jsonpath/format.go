@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// formatSteps writes the canonical form of a path, which compiles to the same path without warnings W101 and
-// W105.
+// formatSteps writes the canonical form of a path, which compiles to it without warnings W101 and W105.
 func formatSteps(b *strings.Builder, root string, steps []Step) {
 	if len(steps) == 0 || root == "@" || !steps[0].Recursive && !needsNoBrackets(steps[0]) {
 		b.WriteString(root)

@@ -87,8 +87,7 @@ func (p *parser) unquotedKeyError(open int) error {
 	return p.fail(CodeBracket, p.pos, p.pos+len(name), hint, "a key in brackets needs quotes")
 }
 
-// looksLikeConditionType reports whether a name looks like a condition type, such as Ready, which is not a
-// key.
+// looksLikeConditionType reports whether a name looks like a condition type, such as Ready, and no key.
 func looksLikeConditionType(name string) bool {
 	for i := range len(name) {
 		if !isLetter(name[i]) && (i == 0 || !isDigit(name[i])) {

@@ -86,8 +86,7 @@ func (p *parser) parseAfterBraces() error {
 		"text outside the braces")
 }
 
-// rejectRange rejects the loop keywords of kubectl: always "range ", and "end" if it cannot be the name
-// of a field.
+// rejectRange rejects the loop keywords of kubectl: "range ", and "end" unless it can be a field's name.
 func (p *parser) rejectRange(inBraces bool) error {
 	word := p.peekWord()
 	next := p.peekAt(len(word))
@@ -127,8 +126,7 @@ func (p *parser) parseRooted() ([]Step, error) {
 	return p.parseSteps([]Step{first})
 }
 
-// parseSteps parses consecutive ".name", "..name" and "[...]". Blanks between steps are skipped, trailing
-// ones are not.
+// parseSteps parses consecutive ".name", "..name" and "[...]". It skips blanks between steps only.
 func (p *parser) parseSteps(steps []Step) ([]Step, error) {
 	for {
 		last := p.pos
@@ -240,8 +238,7 @@ func (p *parser) starInNameError(at int) error {
 	return p.fail(CodeName, at, at+1, `write "\*" for a star in a name`, `"*" is part of a name here`)
 }
 
-// isNameByte reports whether c can be in an unquoted name without a backslash, including bytes of multi-byte
-// characters.
+// isNameByte reports whether c, which may be of a multi-byte character, can be in an unquoted name.
 func isNameByte(c byte) bool {
 	return c > ' ' && c != 0x7f && strings.IndexByte(`.,[]{}()$@'"=!<>&|?*;\`+"`", c) < 0
 }

@@ -54,8 +54,7 @@ func FromSegments(keys ...string) *Path {
 	return p
 }
 
-// Containers returns the path of the maps and lists whose members or elements p selects, if the last step of
-// p is .*; otherwise nil.
+// Containers returns the path of the maps and lists whose values p selects, if p ends in .*; otherwise nil.
 func (p *Path) Containers() *Path {
 	last := len(p.steps) - 1
 	if last < 0 || p.steps[last].Recursive || len(p.steps[last].Selectors) != 1 ||
@@ -88,8 +87,7 @@ func (p *Path) String() string {
 // Expr returns the source expression.
 func (p *Path) Expr() string { return p.expr }
 
-// Warnings returns findings about a valid expression that may have another meaning than intended, in source
-// order.
+// Warnings returns findings about a valid expression that may be meant otherwise, in source order.
 func (p *Path) Warnings() []Diagnostic { return append([]Diagnostic(nil), p.warnings...) }
 
 // Singular reports whether the path has at most one result in any object: it consists of keys and indexes.

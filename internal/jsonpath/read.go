@@ -52,8 +52,7 @@ func appendReads(dst []Read, base, steps []Step, whole bool) []Read {
 const maxFields = 64
 
 // Fields returns the fields that are read, in a simple form: .key or ["key"], [*] for elements of a list, .*
-// for values of a list or map, and .. at the end for everything below. They can include fields that are not
-// read.
+// for values of a list or map, and .. at the end for everything below. They can include others.
 func (r Read) Fields() []string {
 	fields := fieldsOf(r.Steps)
 	for i := range fields {

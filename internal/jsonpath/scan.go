@@ -196,8 +196,7 @@ func (s *scanner) scanArray(i int, selected *trie, depth int) int {
 	}
 }
 
-// afterElement reads the comma after an element and returns the offset of the next element, or of the end of
-// the list.
+// afterElement reads the comma after an element and returns the offset of the next one, or of the list's end.
 func (s *scanner) afterElement(i int) (next int, hasNext bool) {
 	i = jsontext.SkipSpace(s.raw, i)
 	if i < len(s.raw) {

@@ -114,8 +114,7 @@ type scalar struct {
 	raw     []byte // used instead of s if not nil, which saves a conversion
 }
 
-// scalarOf converts a decoded value. Decoders of unstructured objects give int64 and float64; hand-written
-// objects also have int.
+// scalarOf converts a decoded value. Decoders give int64 and float64; hand-written objects also have int.
 func scalarOf(v any) scalar {
 	switch v := v.(type) {
 	case nil:
@@ -138,8 +137,7 @@ func scalarOf(v any) scalar {
 	return scalar{}
 }
 
-// compare orders two scalars. ordered is false for different kinds, for a NaN, and for unequal values of
-// kinds without order.
+// compare orders two scalars. ordered is false for different kinds, NaN, and unequal values without order.
 func (a *scalar) compare(b *scalar) (result int, ordered bool) {
 	if a.kind != b.kind {
 		return 0, false

@@ -3,8 +3,7 @@ package jsontext
 import "reflect"
 
 // CopyValue copies the maps and lists of a value. Unlike runtime.DeepCopyJSONValue, which panics for an int
-// or a []string, it accepts values of any type. It shares the rest, such as structs and values that pointers
-// refer to.
+// or a []string, it accepts any value. It shares the rest, such as structs and targets of pointers.
 func CopyValue(value any) any {
 	switch value := value.(type) {
 	case nil, string, bool, int64, float64:

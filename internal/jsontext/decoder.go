@@ -19,8 +19,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at offset %d", e.Reason, e.Offset)
 }
 
-// Decoder decodes objects. It is safe for concurrent use. Use one Decoder for many objects, because it shares
-// their common strings.
+// Decoder decodes objects. It is safe for concurrent use. It shares the common strings of its objects.
 type Decoder struct {
 	strings   internTable
 	templates templateTable
@@ -34,8 +33,7 @@ func NewDecoder() *Decoder {
 	return d
 }
 
-// Decode returns the object in data. JSON null is decoded as a nil map; any other value that is not an object
-// is an error.
+// Decode returns the object in data. JSON null is decoded as a nil map; other values are errors.
 func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 	p := d.acquireParser(data)
 	defer d.releaseParser(p)

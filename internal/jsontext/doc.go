@@ -11,9 +11,8 @@
 //		return errorAt(^end)
 //	}
 //
-// EnterContainer, NextMember and ScanKey iterate over objects and arrays in this way; Members is an iterator
-// over an object. AppendIndented formats JSON like encoding/json formats the decoded value, without decoding
-// it.
+// EnterContainer, NextMember and ScanKey iterate over objects and arrays in this way; Members iterates over
+// an object. AppendIndented formats JSON as encoding/json does, without decoding it.
 //
 // The accepted language is that of sigs.k8s.io/json, including numbers and escapes. Strings may contain
 // invalid UTF-8, which AppendUnescaped replaces.

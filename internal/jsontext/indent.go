@@ -12,8 +12,7 @@ import (
 )
 
 // AppendIndented appends the JSON in data, formatted like json.MarshalIndent formats the result of Decoder.
-// It returns dst and false if that requires decoding: for invalid JSON, and for objects with unsorted or
-// duplicate keys.
+// It returns dst and false if that requires decoding: for invalid JSON, and unsorted or duplicate keys.
 func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	w := indenter{data: data, out: dst, linePrefix: "\n" + prefix, indent: indent}
 	if end := w.writeValue(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
@@ -205,8 +204,7 @@ func appendQuoted(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// unescapedPrefixEnd returns the offset of the first byte at or after i that encoding/json may escape, or
-// that is not ASCII.
+// unescapedPrefixEnd returns the offset of the first byte from i on that may be escaped or is not ASCII.
 func unescapedPrefixEnd(data []byte, i int) int {
 	for i+8 <= len(data) {
 		word := binary.LittleEndian.Uint64(data[i:])

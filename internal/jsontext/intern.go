@@ -77,8 +77,7 @@ func (e *internedString) evict() {
 // currentAge returns the low byte of the current age, a period of some hundred documents.
 func (t *internTable) currentAge() uint32 { return t.documents.Load() >> ageBits & 0xff }
 
-// predictedString returns the string that link refers to, or nil if data does not begin with that string and
-// a quote.
+// predictedString returns the string that link refers to, or nil if data does not begin with it and a quote.
 func predictedString(link *atomic.Pointer[internedString], data []byte) *internedString {
 	e := link.Load()
 	if e == nil || !e.hasNoEscapes || len(data) <= len(e.text) || data[len(e.text)] != '"' ||
@@ -104,8 +103,7 @@ func needsNoUnescaping(text []byte) bool {
 	return utf8.Valid(text)
 }
 
-// sampleHash hashes the length and the first and last bytes of text. Different strings with the same
-// hash compete for a slot.
+// sampleHash hashes the length and both ends of text. Strings with the same hash compete for a slot.
 func sampleHash(text []byte) uint64 {
 	const odd1, odd2 = 0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f
 	n := len(text)

@@ -56,8 +56,7 @@ type recordedValue struct {
 	next       int32  // index of the value after it and all inside it
 }
 
-// recordedRange is the range of recorded values directly in one object or array. The value at the cursor is
-// expected next.
+// recordedRange is the range of recorded values directly in one object or array. That at the cursor is next.
 type recordedRange struct{ cursor, end int }
 
 // parseElement parses the value at pos. key is its key in an object, index its index in an array.

@@ -5,8 +5,7 @@ import "maps"
 // maxDepth limits the nesting of objects and arrays, as in sigs.k8s.io/json.
 const maxDepth = 10000
 
-// parser parses one document. Elements are on a stack until their array ends, so that slices are allocated
-// with their final size.
+// parser parses one document. Elements are on a stack until their array ends: slices get their final size.
 type parser struct {
 	decoder       *Decoder
 	data          []byte
@@ -135,8 +134,7 @@ func (p *parser) consumeComma(closing byte) bool {
 	return false
 }
 
-// copyOrParseContainer parses the object or array at pos. It copies a template with the same text if there is
-// one.
+// copyOrParseContainer parses the object or array at pos. It copies a template with the same text.
 func (p *parser) copyOrParseContainer() any {
 	start := p.pos
 	slot, ok := templateSlot(p.data[start:], p.lastKey.slot)
@@ -292,8 +290,7 @@ func (p *parser) parseQuoted() []byte {
 	return text
 }
 
-// parseNumber returns an int64 if the number has neither a fraction nor an exponent and fits, otherwise
-// a float64.
+// parseNumber returns an int64 if the number fits and has no fraction or exponent, otherwise a float64.
 func (p *parser) parseNumber() any {
 	start := p.pos
 	end, numberForm := ScanNumber(p.data, start)

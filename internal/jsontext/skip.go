@@ -3,8 +3,7 @@ package jsontext
 // IsSpace reports whether a byte is JSON white space.
 func IsSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
-// SkipSpace returns the offset of the first byte at or after i that is not white space, or the length of the
-// data.
+// SkipSpace returns the offset of the first byte at or after i that is no white space, or the length.
 func SkipSpace(data []byte, i int) int {
 	for i < len(data) && data[i] <= ' ' && IsSpace(data[i]) {
 		i++

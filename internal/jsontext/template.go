@@ -55,8 +55,7 @@ type nestedContainer struct {
 	template *template
 }
 
-// newTemplate returns a template of an object or array, or nil if it has more than *partsLeft objects
-// and arrays.
+// newTemplate returns a template of an object or array, or nil if it has more than *partsLeft of them.
 func newTemplate(value any, partsLeft *int) *template {
 	if *partsLeft--; *partsLeft < 0 {
 		return nil

@@ -261,8 +261,7 @@ func (c *contentReader) readZip(r io.Reader, in *bufio.Reader) error {
 	return nil
 }
 
-// readMember reads a member that is a manifest or an archive, and counts any other. Errors of its content are
-// yielded.
+// readMember reads a member that is a manifest or an archive, and counts any other. It yields errors.
 func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
 	open func() (io.ReadCloser, error)) error {
 	if c.members++; c.members > maxMembers {

@@ -132,8 +132,7 @@ var (
 		"; also with .gz or .zst)")
 )
 
-// extensions are the extensions of files that are read in directories, optionally followed by that of a
-// compressed file.
+// extensions are those of files that are read in directories, before that of a compression, if any.
 var extensions = []string{".yaml", ".yml", ".json", ".jsonl"}
 
 // otherNames describes the files that are not read.

@@ -37,8 +37,7 @@ func (t *documentReader) readYAML() (more bool, err error) {
 
 var directivePattern = regexp.MustCompile(`^%(YAML|TAG)\s`)
 
-// documentText returns the text of a document and the line at which it begins. more is false at the end of
-// the text.
+// documentText returns the text of a document and the line at which it begins. more is false at the end.
 func (t *documentReader) documentText() (text []byte, firstLine int, more bool, err error) {
 	firstLine = t.line
 	for hasContent := false; ; {

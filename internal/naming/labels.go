@@ -10,8 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// LabelMatcher matches the same labels as the selector that it was compiled from. It is safe for concurrent
-// use.
+// LabelMatcher matches the labels of the selector that it was compiled from. It is safe for concurrent use.
 type LabelMatcher struct {
 	matchesNothing bool
 	// conditions are on different keys. Those that need a label come first, because most labels fail them.

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// Match reports whether a name matches a pattern, in which "*" matches any sequence of characters. Every text
-// is a valid pattern.
+// Match reports whether a name matches a pattern, in which "*" matches any characters. Every text is valid.
 func Match(pattern, name string) bool {
 	prefix, rest, hasStar := strings.Cut(pattern, "*")
 	if !hasStar {

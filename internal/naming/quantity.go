@@ -27,8 +27,7 @@ func ParseQuantity(text string) (resource.Quantity, error) {
 	return q, nil
 }
 
-// isTractable rejects quantities that take apimachinery minutes: it writes out all digits, and 1e-40000000
-// has forty million.
+// isTractable rejects quantities that take apimachinery minutes: it writes out all digits of 1e-40000000.
 func isTractable(text string) bool {
 	if len(text) > maxQuantityExponent {
 		return false

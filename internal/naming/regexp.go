@@ -9,8 +9,7 @@ import (
 // MaxRegexpInput is the maximum length in bytes of a text to match in an index function.
 const MaxRegexpInput = 64 << 10
 
-// maxRegexpSize is the maximum number of steps of a program. A match takes at most this number of steps per
-// character.
+// maxRegexpSize is the maximum number of steps of a program, and of a match per character.
 const maxRegexpSize = 2000
 
 // RegexpTooLargeError is returned for an expression with repetitions that make the program too large.

@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// IsVersion reports whether a resource version has an order: whether it is a positive number, of any length,
-// without leading zeros.
+// IsVersion reports whether a resource version has an order: a positive number without leading zeros.
 func IsVersion(version string) bool {
 	if version == "" || version[0] == '0' {
 		return false

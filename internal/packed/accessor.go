@@ -33,8 +33,7 @@ func (o *Object) GetAPIVersion() string { return o.info.apiVersion }
 
 func (o *Object) GetKind() string { return o.info.kind }
 
-// Strings returned by the following getters do not share the object's memory: a handler that keeps them does
-// not keep the object.
+// Strings of the following getters do not share the object's memory: keeping them does not keep it.
 
 func (o *Object) GetName() string            { return strings.Clone(o.Name()) }
 func (o *Object) GetNamespace() string       { return strings.Clone(o.Namespace()) }

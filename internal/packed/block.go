@@ -46,8 +46,7 @@ const (
 	minRecordLength = 1 + 11
 )
 
-// Add adds an object to the block. It returns false if blocks cannot represent the object, which the caller
-// then stores as JSON.
+// Add adds an object to the block. It returns false if it cannot: the caller stores it as JSON.
 func (w *BlockWriter) Add(o *Object) (bool, error) {
 	if o.Compressed() {
 		var uncompressed *Object
@@ -112,8 +111,7 @@ func (w *BlockWriter) typeIndex(t *typeInfo) int {
 	return len(w.types) - 1
 }
 
-// AppendBlock appends the index to dst, and returns it with the bodies, which are valid until the next call
-// of Add or Reset.
+// AppendBlock appends the index to dst, and returns it with the bodies, which are valid until Add or Reset.
 func (w *BlockWriter) AppendBlock(dst []byte) (index, bodies []byte) {
 	index = binary.AppendUvarint(dst, uint64(len(w.types)))
 	for _, c := range w.types {
@@ -126,8 +124,7 @@ func (w *BlockWriter) AppendBlock(dst []byte) (index, bodies []byte) {
 	return append(index, w.records...), w.bodies
 }
 
-// fieldRange is a string of an object. offset is its position in the JSON, and negative if the JSON does not
-// contain it.
+// fieldRange is a string of an object. offset is its position in the JSON, and negative if it has none.
 type fieldRange struct{ offset, length int }
 
 // layout locates the parts of an object. A record of the index is a layout followed by the result of
@@ -178,8 +175,7 @@ func (l *layout) append(to []byte) []byte {
 
 var errDamagedBlock = errors.New("the block is damaged")
 
-// readLayout decodes the layout at the start of a record and returns its encoded length. The caller checks
-// the length of the rest.
+// readLayout decodes the layout at the start of a record, and returns its length. The caller checks the rest.
 func readLayout(record string) (l layout, length int, err error) {
 	rest := record
 	var numbers [11]int
@@ -238,8 +234,7 @@ func consumeString(text *string) (string, bool) {
 	return found, true
 }
 
-// Block holds the bodies of its objects and their identities. Both stay in memory until no object of the
-// block is referenced.
+// Block holds the bodies of its objects and their identities. Both stay in memory while one is in use.
 type Block struct {
 	openBodies func() ([]byte, error)
 	// heapSize is the block's heap size in bytes, with its objects. bodiesSize is the length of the bodies,

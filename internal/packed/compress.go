@@ -76,8 +76,7 @@ func (o *Object) setIdentityOffsets() {
 	o.keyOffset = o.labelsOffset + o.labelsLen
 }
 
-// Decompress returns the object uncompressed; an uncompressed object is returned as it is. It fails if the
-// body is damaged.
+// Decompress returns the object uncompressed, or itself if it is. It fails if the body is damaged.
 func (o *Object) Decompress() (*Object, error) {
 	if !o.Compressed() {
 		return o, nil

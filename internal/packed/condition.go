@@ -18,8 +18,7 @@ type Condition struct {
 	Filter *jsonpath.Filter
 }
 
-// Reduces reports whether the Pruner is a keep-list that has removed fields of a packed or decoded object, as
-// far as it had any.
+// Reduces reports whether the Pruner is a keep-list that reduces a packed or decoded object.
 func (p *Pruner) Reduces(object any) bool {
 	return p != nil && p.root.keeps && !p.wholeCondition.matches(object)
 }
@@ -92,8 +91,7 @@ func (c *Condition) paths() (paths []Path, err error) {
 	return paths, nil
 }
 
-// pathOf returns the path of the results of steps. If isExact is false, it is the path of a value around
-// them.
+// pathOf returns the path of the results of steps. Unless isExact, it is that of a value around.
 func pathOf(steps []jsonpath.Step) (path Path, isExact bool) {
 	for _, step := range steps {
 		if step.Recursive || len(step.Selectors) != 1 {

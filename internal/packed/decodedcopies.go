@@ -25,8 +25,7 @@ type paddedCopy struct {
 // newCopy returns an empty object with fast weak pointers to it.
 func newCopy() *unstructured.Unstructured { return &new(paddedCopy).Unstructured }
 
-// typedCopy is a weak reference to a typed copy. It points to the first byte because the type is only known
-// at run time.
+// typedCopy is a weak reference to the first byte of a typed copy, whose type is known at run time.
 type typedCopy struct {
 	typ     reflect.Type
 	pointer weak.Pointer[byte]
@@ -85,9 +84,8 @@ func (o *Object) DecodedAs(typ reflect.Type) any {
 }
 
 // KeepDecoded stores value, a pointer to a struct that the object was decoded into, as the typed copy for
-// DecodedAs. It returns the stored copy, which is shared and must not be changed. It is an existing copy of
-// the same type if there is one. A copy of another type is replaced. It panics if value is not a pointer to a
-// struct.
+// DecodedAs. It returns the stored copy, which is shared and must not be changed. That is an existing copy of
+// the same type, if any. One of another type is replaced. It panics if value is not a pointer to a struct.
 func (o *Object) KeepDecoded(value any) any {
 	v := reflect.ValueOf(value)
 	typ := v.Type().Elem()

@@ -9,8 +9,7 @@ import (
 
 var _ labels.Labels = Labels{}
 
-// Labels implements labels.Labels on the encoded labels of an object. A lookup is a linear search that does
-// not allocate.
+// Labels implements labels.Labels on encoded labels. A lookup searches linearly, and allocates nothing.
 type Labels struct{ object *Object }
 
 // Labels returns the object's labels without decoding the object.
@@ -100,8 +99,7 @@ func labelValue(text string) (value, rest string, ok bool) {
 	return "", rest, ok
 }
 
-// areSimpleLabels reports whether the JSON of an object contains only ASCII strings without escapes and
-// nulls.
+// areSimpleLabels reports whether the JSON of an object has only nulls and ASCII strings without escapes.
 func areSimpleLabels(text []byte) bool {
 	if !isUnescapedASCII(text) {
 		return false

@@ -8,13 +8,11 @@ type memberCutter struct {
 	depth int
 	// firstDroppedStart is the start of the dropped members before the first kept one, or -1.
 	firstDroppedStart int
-	// lastKeptEnd is the end of the last kept member and the dropped ones after it, or 0 before the first
-	// kept member.
+	// lastKeptEnd is the end of the last kept member and the dropped ones after it, or 0 before the first.
 	lastKeptEnd int
 }
 
-// firstMember consumes the brace at i and returns the offset of the first member. If there is none, closed is
-// true.
+// firstMember consumes the brace at i and returns the offset of the first member. closed: there is none.
 func (m *memberCutter) firstMember(i int) (start int, closed bool) {
 	if m.depth >= maxDepth {
 		return m.failUnsupported(), false
@@ -59,8 +57,7 @@ func (m *memberCutter) drop(start, end int) {
 	}
 }
 
-// markKeptStart marks the start of a kept member. Call it before making cuts inside the member, to keep cuts
-// in order.
+// markKeptStart marks the start of a kept member. Call it before cuts inside it, to keep them in order.
 func (m *memberCutter) markKeptStart(start int) {
 	if m.firstDroppedStart >= 0 {
 		m.removeRange(m.firstDroppedStart, start)

@@ -10,8 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Packer packs objects. The zero value removes no fields. A Packer is safe for concurrent use after its
-// configuration.
+// Packer packs objects. The zero value removes no fields. It is then safe for concurrent use.
 type Packer struct {
 	pruner *Pruner
 	// lookup returns the cached object with a key, or nil. It is optional and does not retain the key.
@@ -228,8 +227,7 @@ func (s *scanner) buildObject(start, end int, info *typeInfo) *Object {
 	return o
 }
 
-// fieldOffset returns the offset of a field in the slab. It appends the field if the JSON does not contain it
-// literally.
+// fieldOffset returns the offset of a field in the slab. It appends a field that the JSON lacks.
 func (s *scanner) fieldOffset(start int, field *scannedString, slab []byte) (uint32, []byte) {
 	if field.offset < 0 {
 		return uint32(len(slab)), append(slab, field.raw...)

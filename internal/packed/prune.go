@@ -122,8 +122,7 @@ func NewPruner(p Prune) (*Pruner, error) {
 //
 // An object that wholeCondition selects keeps all fields except those that wholePruner removes; both can be
 // nil. The keep-list includes the fields that wholeCondition reads, and wholePruner must not remove them: the
-// condition must select the same objects before and after pruning. NewKeepList fails for a condition that can
-// read any field.
+// condition must select the same objects before and after pruning. It fails if that can read any field.
 func NewKeepList(wholeCondition *Condition, wholePruner *Pruner, paths []Path) (*Pruner, error) {
 	read, err := wholeCondition.paths()
 	if err != nil {
@@ -277,8 +276,7 @@ func (b *pruneNode) child(key string) *pruneNode {
 	return b.children[slices.Index(b.keys, key)]
 }
 
-// memberChild returns the node for the value of a key. If found, the value loses fields; all of them if
-// child is nil.
+// memberChild returns the node for the value of a key. If found, the value loses fields; all if child is nil.
 func (b *pruneNode) memberChild(key []byte) (child *pruneNode, found bool) {
 	if b == nil {
 		return nil, false

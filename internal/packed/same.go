@@ -15,8 +15,7 @@ func (o *Object) SameBytes(other *Object) bool {
 	return o.info == other.info && o.info.unpackableObject == nil && o.slab == other.slab
 }
 
-// SameContent reports whether two objects have the same JSON in any form. It decompresses objects with equal
-// identity fields.
+// SameContent reports whether two objects have the same JSON in any form. It may decompress them.
 func (o *Object) SameContent(other *Object) bool {
 	if o.SameBytes(other) {
 		return true
@@ -47,8 +46,7 @@ func (p *Pruner) Pruned(u *unstructured.Unstructured) *unstructured.Unstructured
 	return u
 }
 
-// reuseCached returns the cached object with the same key as the object at data[start:end] if it also has the
-// same JSON, or nil.
+// reuseCached returns the cached object with the key and the JSON of the object at data[start:end], or nil.
 func (s *scanner) reuseCached(start, end int, lookup func(key string) *Object) *Object {
 	identity := &s.identity
 	s.key = s.key[:0]

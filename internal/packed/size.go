@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// sizeClasses returns the allocator's size classes. It finds them by allocating, because they depend on the
-// version of Go.
+// sizeClasses returns the allocator's size classes. It allocates to find them: Go's versions differ.
 var sizeClasses = sync.OnceValue(func() []int {
 	var classes []int
 	for size := 1; size <= 32<<10; {

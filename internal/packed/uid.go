@@ -11,8 +11,7 @@ const (
 // uidGroups are the ranges of hexadecimal digits between the dashes of a UID.
 var uidGroups = [...]struct{ from, to int }{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, uidLength}}
 
-// AppendBinaryUID appends uid in binary. If AppendUID would not restore the same text, it returns dst
-// unchanged and false.
+// AppendBinaryUID appends uid in binary. If AppendUID would not restore it, it returns dst and false.
 func AppendBinaryUID(dst []byte, uid string) ([]byte, bool) {
 	if len(uid) != uidLength {
 		return dst, false

@@ -14,15 +14,13 @@ import (
 
 // Unstructured returns the decoded object, which is shared and must not be changed, and marks the object as
 // read. Callers share one copy until the garbage collector frees it. If a compressed body is damaged,
-// Unstructured reports the error to utilruntime.HandleError and returns an object with the identity and
-// labels only.
+// Unstructured reports the error to utilruntime.HandleError and returns an object with identity and labels.
 func (o *Object) Unstructured() *unstructured.Unstructured {
 	o.MarkRead()
 	return o.PeekUnstructured()
 }
 
-// PeekUnstructured is Unstructured without marking the object as read. The cache uses it for handlers and
-// index functions.
+// PeekUnstructured is Unstructured, but marks nothing as read. Handlers and index functions use it.
 func (o *Object) PeekUnstructured() *unstructured.Unstructured {
 	if original := o.info.unpackableObject; original != nil {
 		return original

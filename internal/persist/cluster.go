@@ -12,8 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
-// cluster identifies the cluster of a client. The cluster changes if another server takes over the address
-// while the process runs.
+// cluster identifies the cluster of a client. It changes if another server takes over the address.
 type cluster struct {
 	client dynamic.Interface
 	// endpoint returns the current endpoint of the client; empty if unknown.
@@ -24,8 +23,7 @@ type cluster struct {
 	uid         types.UID
 	err         error
 	lastRequest time.Time // zero before the first request
-	// conflictingUID is the first UID that differed from uid. It is never reset, because informers may hold
-	// objects of both clusters.
+	// conflictingUID is the first UID that differed from uid. It stays: informers may have objects of both.
 	conflictingUID types.UID
 }
 
@@ -90,8 +88,7 @@ func (c *cluster) requestLocked(ctx context.Context) {
 	}
 }
 
-// matchesCheckpoint reports whether a checkpoint belongs to the cluster with the UID. If either UID is
-// unknown, the endpoints decide.
+// matchesCheckpoint reports whether a checkpoint is of the cluster with the UID, or else the endpoint.
 func (c *cluster) matchesCheckpoint(checkpoint persistence.Checkpoint, uid types.UID) bool {
 	if uid != "" && checkpoint.Cluster != "" {
 		return uid == checkpoint.Cluster

@@ -55,8 +55,7 @@ type entry struct {
 	item store.Item
 }
 
-// sortedEntries returns the saved objects in the order of their keys. Neighbours have much in common, which
-// compresses well.
+// sortedEntries returns the saved objects in the order of their keys. Neighbours have much in common.
 func (c *persistedSnapshot) sortedEntries() []entry {
 	entries := make([]entry, 0, c.Len())
 	for key, item := range c.All {

@@ -1,5 +1,4 @@
-// Package persist saves the cached objects of informers to a persistence.Backend, and restores them in the
-// next process.
+// Package persist saves the objects of informers to a persistence.Backend for the next process.
 package persist
 
 import (
@@ -49,8 +48,7 @@ type Source struct {
 }
 
 // Persister saves the objects of one informer. Events do not pass through it: it periodically compares the
-// current snapshot with the last saved one. Objects that were replaced in between therefore stay in memory
-// until the next save.
+// current snapshot with the last saved one. Replaced objects stay in memory until the next save.
 type Persister struct {
 	*SharedState
 	source Source
@@ -112,8 +110,7 @@ func (p *Persister) Start() {
 	}
 }
 
-// schedule starts the timer of the next save. Its delay is shorter than the interval, because saving takes
-// time as well.
+// schedule starts the timer of the next save. Its delay is shorter than the interval: saving takes time.
 func (p *Persister) schedule() { time.AfterFunc(p.interval*4/5, p.saveIfDue) } // ended by finished
 
 func (p *Persister) saveIfDue() {
@@ -253,8 +250,7 @@ func (p *Persister) saveLocked(ctx context.Context) {
 	p.reported.status.Saves++
 }
 
-// write saves a content that was read at savedAt. acceptedRequests is the number of requests that the
-// server had accepted by then.
+// write saves the content of savedAt. acceptedRequests is the number of accepted requests by then.
 func (p *Persister) write(ctx context.Context, current *persistedSnapshot, r *restorer,
 	acceptedRequests int64, savedAt time.Time) (checkpoint persistence.Checkpoint, err error) {
 	since := savedAt

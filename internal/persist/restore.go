@@ -24,13 +24,11 @@ type restorer struct {
 	verified atomic.Bool
 	// restored is the checkpoint of the loaded content; nil if none was loaded.
 	restored *persistence.Checkpoint
-	// itemsReturned is set once Load has returned the content. Content that arrives after the timeout is
-	// ignored.
+	// itemsReturned is set once Load has returned the content. Later content is ignored.
 	itemsReturned atomic.Bool
 }
 
-// Restore returns the persisted content for an incarnation of the informer: see
-// follow.Follower.RestoredState.
+// Restore returns the persisted content for an incarnation, for Follower.RestoredState.
 func (p *Persister) Restore(partition follow.PartitionSpec, uid types.UID) informer.PersistedState {
 	if p.disabledReason != "" {
 		return nil
@@ -80,8 +78,7 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 	}
 	var uid types.UID
 	var identifyErr error
-	// Identify the cluster even if no content is stored, so that a later save can notice a change of the
-	// cluster.
+	// Identify the cluster even if no content is stored, so that a later save can notice a change.
 	if responded {
 		uid, identifyErr = r.cluster.verifiedUID(ctx, time.Now(), clusterTolerance)
 	}

@@ -12,8 +12,7 @@ import (
 const panicPause = time.Second
 
 // Calls runs functions in order, one at a time, without blocking the caller. It is unbounded, and has a
-// goroutine only while there are calls. A call that ends its goroutine (runtime.Goexit, as in a failing test)
-// closes it.
+// goroutine only while there are calls. A call that ends its goroutine (runtime.Goexit) closes it.
 type Calls struct {
 	queue *Queue[func()]
 	// closing is closed by Close, done after Close when the last call has returned.
@@ -43,8 +42,7 @@ func (c *Calls) Pending() int {
 	}
 }
 
-// Close drops waiting calls. It does not wait for a call in progress (see Done), so that calls can use it. It
-// is idempotent.
+// Close drops waiting calls. It is idempotent, and does not wait for a running call, so calls can use it.
 func (c *Calls) Close() {
 	c.close.Do(func() {
 		close(c.closing)

@@ -59,9 +59,8 @@ type arrival struct {
 }
 
 // New returns an empty queue. now returns the time for Lag. lenOf returns the contribution of an element to
-// Len; if nil, each element counts as one. removeNext expands an element that represents several elements:
-// it removes and returns the first of them, and reports whether there are more. If removeNext is nil,
-// elements are not expanded.
+// Len; if nil, each element counts as one. removeNext expands an element that represents several elements: it
+// removes and returns the first of them, and reports whether there are more. Nil expands nothing.
 func New[T any](now func() time.Time, lenOf func(*T) int, removeNext func(*T) (T, bool)) *Queue[T] {
 	q := &Queue[T]{now: now, origin: now().Add(-1), lenOf: lenOf, removeNext: removeNext}
 	q.notEmpty.L = &q.mu

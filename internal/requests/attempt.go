@@ -15,11 +15,9 @@ const (
 	// listHeaderTimeout is the time to wait for the response headers of a list. API servers abort a list
 	// after a minute with an error.
 	listHeaderTimeout = 70 * time.Second
-	// watchHeaderTimeout is the time to wait for the response headers of a watch. API servers queue a request
-	// for 15 seconds at most.
+	// watchHeaderTimeout is the time to wait for those of a watch. API servers queue it for 15 s at most.
 	watchHeaderTimeout = 20 * time.Second
-	// silenceGrace is the time after which a silent watch is aborted after its timeout. The server ends a
-	// watch at its timeout.
+	// silenceGrace is the time from the timeout of a watch, when the server ends it, until it is aborted.
 	silenceGrace = 10 * time.Second
 	// silenceHTTP1 is the time after which a silent watch over HTTP/1 is aborted. API servers send a bookmark
 	// each minute. HTTP/2 needs no such limit, because the transport detects a dead connection with pings.
@@ -28,8 +26,7 @@ const (
 	silenceHTTP1 = 90 * time.Second
 )
 
-// errNoAnswer is the error of a request without response headers in time, and of a watch that was silent for
-// too long.
+// errNoAnswer is the error of a request without response headers in time, and of a watch silent for too long.
 var errNoAnswer = errors.New("the server does not answer")
 
 // attempt is one request. It aborts the request if no response headers arrive in time, and a watch that is
@@ -55,8 +52,7 @@ type attempt struct {
 	lastData atomic.Int64
 	// reconnected is set if Connection.Update ended the watch.
 	reconnected atomic.Bool
-	// waited is the total time of waiting for data since the headers, waitingSince the start of the current
-	// wait.
+	// waited is the total time of waiting for data since the headers, waitingSince the start of this wait.
 	waited       time.Duration
 	waitingSince time.Time
 	// maxSilence is the longest accepted silence of a watch; zero means no limit.
@@ -65,8 +61,7 @@ type attempt struct {
 
 type attemptKey struct{}
 
-// newAttempt returns an attempt and the context of its request. The caller calls end after reading the
-// response.
+// newAttempt returns an attempt and the context of its request. The caller ends it after the response.
 func newAttempt(ctx context.Context, headerTimeout time.Duration) (context.Context, *attempt) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &attempt{headerTimeout: headerTimeout, cancel: cancel}
@@ -92,8 +87,7 @@ func (a *attempt) headersArrived() {
 	}
 }
 
-// resultError returns the error of the request. err is the error of the client, which treats some failures as
-// an empty watch.
+// resultError returns the error of the request. The client's, err, can miss the failure of a watch.
 func (a *attempt) resultError(ctx context.Context, err error) error {
 	switch {
 	case context.Cause(ctx) == errNoAnswer:

@@ -62,8 +62,7 @@ var errReplaced = errors.New("the connection was replaced before its first respo
 // identifyTimeout limits a request for the UID of a cluster.
 const identifyTimeout = 10 * time.Second
 
-// NewConnection returns a connection. httpClient takes precedence over the transport settings of config; it
-// may be nil.
+// NewConnection returns a connection. httpClient, which may be nil, takes precedence over config's transport.
 func NewConnection(config *rest.Config, httpClient *http.Client) (*Connection, error) {
 	at, err := newEndpoint(config, httpClient)
 	if err != nil {
@@ -156,7 +155,6 @@ func (c *Connection) CloseIdleConnections() { utilnet.CloseIdleConnectionsFor(c.
 // WrappedRoundTripper implements the interface by which client-go finds the underlying transport.
 func (c *Connection) WrappedRoundTripper() http.RoundTripper { return c.endpoint().transport }
 
-// RoundTrip implements http.RoundTripper.
 func (c *Connection) RoundTrip(request *http.Request) (*http.Response, error) {
 	currentEndpoint := c.endpoint()
 	if err := c.verify(request.Context(), currentEndpoint); err != nil {
@@ -334,7 +332,6 @@ func (b *switchableBody) end() {
 	_ = b.Close() // readers get io.EOF
 }
 
-// Read implements io.Reader.
 func (b *switchableBody) Read(data []byte) (int, error) {
 	n, err := b.ReadCloser.Read(data)
 	if err != nil && b.ended.Load() {
@@ -343,7 +340,6 @@ func (b *switchableBody) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer.
 func (b *switchableBody) Close() error {
 	b.connection.mu.Lock()
 	delete(b.connection.mu.watches, b)

@@ -12,7 +12,6 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// Resource implements dynamic.Interface.
 func (c *Client) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	inner := c.Interface.Resource(gvr)
 	return allNamespaces{decodingResource{inner, c, gvr, ""}, inner}

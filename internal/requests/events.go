@@ -66,7 +66,6 @@ func newPipe(a *attempt, read func(take func(watch.Event) bool)) watchPipe {
 	return p
 }
 
-// Stop implements watch.Interface.
 func (p watchPipe) Stop() {
 	p.ProxyWatcher.Stop()
 	p.attempt.cancel(nil)

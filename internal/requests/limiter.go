@@ -190,8 +190,7 @@ func (l *Limiter) hasFreeSlotLocked() bool {
 	return l.active < l.currentLimit && l.pool.mu.active < l.pool.limit
 }
 
-// watchSilence makes the cluster unresponsive whenever it sends nothing for answerTimeout, until stop is
-// called.
+// watchSilence makes the cluster unresponsive while it sends nothing for answerTimeout, until stop.
 func (l *Limiter) watchSilence() (stop func()) {
 	l.pool.mu.Lock()
 	defer l.pool.mu.Unlock()

@@ -20,8 +20,7 @@ import (
 // listWatch is an informer.InlineWatcher. It makes the list and watch requests of one reflector: for a type
 // or one of its namespaces, during one incarnation. It reports the outcome of each request, because refused
 // connections, throttling and failing watches never reach a reflector's watch error handler. It paces the
-// requests by the kind of failure, and holds a slot of the limiter during a list. Function step decides the
-// effects of an outcome.
+// requests by the kind of failure, and holds a slot of the limiter during a list. See also step.
 type listWatch struct {
 	*cache.ListWatch // list
 	Target
@@ -34,14 +33,12 @@ type listWatch struct {
 	// continuity decides whether a watch can continue after an outage.
 	continuity   *Continuity
 	interruption interruption
-	// forbidden, if set, is called when a list or watch is forbidden. The failure is then not reported, and
-	// ends the requests.
+	// forbidden, if set, is called when a request is forbidden. It is not reported, and ends the requests.
 	forbidden func(error)
 	// stalled is true after a watch-list has stalled, until a list succeeds, which shows that the server
 	// works. remarkedStall is true while the status states that lists replace watch-lists.
 	stalled, remarkedStall bool
-	// listStarted is the start of the current list. One field is enough, because the reflector requests pages
-	// one at a time.
+	// listStarted is the start of the current list. One field is enough, because pages are requested in turn.
 	listStarted time.Time
 }
 

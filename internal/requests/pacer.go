@@ -83,8 +83,7 @@ func (p *Pacer) awaitRound(ctx context.Context) error {
 	return p.sleep(ctx, due)
 }
 
-// awaitList waits like awaitRound, unless the list or watch-list follows a failed watch-list, or the pause of
-// awaitPoll, which it reports.
+// awaitList waits like awaitRound, except, as it reports, after a failed watch-list or awaitPoll.
 func (p *Pacer) awaitList(ctx context.Context) (fallback bool, err error) {
 	p.mu.Lock()
 	fallback = p.mu.state.listIsFallback
@@ -124,8 +123,7 @@ func (p *Pacer) pollsLocked() bool {
 	return p.facts.listOnly || time.Now().Before(p.mu.state.pollsUntil)
 }
 
-// awaitPoll waits until the next list of a type that is polled. The first list begins immediately. Long lists
-// have long pauses.
+// awaitPoll waits until the next list of a type that is polled. Long lists have long pauses.
 func (p *Pacer) awaitPoll(ctx context.Context) error {
 	p.mu.Lock()
 	s, due := &p.mu.state, time.Time{}

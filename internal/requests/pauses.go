@@ -26,14 +26,12 @@ func (p backoff) pauseAfter(earlier int, random float64) time.Duration {
 }
 
 const (
-	// lagGracePeriod is the time during which a 404 for a served type is explained by the lag of one API
-	// server.
+	// lagGracePeriod is the time during which the lag of one API server explains a 404 for a served type.
 	lagGracePeriod = 30 * time.Second
 	// rbacGracePeriod is the time during which a forbidden type is retried at the ordinary pace, because
 	// roles are often created together with their users.
 	rbacGracePeriod = 2 * time.Minute
-	// maxConnectionWakes limits the retries that responses to other types cause. A type that fails more often
-	// gets its own backoff.
+	// maxConnectionWakes limits the retries that responses to other types cause, before a type's own backoff.
 	maxConnectionWakes = 3
 )
 
@@ -99,8 +97,7 @@ func (p targetFacts) stageOf(reason status.Reason, failing time.Duration) stage 
 }
 
 // sharedOutage spreads the requests to a server that does not respond. The types take turns. When one request
-// gets a response, all types continue immediately. The zero value is ready to use. It is safe for concurrent
-// use.
+// gets a response, all types continue immediately. The zero value is ready for concurrent use.
 type sharedOutage struct {
 	mu    sync.Mutex
 	next  time.Time     // time of the next turn

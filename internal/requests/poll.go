@@ -12,7 +12,6 @@ import (
 // errPollDue is returned in place of a watch when a type that is polled has to be listed.
 var errPollDue = errors.New("lists replace watches, and the next one is due")
 
-// Polls implements informer.InlineWatcher.
 func (l *listWatch) Polls() bool { return l.pacer.pollText() != "" }
 
 // awaitPoll waits until the next list of a type that is polled, and returns errPollDue.
@@ -37,14 +36,12 @@ func (l *listWatch) remarkPolls() {
 	l.reports.Remark(status.ReasonPolled, message)
 }
 
-// ListStored implements informer.InlineWatcher.
 func (l *listWatch) ListStored(changed bool) {
 	if l.pacer.listStored(changed, time.Since(l.listStarted)) {
 		l.reports.RequestEnded(VerbWatch, errMissedEvents)
 	}
 }
 
-// ListReceived implements informer.InlineWatcher.
 func (l *listWatch) ListReceived(incomplete error) {
 	message := ""
 	if incomplete != nil {

@@ -126,8 +126,7 @@ func isConnectionFailure(err error) bool {
 }
 
 // isConversionFailure reports whether a conversion webhook failed. The API server has no reason code for it.
-// It responds with 500 and the webhook's error, or with 429 and the same error if its watch cache cannot be
-// filled.
+// It responds with 500 and the webhook's error, or with 429 if its watch cache cannot be filled.
 func isConversionFailure(s metav1.Status) bool {
 	return (s.Code >= http.StatusInternalServerError || s.Code == http.StatusTooManyRequests) &&
 		strings.Contains(s.Message, "conversion webhook for ")

@@ -157,8 +157,7 @@ type packedResource struct {
 	dropsManagedFields bool
 }
 
-// request returns a request with an Accept header. The client does not retry it, because the Pacer decides
-// about retries.
+// request returns a request with an Accept header. The client does not retry it: the Pacer decides that.
 func (r *packedResource) request(content string, options *metav1.ListOptions) *rest.Request {
 	if r.dropsManagedFields {
 		content = withoutManagedFields(content)

@@ -46,8 +46,7 @@ func VersionCounter(gvr schema.GroupVersionResource, custom bool) string {
 	return gvr.Group
 }
 
-// Continuity returns the check of one target. ask returns the resource version of a most recent (consistent)
-// list.
+// Continuity returns the check of one target. ask returns the resource version of a consistent list.
 func (r *RestoreDetector) Continuity(counterName string,
 	ask func(context.Context) (string, error)) *Continuity {
 	r.mu.Lock()
@@ -123,8 +122,7 @@ func (n *versionCounter) current(ctx context.Context, since time.Time,
 	return a, true
 }
 
-// recordRestore records a restore detected by a target that had seen this many restores, and closes all
-// watches.
+// recordRestore records a restore that a target with this many restores has detected, and closes all watches.
 func (n *versionCounter) recordRestore(restoresSeen int) {
 	n.mu.Lock()
 	var open []func()
@@ -149,8 +147,7 @@ func isServerResponse(err error) bool {
 	return errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError
 }
 
-// Continuity decides whether a target can continue from its resource version. Its methods are safe for
-// concurrent use.
+// Continuity decides whether a target can continue from its version. It is safe for concurrent use.
 type Continuity struct {
 	counter        *versionCounter
 	requestVersion func(context.Context) (string, error)
@@ -158,8 +155,7 @@ type Continuity struct {
 	// counter.mu guards the following fields.
 
 	// restores is the counter's number of restores when the target was listed; 0 if it was not. A target that
-	// continues from another target's version, or from persisted state, is listed again if there was any
-	// restore.
+	// continues from another's version, or from persisted state, is listed after any restore.
 	restores int
 	// outageSince is the earliest time at which the server may have been restored. It is zero if there was no
 	// outage since the list or check.
@@ -167,8 +163,7 @@ type Continuity struct {
 	// listed is the start of the list from which the next watch continues. It is zero if the next watch
 	// continues from another watch.
 	listed time.Time
-	// timeoutAt is when the server should end the watch. If it is zero, the watch has no timeout, and any end
-	// may be an outage.
+	// timeoutAt is when the server should end the watch. It is zero without: any end may be an outage.
 	timeoutAt time.Time
 }
 
@@ -260,8 +255,7 @@ func (c *Continuity) Closed() {
 	delete(c.counter.watches, c)
 }
 
-// EndedByServer records that the server has ended the watch without an error. Before its timeout, that is an
-// outage.
+// EndedByServer records that the server has ended the watch without an error. That is early: an outage.
 func (c *Continuity) EndedByServer() {
 	c.counter.mu.Lock()
 	defer c.counter.mu.Unlock()
@@ -278,8 +272,7 @@ func (c *Continuity) startOutageLocked(since time.Time) {
 	}
 }
 
-// Failed records that a list or watch failed. The failure is an outage, unless the error is a response of a
-// working server.
+// Failed records that a list or watch failed. That is an outage, unless a working server has responded.
 func (c *Continuity) Failed(err error) {
 	if err == nil || errors.Is(err, context.Canceled) || isServerResponse(err) {
 		return

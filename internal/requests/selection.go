@@ -84,6 +84,9 @@ func (s *Selection) Complete() {
 	s.ranges.Store(&ranges)
 }
 
+// IsEmpty reports whether the selection has no ranges.
+func (s *Selection) IsEmpty() bool { return len(s.Ranges()) == 0 }
+
 // RecordList records that the ranges have been listed.
 func (s *Selection) RecordList() { s.listed.Store(s.ranges.Load()) }
 
@@ -121,8 +124,7 @@ func (s *Selection) admitsObject(object runtime.Object) bool {
 	return err != nil || s.admitHash(s.Key.Hash(o))
 }
 
-// admitHash reports whether a received object with this hash is selected, and records objects that were not
-// requested.
+// admitHash reports whether a received object with this hash is selected, and records unrequested ones.
 func (s *Selection) admitHash(hash uint64) bool {
 	if s.Ranges().Contains(hash) {
 		return true

@@ -1,6 +1,5 @@
 // Package requests makes the list and watch requests of one type, or one namespace of it, for a reflector. It
-// classifies failures, paces requests accordingly, limits concurrent lists, and reports the outcome of each
-// request.
+// classifies failures, paces requests accordingly, limits concurrent lists, and reports each outcome.
 package requests
 
 import (
@@ -80,16 +79,13 @@ type Reporter interface {
 	NoContact()
 	// WatchOpened is called when a watch is open and its initial events, if any, are complete.
 	WatchOpened()
-	// ListCompleted is called with the duration of a list over all pages, or of a watch-list's initial
-	// events.
+	// ListCompleted is called with the duration of all pages of a list, or of a watch-list's initial events.
 	ListCompleted(took time.Duration)
 	// Throttled is called when the server has said when to repeat the request. This is not a failure.
 	Throttled(verb Verb)
-	// Remark sets or replaces a remark about a synced target, by reason. An empty message
-	// removes it.
+	// Remark sets a remark about a synced target, by reason. An empty message removes it.
 	Remark(reason status.Reason, message string)
-	// RecordContact is called for an event or bookmark of a watch. initial is true until the initial list is
-	// complete.
+	// RecordContact is called for an event or bookmark of a watch. initial is true during the initial list.
 	RecordContact(initial bool)
 }
 

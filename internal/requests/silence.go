@@ -32,8 +32,7 @@ const (
 	pausePerListTime = 4
 	// trialDuration is the timeout of a watch that shows whether watches work.
 	trialDuration = 20 * time.Second
-	// minWatchTimeout is the shortest timeout of a watch. An earlier end is due to the connection, which says
-	// nothing about bookmarks.
+	// minWatchTimeout is the shortest timeout of a watch. An earlier end says nothing about bookmarks.
 	minWatchTimeout = 5 * time.Minute
 	// maxComparePeriod is the longest silence of watches before a list shows whether they missed events.
 	maxComparePeriod = 16 * minWatchTimeout
@@ -135,8 +134,7 @@ func (l *listWatch) judge(o *openWatch) error {
 	return err
 }
 
-// isHeldBack reports whether the server answers lists, although a watch got no response headers. The type is
-// polled then.
+// isHeldBack reports whether the server answers lists, but no watch. The type is polled then.
 func (l *listWatch) isHeldBack(ctx context.Context) bool {
 	timed, cancel := context.WithTimeout(ctx, versionRequestTimeout)
 	defer cancel()

@@ -42,8 +42,7 @@ type requestOutcome struct {
 	forbiddenHandled bool
 	// callerRetries states that the caller retries by itself and reports no failure.
 	callerRetries bool
-	// openFor is the time that a closed watch was open after its initial events; sawLiveEvent states that an
-	// event arrived in that time.
+	// openFor is the time that a closed watch was open after its initial events; sawLiveEvent: one arrived.
 	openFor      time.Duration
 	sawLiveEvent bool
 	now          time.Time
@@ -90,8 +89,7 @@ type targetState struct {
 	stage         stage
 	pausesAtStage int
 	pauseEnd      time.Time
-	// proxyBuffers is set after a watch over HTTP/1 without any event was ended. A proxy may buffer its
-	// events.
+	// proxyBuffers is set after the end of a watch over HTTP/1 without events, which a proxy may buffer.
 	proxyBuffers bool
 	// tried is set after a trial, or an event, has shown that no proxy holds back watches.
 	tried   bool
@@ -99,8 +97,7 @@ type targetState struct {
 	// wakeFailures is how often this type failed again after the server had responded to another type.
 	wakeFailures int
 
-	// rounds is the number of relists without an established watch in between; firstRoundDone is set after
-	// the first round.
+	// rounds is the number of relists without an established watch; firstRoundDone follows the first.
 	rounds         int
 	firstRoundDone bool
 	// hasListed and hasFailed describe the current round.
@@ -121,8 +118,7 @@ type targetState struct {
 	listsUntil time.Time
 }
 
-// establishedAfter is the duration of a watch after which earlier failures are forgotten. client-go uses the
-// same value.
+// establishedAfter is the duration of a watch after which earlier failures are forgotten. It is client-go's.
 const establishedAfter = 2 * time.Minute
 
 // step returns the next state and the effect of an outcome. It is a pure function, and the only place that
@@ -183,8 +179,7 @@ const ShortWatch = time.Second
 const closesUntilFailure = 3
 
 // watchClosed handles a watch that was closed without an error, as each is in the end. If it was closed
-// immediately, there is a pause. The reflector then starts another watch if it received an event, and lists
-// otherwise.
+// immediately, there is a pause. Another watch follows if it received an event, and otherwise a list.
 func (p targetFacts) watchClosed(s targetState, o requestOutcome) (targetState, outcomeEffect) {
 	if s.reason == status.ReasonWatchClosed && (o.sawLiveEvent || o.openFor >= ShortWatch) {
 		s.failures, s.reason, s.pauseEnd = 0, status.ReasonNone, time.Time{}

@@ -15,8 +15,7 @@ const (
 	http2Package = "golang.org/x/net/http2"
 )
 
-// responseRecorder is a transport that records the response in the attempt of a request's context, and
-// decompresses responses.
+// responseRecorder is a transport that decompresses responses, and records them in the context's attempt.
 type responseRecorder struct {
 	next http.RoundTripper
 	gzip bool // next requests compressed responses
@@ -84,8 +83,7 @@ func (a *attempt) record(response *http.Response) {
 }
 
 // detachResponse returns a copy of an HTTP/2 response and clears the original. The stream retains the
-// original as long as the body is read, with the request and both headers, which are not needed while a watch
-// is open.
+// original as long as the body is read, with the request and both headers, which an open watch does not need.
 func detachResponse(response *http.Response) *http.Response {
 	if response.ProtoMajor != 2 {
 		return response

@@ -62,18 +62,44 @@ func (l *listWatch) CurrentVersion(ctx context.Context) (string, error) {
 	}
 }
 
-func (l *listWatch) attemptVersion(ctx context.Context) (string, error) {
+func (l *listWatch) attemptVersion(ctx context.Context) (version string, err error) {
+	return version, l.attemptMore(ctx, func(request context.Context) (err error) {
+		version, err = l.reportedVersion(request, true)
+		return err
+	})
+}
+
+// attemptMore makes a request with a slot of the limiter, and records the outcome as that of VerbListMore.
+func (l *listWatch) attemptMore(ctx context.Context, list func(context.Context) error) error {
 	release, err := l.limiter.Acquire(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer release()
 	request, a := l.attempt(ctx, VerbListMore)
 	defer a.end()
-	version, err := l.reportedVersion(request, true)
-	err = a.resultError(request, err)
+	err = a.resultError(request, list(request))
 	l.record(requestOutcome{verb: VerbListMore, err: err, retryAfter: a.retryAfter})
-	return version, err
+	return err
+}
+
+// ListPart requests a page of a list of the objects that accepts selects. tweak replaces Target.Tweak.
+func (l *listWatch) ListPart(ctx context.Context, options metav1.ListOptions, tweak func(*metav1.ListOptions),
+	accepts func(runtime.Object) bool) (list runtime.Object, err error) {
+	if err := l.pacer.awaitWatch(ctx); err != nil {
+		return nil, err
+	}
+	tweak(&options)
+	err = l.attemptMore(ctx, func(request context.Context) (err error) {
+		l.reports.RequestStarted(VerbListMore)
+		list, err = l.resource.List(request, options, true)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	filterList(list, acceptBoth(l.filter, accepts))
+	return list, nil
 }
 
 // reportedVersion returns the resource version of a consistent list of one object. It reports the request as

@@ -41,11 +41,9 @@ type openWatch struct {
 	// began is the start of the request, or of the events after a watch-list's initial list. It is not the
 	// time of the response, because some proxies hold back the response until the first event.
 	began time.Time
-	// initial is the initial list of a watch-list. It is nil once the list is complete, and for other
-	// watches.
+	// initial is the initial list of a watch-list. It is nil after the list, and for other watches.
 	initial *initialList
-	// sawEvent is set after the first event, sawLiveEvent after the first event that does not belong to the
-	// initial list.
+	// sawEvent is set after the first event, sawLiveEvent after the first one that follows the initial list.
 	sawEvent, sawLiveEvent bool
 	// isTrial is set if the watch shows whether watches work. firstEvent is the time of its first event.
 	isTrial    bool
@@ -57,8 +55,7 @@ type initialList struct {
 	release    func() // releases the slot of the limiter
 	maxSilence time.Duration
 	received   int // the number of events
-	// maxWait is the accepted time of waiting for the server after another event than an addition; zero
-	// before.
+	// maxWait is the accepted wait for the server after another event than an addition; zero before.
 	maxWait time.Duration
 }
 
@@ -75,8 +72,7 @@ func (o *openWatch) isOverdue(event watch.Event) bool {
 		o.waited > answerTimeout+expected && o.watches != nil && o.watches.hasStalledSince(time.Time{})
 }
 
-// WatchInline requests a watch and calls take for its events, on the caller's goroutine, until the watch
-// ends.
+// WatchInline requests a watch and calls take for its events, on the caller's goroutine.
 func (l *listWatch) WatchInline(
 	ctx context.Context, options *metav1.ListOptions, take func(watch.Event) bool,
 ) error {
@@ -132,8 +128,7 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 	}
 }
 
-// openWatchList requests a watch that begins with a list. It holds a slot of the limiter until the list is
-// complete.
+// openWatchList requests a watch that begins with a list. It holds a slot of the limiter during the list.
 func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptions) (*openWatch, error) {
 	if l.NoBookmarks {
 		return nil, errStalled
@@ -203,8 +198,7 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 	return o, nil
 }
 
-// closeOnEnd arranges that the watch is closed when its context ends, or when a restore of the server's data
-// is detected.
+// closeOnEnd arranges that the watch is closed when its context ends, or a restore is detected.
 func (l *listWatch) closeOnEnd(o *openWatch) {
 	o.stop = closeWithContext(o.ctx, o.attempt, o.events)
 	events := o.events // do not capture o, which retains more
@@ -353,8 +347,7 @@ func (l *listWatch) recordErrorEvent(o *openWatch, event watch.Event) {
 	l.recordFailure(o, err)
 }
 
-// recordFailure records that an open watch has failed. After the initial events, it does nothing if the
-// watch's context has ended.
+// recordFailure records that a watch failed. It ignores the end of the context after the initial events.
 func (l *listWatch) recordFailure(o *openWatch, err error) {
 	if o.initial != nil {
 		o.initial.release()

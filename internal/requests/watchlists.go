@@ -36,8 +36,7 @@ type connectionKey struct {
 	host      string
 }
 
-// watchRecordOf returns the record of a connection. client-go gives the clients of equal configs the same
-// transport.
+// watchRecordOf returns the record of a connection. Clients of equal configs have the same transport.
 func watchRecordOf(transport http.RoundTripper, host string) *watchRecord {
 	for {
 		switch t := transport.(type) {
@@ -73,8 +72,7 @@ const (
 	watchListRetryPeriod = time.Hour
 )
 
-// mustList reports whether to list, because watch-lists stall. listedBefore states that a stalled watch-list
-// would only delay a relist.
+// mustList reports whether to list, because watch-lists stall. listedBefore: one would only delay a relist.
 func (r *watchRecord) mustList(listedBefore bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,8 +127,7 @@ func (r *watchRecord) ended(a *attempt, completed bool) {
 	}
 }
 
-// stalled records that a watch-list has stalled, and aborts the others that are silent, or become silent
-// soon.
+// stalled records that a watch-list has stalled, and aborts others that are silent or become silent soon.
 func (r *watchRecord) stalled() {
 	r.mu.Lock()
 	now := time.Now()

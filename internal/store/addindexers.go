@@ -64,8 +64,7 @@ func (s *Store) addFunctions(create functionFactory, check func() error, replace
 			}
 		}
 	}
-	// Concurrent calls may have announced functions since then. Their indexes are incomplete and must not
-	// be removed.
+	// Concurrent calls may have announced functions since then. Their incomplete indexes stay.
 	s.publishIndexes(added, computed, func(f *function) bool {
 		return slices.Contains(replaced, f.name) && slices.Contains(announced.functions, f) &&
 			!slices.Contains(added, f)
@@ -75,8 +74,7 @@ func (s *Store) addFunctions(create functionFactory, check func() error, replace
 	return nil
 }
 
-// publishFunctions is the first step. It returns the new functions, and the snapshot whose rows lack their
-// values.
+// publishFunctions is the first step. It returns them, and the snapshot whose rows lack their values.
 func (s *Store) publishFunctions(create functionFactory, replaced []string) (functions, *Snapshot, error) {
 	s.write.Lock()
 	defer s.write.Unlock()
@@ -101,13 +99,11 @@ type computedValues struct {
 	encoded []byte
 }
 
-// prefetchBatch is the number of objects to prefetch together. They fit into the processor's first-level
-// cache.
+// prefetchBatch is the number of objects to prefetch together. They fit into the first-level cache.
 const prefetchBatch = 32
 
 // prefetch loads the objects of some rows into the processor's cache. Rows are in the order of hashes, and
-// thus spread over memory, so waiting for one cache miss after the other would take longer than evaluating
-// them.
+// thus spread over memory, so cache misses one after the other would take longer than the evaluation.
 func prefetch(values []computedValues) {
 	var objects [prefetchBatch]*packed.Object
 	for k := range values {

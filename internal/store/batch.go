@@ -8,8 +8,7 @@ import (
 
 // Batch is a complete content with its indexes, prepared for Replace.
 type Batch struct {
-	// rows are in the order of the list. They include the hashes of their keys, to avoid cache misses when
-	// they are read again.
+	// rows are in the order of the list. They include the hashes of their keys, to avoid cache misses.
 	rows []hashedEntry[*storedRow]
 	// arrivedItems are the objects of rows. It is nil if the rows store the objects.
 	arrivedItems []Item
@@ -17,8 +16,7 @@ type Batch struct {
 	// conversions is Store.conversions when the sizes of snapshot were counted.
 	conversions int
 	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
-	// in the batch. unchanged reports for each row of the batch whether it is a row of base; nil if
-	// unknown.
+	// in the batch. unchanged tells for each row whether it is one of base; nil if unknown.
 	base        *Snapshot
 	foundInBase int
 	unchanged   []bool
@@ -169,8 +167,7 @@ func (s *Store) count(b *Batch, current *Snapshot) {
 }
 
 // Replace replaces the whole content and returns the differences: first the removed keys, then the new
-// content in the order of preparation. Like Put, it returns false if the batch has to be prepared again. A
-// batch can be used once.
+// content in the order of preparation. Like Put, it can return false. A batch can be used once.
 func (s *Store) Replace(b *Batch, resourceVersion string) (d Differences, ok bool) {
 	s.write.Lock()
 	defer s.write.Unlock()

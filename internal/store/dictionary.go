@@ -18,8 +18,7 @@ const (
 	samplesToTrain     = 200
 	bytesToTrain       = 1 << 20
 	ratioCheckInterval = 1000
-	// worseRatioPercent is the compression ratio, in percent of the initial one, at which another compressor
-	// is trained.
+	// worseRatioPercent is the ratio, in percent of the initial one, at which another compressor is trained.
 	worseRatioPercent = 150
 )
 

@@ -43,8 +43,7 @@ func (d *snapshotDiff) compareNodes(old, next node) bool {
 	return d.compareRows()
 }
 
-// compareChildren compares inner nodes slot by slot. If a leaf shares several slots, all these slots are
-// compared together.
+// compareChildren compares inner nodes slot by slot. Slots that share a leaf are compared together.
 func (d *snapshotDiff) compareChildren(oldNode, newNode *innerNode[storedRow]) bool {
 	for k := 0; k < fanOut; {
 		if oldNode.children[k] == newNode.children[k] {

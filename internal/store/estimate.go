@@ -88,9 +88,8 @@ func (m *nodeMeasurement[E]) measure(n *innerNode[E]) bool {
 	return completed
 }
 
-// stats describes the index. It estimates the size from the first postings. The size of rows in large
-// postings is their number times bytesPerRow, the cost of a row in a large trie. valueBytes is the size of
-// the values.
+// stats describes the index. It estimates the size from the first postings. That of rows in large postings is
+// their number times bytesPerRow, the cost in a large trie. valueBytes is the size of the values.
 func (x *index) stats(bytesPerRow float64, valueBytes int64) IndexStats {
 	var bytes int64
 	measured, smallPostingRows := 0, 0

@@ -13,8 +13,7 @@ type Extractor interface {
 	Names() []string
 	// Ordered reports whether to keep index i sorted by value.
 	Ordered(i int) bool
-	// Indexers returns the index functions by name, for decoded objects. They must return the same values as
-	// KeysJSON.
+	// Indexers returns index functions by name, for decoded objects, with the values of KeysJSON.
 	Indexers() cache.Indexers
 	// KeysJSON appends the values of index i to keys[i] and returns keys, extended to the number of indexes.
 	// The values do not share the memory of json.

@@ -7,9 +7,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// RecoverError recovers a panic of a user function that receives one object, and sets *err, so that one
-// object never stops the informer of its type. Defer it before the call. If utilruntime.ReallyCrash is set,
-// the panic continues.
+// RecoverError recovers a panic of a user function on one object, and sets *err, so that no object stops its
+// informer. Defer it before the call. If utilruntime.ReallyCrash is set, the panic continues.
 func RecoverError(err *error) {
 	if utilruntime.ReallyCrash {
 		return

@@ -6,19 +6,16 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Format defines how a Store stores objects. Its methods are safe for concurrent use and are called without
-// locks.
+// Format defines how a Store stores objects. It is safe for concurrent use, and called without locks.
 type Format interface {
 	// Packer returns the Packer for objects that arrive as JSON. Item accepts its results.
 	Packer() *packed.Packer
 	// ForTransform returns an arriving object as transforms receive it, without the pruned fields. The caller
 	// can change it if it can change the object itself.
 	ForTransform(object any) any
-	// Item converts an arriving object, or an item, to the item that is stored. The object must not be
-	// changed afterwards.
+	// Item converts an arriving object, or an item, to the stored item. The object must not change then.
 	Item(object any) Item
-	// ForList converts an item of a list, a watch-list or persisted content, for buffering it until
-	// the list is complete.
+	// ForList converts an item of a list, a watch-list or persisted content, until the list is complete.
 	ForList(item Item) Item
 	// Object returns the object for readers, which is shared and read-only.
 	Object(item Item) any

@@ -82,8 +82,7 @@ func (f *Packed) compressesSmallLists() bool {
 	return f.compressor.isTrained()
 }
 
-// RestartList makes ForList measure the current list from its first object again, unless it is already large
-// enough.
+// RestartList makes ForList measure the current list from its first object again, unless it is large enough.
 func (f *Packed) RestartList() {
 	if f.listedBytes.Load() < minSavedBytes {
 		f.listedBytes.Store(0)
@@ -92,13 +91,10 @@ func (f *Packed) RestartList() {
 
 func (f *Packed) endList() { f.listedBytes.Store(0) }
 
-// Packer implements Format.
 func (f *Packed) Packer() *packed.Packer { return f.packer }
 
-// ForTransform implements Format.
 func (f *Packed) ForTransform(object any) any { return decodeForTransform(object, f.packer.Pruner()) }
 
-// Item implements Format.
 func (f *Packed) Item(object any) Item {
 	if f.metadataOnly {
 		object = metadataOf(object)
@@ -121,7 +117,6 @@ func (f *Packed) Item(object any) Item {
 	return o
 }
 
-// Object implements Format.
 func (f *Packed) Object(item Item) any {
 	o, ok := item.(*packed.Object)
 	if !ok {
@@ -131,7 +126,6 @@ func (f *Packed) Object(item Item) any {
 	return f.decode(o)
 }
 
-// PeekObject implements Format.
 func (f *Packed) PeekObject(item Item) any {
 	if o, ok := item.(*packed.Object); ok {
 		return f.decode(o)
@@ -148,7 +142,6 @@ func (f *Packed) decode(o *packed.Object) *unstructured.Unstructured {
 	return o.PeekUnstructured()
 }
 
-// Same implements Format.
 func (f *Packed) Same(a, b Item) bool {
 	x, ok := a.(*packed.Object)
 	if !ok {

@@ -17,8 +17,7 @@ type function struct {
 	// id identifies the function's values in a row. Ids are never reused.
 	id int
 	fn cache.IndexFunc
-	// byNamespace marks the index by namespace. Rows do not store its value, and computing it decodes no
-	// object.
+	// byNamespace marks the index by namespace. Rows do not store its value; computing it is cheap.
 	byNamespace bool
 	// extractor, if set, computes the values of packed objects without decoding them. position is the
 	// index's position in the results of the extractor.
@@ -62,8 +61,7 @@ func (f *function) has(r *storedRow, value string) bool {
 	return false
 }
 
-// ownedValue returns a row's value for an index to retain. It copies the value if it would retain much more
-// memory than itself.
+// ownedValue returns a row's value for an index to retain. It copies one that would retain much memory.
 func (f *function) ownedValue(value string, r *storedRow) string {
 	if f.byNamespace || len(r.values()) > 2*len(value)+32 {
 		return strings.Clone(value)

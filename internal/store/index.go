@@ -66,8 +66,7 @@ func (p *posting) all(yield func(*storedRow) bool) {
 	}
 }
 
-// withRow returns the posting with r added, or replacing the row with the same key. value is equal to
-// p.value.
+// withRow returns the posting with r in place of the row with the same key, if any. value equals p.value.
 func (p *posting) withRow(r *storedRow, value string) *posting {
 	switch {
 	case p.singleRow == nil:
@@ -202,8 +201,7 @@ func buildIndex(f *function, rows []hashedEntry[*storedRow], before *index, scra
 }
 
 // valueRuns returns the rows once for each of their values, and the runs of rows with the same value. Lists
-// are sorted by namespace, so adjacent rows often have the same value. Results are appended to entries and
-// runs.
+// are sorted by namespace, so adjacent rows often have the same value. It appends to entries and runs.
 func valueRuns(f *function, rows, entries []hashedEntry[*storedRow],
 	runs []hashedEntry[valueRun]) ([]hashedEntry[*storedRow], []hashedEntry[valueRun]) {
 	entries = slices.Grow(entries, len(rows))

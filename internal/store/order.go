@@ -102,8 +102,7 @@ func (o *sortedValues) countBefore(value string) int {
 	return position
 }
 
-// ascend calls yield for each value v with from <= v < to, until it returns false. An empty to means no
-// bound.
+// ascend calls yield for each value v with from <= v < to, until it returns false. An empty to is no bound.
 func (o *sortedValues) ascend(from, to string, yield func(string) bool) {
 	if len(o.chunks) == 0 {
 		return

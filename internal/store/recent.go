@@ -21,8 +21,7 @@ const (
 )
 
 // recentReads has the objects of a Store that were read repeatedly. Reading them again needs neither the
-// content nor a weak pointer. A garbage collection empties it, so a decoded copy lives at most one cycle
-// longer.
+// content nor a weak pointer. A garbage collection empties it: a copy lives at most a cycle longer.
 //
 // A writer holds mu from before it removes a recent read until after it has published the new content. A
 // reader adds an object only if the content did not change since before the reader loaded it. A recent read
@@ -37,8 +36,7 @@ type recentReads struct {
 	expires bool
 }
 
-// recentRead is a slot for an object. hash is the hash of the object's key, unless the object is being
-// replaced.
+// recentRead is a slot for an object. hash is that of its key, unless the object is being replaced.
 type recentRead struct {
 	hash   atomic.Uint64
 	object atomic.Pointer[readObject]
@@ -77,8 +75,7 @@ func (s *Store) Object(key string) (object any, exists bool) {
 	return object, true
 }
 
-// objectWithHash is Object without recent reads. If the object is already decoded, it creates the recent
-// reads.
+// objectWithHash is Object without recent reads. For a decoded object it creates the recent reads.
 func (s *Store) objectWithHash(hash uint64, key string) (object any, exists bool) {
 	r := s.current.Load().rows.findHashed(hash, key)
 	if r == nil {

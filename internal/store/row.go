@@ -9,8 +9,7 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// storedRow is one stored object. The content that readers see never changes; a new version of the object is
-// a new row.
+// storedRow is one stored object. The content that readers see never changes; a new version is a new row.
 type storedRow struct {
 	key string // the first field: see trie; keyOf returns it
 	// object is the item if it is packed; unpacked is any other item. Holders of Store.write can replace the
@@ -91,8 +90,7 @@ func (r *storedRow) setValues(vs indexValues, appended []byte) {
 func (r *storedRow) shareValues(other *storedRow) { r.encoded.Store(other.encoded.Load()) }
 
 // indexValues are the encoded index values of one object: for each index that has any, its id, the number of
-// values, and each value with its length. One string needs a quarter of the memory of slices, and objects can
-// share it.
+// values, and each value with its length. One string needs a quarter of the memory, and objects share it.
 type indexValues string
 
 // appendValues appends the values of the index id.

@@ -80,8 +80,7 @@ func (s *Snapshot) index(name string) (*index, error) {
 	return nil, &IndexNotFoundError{Name: name}
 }
 
-// ItemsByIndex returns the items with a value of an index. It returns an *IndexNotFoundError if the index
-// does not exist.
+// ItemsByIndex returns the items with a value of an index. It can return an *IndexNotFoundError.
 func (s *Snapshot) ItemsByIndex(name, value string) ([]Item, error) {
 	x, err := s.index(name)
 	if err != nil {

@@ -35,11 +35,9 @@ type Store struct {
 	// write guards changes of the content, including the index values of its rows. It is not held while index
 	// functions run or objects are packed.
 	write sync.Mutex
-	// functionsAdded is the number of index functions ever added, and the next function's id. Guarded by
-	// write.
+	// functionsAdded is the number of index functions ever added, the next one's id. Guarded by write.
 	functionsAdded int
-	// conversions counts the calls that replaced objects with compressed or decompressed copies. Guarded by
-	// write.
+	// conversions counts the calls that compressed or decompressed objects. Guarded by write.
 	conversions int
 	// current is changed while holding write.
 	current atomic.Pointer[Snapshot]
@@ -84,8 +82,7 @@ func (s *Store) lookup(key string) *packed.Object {
 	return nil
 }
 
-// OnFill sets a func that is called whenever the whole content has been replaced. It must neither block nor
-// call the store.
+// OnFill sets a func that is called when the whole content was replaced. It must not block or call the store.
 func (s *Store) OnFill(onFill func()) { s.onFill.Store(&onFill) }
 
 // ErrNotStored is returned by calls that need the objects of a store that stores none.

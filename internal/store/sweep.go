@@ -15,8 +15,7 @@ type Sweep struct {
 // The kinds of sweeps.
 var (
 	// SweepPeriodic compresses objects that were not read for a full period, or for packed.MaxAge periods if
-	// they had been in use. It decompresses objects that were read in this period and in an earlier recent
-	// one.
+	// they had been in use. It decompresses objects that were read in this and in an earlier recent one.
 	SweepPeriodic = Sweep{AdvanceAges: true, Decompresses: true, Compresses: func(use packed.Usage) bool {
 		return !use.Read && !use.InUse && use.Age >= idlePeriods
 	}}
@@ -32,8 +31,7 @@ var (
 	SweepAll = Sweep{Compresses: func(packed.Usage) bool { return true }}
 )
 
-// idlePeriods is the number of periods without a read after which an object is compressed. The first one is
-// not a full period.
+// idlePeriods is the number of periods without a read, the first one partial, before a compression.
 const idlePeriods = 2
 
 // Limits of one call of Store.Sweep, which takes less than a millisecond of CPU time.
@@ -65,8 +63,7 @@ func (f *Packed) SetCompressOnArrival(enabled bool) { f.compressOnArrival.Store(
 
 // Sweep visits some objects, starting at position from, and compresses or decompresses them according to
 // mode. Zero is the first position. Readers and handlers see no difference. Sweep works only on adaptive
-// stores and must not be called concurrently. Readers never wait; writers wait only while the converted
-// objects are stored.
+// stores and must not be called concurrently. Readers never wait; writers do while objects are stored.
 func (s *Store) Sweep(from uint64, mode Sweep) SweepResult {
 	f, current := s.Adaptive(), s.current.Load()
 	var changes []conversion

@@ -12,8 +12,7 @@ import (
 // after a store was filled, every few seconds, and while the stores exceed the budget. It works in slices of
 // less than a millisecond, with pauses.
 //
-// One goroutine serves all stores that have joined, and runs while there are any. A Sweeper is safe for
-// concurrent use.
+// One goroutine serves all joined stores, while there are any. It is safe for concurrent use.
 type Sweeper struct {
 	budget int64
 

@@ -14,8 +14,7 @@ const (
 	pauseFactor = 4
 	// budgetPeriod is the time between checks of the budget.
 	budgetPeriod = time.Second
-	// backgroundPause and urgentPause are the pauses between slices: of a periodic sweep, and of one that
-	// reduces memory.
+	// backgroundPause and urgentPause separate slices: of a periodic sweep, and of one that reduces memory.
 	backgroundPause = 20 * time.Millisecond
 	urgentPause     = time.Millisecond
 	// minSavedBytes is the minimum size in bytes of a type's objects for compression while memory is not

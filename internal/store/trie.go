@@ -84,8 +84,7 @@ func (t *trie[E]) findHashed(hash uint64, key string) *E {
 }
 
 // leafFrom returns the leaf for entries with that hash, and the first hash after the leaf, which is zero
-// after the last leaf. Iterating with next, in this trie or in a later version, visits all entries that are
-// in both.
+// after the last leaf. Iterating with next, also in a later version, visits all entries in both.
 func (t *trie[E]) leafFrom(hash uint64) (l *leafNode[E], next uint64) {
 	n := t.inner
 	if n == nil {

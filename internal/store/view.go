@@ -81,8 +81,7 @@ func (v IndexView) Each(yield func(value string, count int) bool) {
 }
 
 // Keys calls yield for each value v with from <= v < to and its number of objects, in ascending or descending
-// order, until it returns false. An empty to means no bound. If the index is not sorted, Keys sorts all its
-// values first.
+// order, until it returns false. An empty to means no bound. Keys sorts those of an unsorted index first.
 func (v IndexView) Keys(from, to string, descending bool, yield func(value string, count int) bool) {
 	o := v.index.sortedValues
 	if !v.index.function.sorted {

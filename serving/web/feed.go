@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // objectChange is a change of an object with its cached states. It is immutable.
@@ -47,7 +48,7 @@ type feedReader struct {
 	matches func(informer *dynamicinformer.Informer, key string) bool
 	ready   chan<- struct{}
 	// listener is set by Listen, which must be called before several goroutines use the reader.
-	listener *dynamicinformer.ListenerHandle
+	listener status.ListenerHandle
 	// States have a separate queue, so that changes of objects cannot displace them.
 	changes boundedQueue[objectChange]
 	states  boundedQueue[stateUpdate]

@@ -63,10 +63,11 @@ func (l *listWatch) CurrentVersion(ctx context.Context) (string, error) {
 }
 
 func (l *listWatch) attemptVersion(ctx context.Context) (version string, err error) {
-	return version, l.attemptMore(ctx, func(request context.Context) (err error) {
+	err = l.attemptMore(ctx, func(request context.Context) (err error) {
 		version, err = l.reportedVersion(request, true)
 		return err
 	})
+	return version, err
 }
 
 // attemptMore makes a request with a slot of the limiter, and records the outcome as that of VerbListMore.

@@ -34,6 +34,8 @@ func twoValues(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(Storage{Mode: StorageObject}, Storage{Mode: StoragePacked})
 	case **Shard:
 		return pair(NewShard(sharding.ByUID), Unsharded())
+	case **Selectors:
+		return pair(NewSelectors(), NewSelectors(Selector{Label: labels.SelectorFromSet(labels.Set{"a": "b"})}))
 	case *Keep:
 		return pair(Keep{Paths: []string{}}, Keep{Paths: []string{".a"}})
 	case *Prune:

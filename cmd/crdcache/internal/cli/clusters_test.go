@@ -3,6 +3,9 @@ package cli_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // writeKubeconfig writes a kubeconfig with a context for each server, and returns the flag that reads it.
@@ -199,13 +203,16 @@ func collapseSpaces(text string) string {
 	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(text, " ")
 }
 
-// TestCompletion verifies the completion of types, config names, indexes, namespaces and contexts. An
+// TestCompletion verifies the completion of types, objects, config names, indexes, namespaces and contexts. An
 // unreachable server causes no error.
 func TestCompletion(t *testing.T) {
 	server := newIndexedServer(t)
 	config := writeTempFile(t, "c.yaml", gizmoIndexes)
 	kubeconfig := writeTempFile(t, "kubeconfig",
 		`{"apiVersion":"v1","kind":"Config","contexts":[{"name":"one","context":{}},{"name":"two","context":{}}]}`)
+	inContext := writeTempFile(t, "in-context", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config",
+		"clusters":[{"name":"c","cluster":{"server":%q}}],
+		"contexts":[{"name":"db","context":{"cluster":"c","namespace":"db"}}]}`, server.URL))
 	savedSnapshot := filepath.Join(t.TempDir(), "saved")
 	if r := crdcache(t, "snapshot", "save", savedSnapshot, "gizmos", "-s", server.URL); r.code != cli.ExitOK {
 		t.Fatal(r.errOut)
@@ -226,8 +233,19 @@ func TestCompletion(t *testing.T) {
 		"names":     {[]string{"query", "-s", server.URL, "--config", config, "th"}, "things\n:4"},
 		"indexes":   {[]string{"query", "things", "--config", config, "--index", ""}, "color=\nsize=\n:6"},
 		"sort":      {[]string{"query", "things", "--config", config, "--sort-by", ""}, "size\n:4"},
-		"snapshot":  {[]string{"dump", "--from", savedSnapshot, "gi"}, "gizmos.example.com\n:4"},
-		"contexts":  {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},
+		"objects":   {[]string{"dump", "-s", server.URL, "gz", "-n", "web", ""}, "a\nb\n:4"},
+		"another":   {[]string{"dump", "-s", server.URL, "gizmos", "-n", "web", "a", ""}, "b\n:4"},
+		"slash":     {[]string{"dump", "-s", server.URL, "-n", "db", "gizmos/c", "gizmos/"}, "gizmos/d\n:4"},
+		"resource": {[]string{"dump", "-s", server.URL, "-n", "db", "--config", config, "things", ""},
+			"c\nd\n:4"},
+		"tree":      {[]string{"tree", "-s", server.URL, "gizmo", "-n", "db", ""}, "c\nd\n:4"},
+		"tree done": {[]string{"tree", "-s", server.URL, "gizmo", "-n", "db", "c", ""}, ":4"},
+		"context":   {[]string{"dump", "--kubeconfig", inContext, "--context", "db", "gizmos", ""}, "c\nd\n:4"},
+		"saved":     {[]string{"dump", "--from", savedSnapshot, "-n", "web", "gizmos", ""}, "a\nb\n:4"},
+		"manifests": {[]string{"tree", "--from", demoData + "/objects", "-n", "edge", "workloads/d"},
+			"workloads/dns\n:4"},
+		"snapshot": {[]string{"dump", "--from", savedSnapshot, "gi"}, "gizmos.example.com\n:4"},
+		"contexts": {[]string{"dump", "--kubeconfig", kubeconfig, "--context", ""}, "one\ntwo\n:4"},
 		"from": {[]string{"dump", "--from", demoData + "/crds", "--from", demoData + "/objects", "wor"},
 			"workloads.demo.crdcache.dev\n:4"},
 		"no server": {[]string{"dump", "-s", "http://127.0.0.1:1", ""}, ":4"},
@@ -240,6 +258,17 @@ func TestCompletion(t *testing.T) {
 			}
 		})
 	}
+	for want, args := range map[string][]string{
+		`unknown command "tcsh" for "crdcache completion"`: {"completion", "tcsh"},
+		`'crdcache completion bash' takes no arg`:          {"completion", "bash", "x"},
+		`unknown command "tcsh" for "crdcache"`:            {"help", "tcsh"},
+		`unknown command "x" for "crdcache dump"`:          {"help", "dump", "x"},
+	} {
+		if r := crdcache(t, args...); r.code != cli.ExitUsage || r.out != "" ||
+			!strings.Contains(r.errOut, want) {
+			t.Errorf("%q: exit code %d, stderr %q; want %q", args, r.code, r.errOut, want)
+		}
+	}
 	for _, args := range [][]string{{"help"}, {"help", "dump"}, {"help", "completion", "bash"},
 		{"completion"}} {
 		if r := crdcache(t, args...); r.code != cli.ExitOK || !strings.Contains(r.out, "Usage:") {
@@ -250,5 +279,33 @@ func TestCompletion(t *testing.T) {
 		if r := crdcache(t, "completion", shell); r.code != cli.ExitOK || !strings.Contains(r.out, "crdcache") {
 			t.Errorf("%s: exit code %d, want %d", shell, r.code, cli.ExitOK)
 		}
+	}
+}
+
+// TestCompletionReadsMetadata checks that completion reads only metadata, and gives up on an unresponsive
+// server after some seconds.
+func TestCompletionReadsMetadata(t *testing.T) {
+	server := newIndexedServer(t)
+	target, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		accept := r.Header.Get("Accept")
+		if strings.HasSuffix(r.URL.Path, "/gizmos") &&
+			!strings.Contains(accept, "as=PartialObjectMetadataList") {
+			t.Errorf("%s was requested as %q, want only metadata", r.URL, accept)
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	defer proxy.Close()
+	args := []string{"__complete", "dump", "-s", proxy.URL, "-n", "web", "gizmos", ""}
+	if r := crdcache(t, args...); r.out != "a\nb\n:4\n" {
+		t.Errorf("completions %q, want a and b", r.out)
+	}
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/namespaces/web/gizmos"})
+	if r := crdcache(t, args...); r.code != cli.ExitOK || strings.Contains(r.out, "a\n") {
+		t.Errorf("exit code %d, want %d; completions %q", r.code, cli.ExitOK, r.out)
 	}
 }

@@ -49,6 +49,7 @@ func newDump(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.AddContexts(cmd)
 	o.flags.AddSelectors(cmd.Flags())
 	o.flags.AddCache(cmd)
+	o.flags.CompleteNames(cmd, true)
 	o.styleFlags.Add(cmd)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Print changes after the objects.")
 	cmd.Flags().StringVar(&o.sortBy, "sort-by", "",

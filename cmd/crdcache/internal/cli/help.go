@@ -31,7 +31,7 @@ func addHelp(root *cobra.Command) {
 		parts, cmd.Example, _ = strings.Cut(strings.TrimSuffix(parts, "\n"), "\n-- examples\n")
 		long, details, hasDetails := strings.Cut(parts, "\n-- details\n")
 		if cmd.Long = long; hasDetails {
-			cmd.Annotations = session.Details(details)
+			cmd.Annotations = map[string]string{session.DetailsAnnotation: details}
 		}
 	}
 	usages := map[string]string{}
@@ -96,7 +96,6 @@ func newOptionsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "List the flags that all commands share",
-		Long:  "List the flags of all commands that read a cluster or print objects.",
 		Args:  session.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var shared pflag.FlagSet

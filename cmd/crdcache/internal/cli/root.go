@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,9 +113,7 @@ func commandName(program string) string {
 
 // Command returns the root command without input and output, for documentation.
 func Command() *cobra.Command {
-	root := newRoot("crdcache", genericiooptions.NewTestIOStreamsDiscard())
-	root.InitDefaultCompletionCmd()
-	return root
+	return newRoot("crdcache", genericiooptions.NewTestIOStreamsDiscard())
 }
 
 func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
@@ -150,6 +149,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	)
 	addHelp(root)
 	setHelpTexts(root, name)
+	addBuiltins(root)
 	return root
 }
 
@@ -160,6 +160,22 @@ func setHelpTexts(cmd *cobra.Command, name string) {
 	for _, sub := range cmd.Commands() {
 		sub.DisableFlagsInUseLine = true
 		setHelpTexts(sub, name)
+	}
+}
+
+// addBuiltins adds cobra's commands help and completion. They reject arguments that cobra would ignore.
+func addBuiltins(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		topic, rest, err := root.Find(args)
+		return cmp.Or(err, rejectUnknownCommand(topic, rest))
+	}
+	completion, _, _ := root.Find([]string{"completion"})
+	newParent(completion)
+	for _, shell := range completion.Commands() {
+		shell.Args = session.NoArgs
 	}
 }
 

@@ -308,7 +308,8 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, session.FormatCount(x.Values, "value"), x.Objects,
 			r.Objects, sizeText(x.Bytes))
 		for _, v := range x.Top {
-			fmt.Fprintf(out, "    %7d %s\n", v.Count, truncateValue(v.Value))
+			value := cmp.Or(print.Printable(v.Value), `""`)
+			fmt.Fprintf(out, "    %7d %s\n", v.Count, print.Truncate(value, maxValueLength))
 		}
 		printProblems(out, x)
 	}
@@ -342,13 +343,6 @@ func printProblems(out *bufio.Writer, x indexReport) {
 		}
 		fmt.Fprintf(out, "    without a value: %s%s\n", print.Printable(strings.Join(listed, ", ")), more)
 	}
-}
-
-func truncateValue(value string) string {
-	if value == "" {
-		return `""`
-	}
-	return print.Truncate(print.Printable(value), maxValueLength)
 }
 
 func sizeText(bytes int64) string {

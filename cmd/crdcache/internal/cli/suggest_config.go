@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	yaml "go.yaml.in/yaml/v3"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -18,15 +17,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// suggestedConfig is an index config. The order of the fields is the order in the output.
-type suggestedConfig struct {
-	APIVersion string            `yaml:"apiVersion"`
-	Kind       string            `yaml:"kind"`
-	Metadata   map[string]string `yaml:"metadata"`
-	Spec       struct {
-		Resources []suggestedResource `yaml:"resources"`
-	} `yaml:"spec"`
-}
+// suggestedName is the name in the metadata of a suggested config.
+const suggestedName = "suggested"
 
 type suggestedResource struct {
 	Name  string `yaml:"name"`
@@ -80,7 +72,7 @@ func renderConfig(types []servedType, targets targetTypes,
 			return nil, nil, err
 		}
 	}
-	text, err = marshalConfig(resources...)
+	text, err = session.MarshalConfig(suggestedName, resources)
 	return text, warnings, err
 }
 
@@ -89,7 +81,7 @@ func setKeepPaths(resources []suggestedResource) error {
 	for i := range resources {
 		resources[i].Keep = map[string][]string{"paths": {}}
 	}
-	text, err := marshalConfig(resources...)
+	text, err := session.MarshalConfig(suggestedName, resources)
 	if err != nil {
 		return err
 	}
@@ -101,17 +93,6 @@ func setKeepPaths(resources []suggestedResource) error {
 		resources[i].Keep["paths"] = r.EffectiveKeep().Paths
 	}
 	return nil
-}
-
-func marshalConfig(resources ...suggestedResource) ([]byte, error) {
-	c := suggestedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind,
-		Metadata: map[string]string{"name": "suggested"}}
-	c.Spec.Resources = resources
-	text, err := yaml.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("write the config: %w", err)
-	}
-	return text, nil
 }
 
 // suggestResource returns the indexes and references of one type, and warnings about omissions. Each index
@@ -206,7 +187,7 @@ func suggestReferences(
 
 // isValid reports whether 'crdcache validate' accepts a resource. Warnings about open schemas do not count.
 func isValid(r suggestedResource, definitions []*crd.Definition) bool {
-	text, err := marshalConfig(r)
+	text, err := session.MarshalConfig(suggestedName, []suggestedResource{r})
 	if err != nil {
 		return false
 	}

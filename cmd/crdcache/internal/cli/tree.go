@@ -59,6 +59,7 @@ func newTree(streams genericiooptions.IOStreams) *cobra.Command {
 	o.flags.Add(cmd, false)
 	o.flags.AddContexts(cmd)
 	o.flags.AddCache(cmd)
+	o.flags.CompleteNames(cmd, false)
 	set := cmd.Flags()
 	set.StringSliceVar(&o.types, "types", nil, "")
 	set.IntVar(&o.depth, "depth", defaultDepth,
@@ -191,7 +192,10 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 		data.close()
 		return nil, err
 	}
-	return data, errors.Join(unresolved, data.incompleteErr())
+	if len(data.failedTypes) > 0 {
+		unresolved = errors.Join(unresolved, &incompleteError{data.failedTypes})
+	}
+	return data, unresolved
 }
 
 func (w *treeData) close() {
@@ -345,11 +349,4 @@ func (w *treeData) recordUnsynced(err error) error {
 		w.notRead = append(w.notRead, failure.unreadType)
 	}
 	return nil
-}
-
-func (w *treeData) incompleteErr() error {
-	if len(w.failedTypes) == 0 {
-		return nil
-	}
-	return &incompleteError{w.failedTypes}
 }

@@ -76,7 +76,7 @@ func (o *validateVerb) run(ctx context.Context) error {
 		warnings = findings.Warnings
 	}
 	if o.format == session.FormatJSON {
-		return errors.Join(o.printJSON(findings, warnings), invalidConfigError(findings))
+		return o.printJSON(findings, warnings)
 	}
 	for _, w := range warnings {
 		fmt.Fprintf(o.ErrOut, "warning: %s\n", w.Text())
@@ -152,8 +152,9 @@ type findingRecord struct {
 	Hint     string        `json:"hint,omitempty"`
 }
 
+// printJSON prints all findings. Its error only counts them.
 func (o *validateVerb) printJSON(findings *indexers.ConfigError, warnings []indexers.Diagnostic) error {
-	records := []findingRecord{}
+	records, invalid := []findingRecord{}, error(nil)
 	add := func(severity string, diagnostics []indexers.Diagnostic) {
 		for _, d := range diagnostics {
 			records = append(records, findingRecord{severity, d.File, d.Line, d.Column, d.Length, d.Code,
@@ -162,17 +163,10 @@ func (o *validateVerb) printJSON(findings *indexers.ConfigError, warnings []inde
 	}
 	if findings != nil {
 		add("error", findings.Diagnostics)
+		invalid = &invalidError{findings}
 	}
 	add("warning", warnings)
-	return session.WriteStructured(o.Out, session.FormatJSON, records)
-}
-
-// invalidConfigError replaces the findings, which are on stdout, by their number.
-func invalidConfigError(findings *indexers.ConfigError) error {
-	if findings == nil {
-		return nil
-	}
-	return &invalidError{findings}
+	return errors.Join(session.WriteStructured(o.Out, session.FormatJSON, records), invalid)
 }
 
 // invalidError counts findings that were printed.

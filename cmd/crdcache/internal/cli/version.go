@@ -26,7 +26,6 @@ func newVersion(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "version [flags]",
 		Short:             "Print the versions of crdcache, Go and client-go",
-		Long:              "Print the versions of crdcache, Go and client-go.",
 		Args:              session.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {

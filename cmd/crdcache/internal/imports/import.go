@@ -25,7 +25,6 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:        "import",
 		SuggestFor: []string{"migrate"},
 		Short:      "Convert the configs of other programs",
-		Long:       "Convert the config of another program to an index config, and print it.",
 	}
 	o := &importVerb{IOStreams: streams}
 	cmd.AddCommand(&cobra.Command{
@@ -53,7 +52,7 @@ func (o *importVerb) run(context.Context) error {
 		return err
 	}
 	converter := &stateMetricsConverter{file: source.Name, lines: bytes.Split(source.Data, []byte("\n"))}
-	config := converter.convert(source.Data)
+	resources := converter.convert(source.Data)
 	slices.SortStableFunc(converter.warnings, byPosition)
 	slices.SortStableFunc(converter.problems, byPosition)
 	for _, w := range converter.warnings {
@@ -62,9 +61,9 @@ func (o *importVerb) run(context.Context) error {
 	if len(converter.problems) > 0 {
 		return &indexers.ConfigError{Diagnostics: converter.problems}
 	}
-	text, err := yaml.Marshal(config)
+	text, err := session.MarshalConfig("kube-state-metrics", resources)
 	if err != nil {
-		return fmt.Errorf("write the config: %w", err)
+		return err
 	}
 	if _, err := indexers.Parse(indexers.Source{Name: "the converted config", Data: text}); err != nil {
 		return fmt.Errorf("the metrics of %s cannot be combined in one config:\n%w", o.file, err)
@@ -174,16 +173,7 @@ func (f *stateMetricsFinder) moveInto(n, text *yaml.Node) {
 	}
 }
 
-// importedConfig is the part of an index config that an import writes.
-type importedConfig struct {
-	APIVersion string            `yaml:"apiVersion"`
-	Kind       string            `yaml:"kind"`
-	Metadata   map[string]string `yaml:"metadata,flow"`
-	Spec       struct {
-		Resources []importedResource `yaml:"resources"`
-	} `yaml:"spec"`
-}
-
+// importedResource is the part of an index config that an import writes.
 type importedResource struct {
 	Name     string              `yaml:"name"`
 	Match    map[string]string   `yaml:"match,flow"`

@@ -86,9 +86,7 @@ func (i *stateMetricsConverter) decode(n *yaml.Node, target any) {
 	}
 }
 
-func (i *stateMetricsConverter) convert(data []byte) importedConfig {
-	out := importedConfig{APIVersion: indexers.APIVersion, Kind: indexers.Kind,
-		Metadata: map[string]string{"name": "kube-state-metrics"}}
+func (i *stateMetricsConverter) convert(data []byte) (out []importedResource) {
 	found, err := findStateMetrics(data)
 	if err != nil {
 		i.fail(&yaml.Node{Line: 1, Column: 1}, fmt.Sprintf("the file is not YAML: %v", err), "correct it")
@@ -100,7 +98,7 @@ func (i *stateMetricsConverter) convert(data []byte) importedConfig {
 		resources := i.fields(top["spec"], "spec", "resources")["resources"]
 		for _, n := range resources.Content {
 			if r, ok := i.resource(n, names); ok {
-				out.Spec.Resources = append(out.Spec.Resources, r)
+				out = append(out, r)
 			}
 		}
 	}

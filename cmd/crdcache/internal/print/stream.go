@@ -136,16 +136,6 @@ func IsTerminal(w io.Writer) bool {
 	return ok && s.isTerminal
 }
 
-// IsPipe reports whether w is a pipe or socket to another program.
-func IsPipe(w io.Writer) bool {
-	file := FileOf(w)
-	if file == nil {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
-}
-
 // FileOf returns the file that w writes to, or nil.
 func FileOf(w io.Writer) *os.File {
 	s, ok := w.(*Stream)

@@ -168,8 +168,6 @@ func newServeStatus(streams genericiooptions.IOStreams) *cobra.Command {
 	return newServerCommand(streams, &cobra.Command{
 		Use:   "status [flags]",
 		Short: "Show the state and the types of the cache server",
-		Long: "Show the cache server of this cluster and user, its types, and a new link to its\n" +
-			"web page. Without a server the exit code is 1.",
 	}, func(ctx context.Context, client *localserver.Client) error {
 		info, err := client.Info(ctx)
 		if err != nil {
@@ -207,8 +205,6 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	return newServerCommand(streams, &cobra.Command{
 		Use:   "stop [flags]",
 		Short: "Stop the cache server",
-		Long: "Stop the cache server of this cluster and user, and wait until another one can\n" +
-			"start. Without a server the exit code is 1.",
 	}, func(ctx context.Context, client *localserver.Client) error {
 		info, err := client.Stop(ctx)
 		if err == nil {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,17 +110,10 @@ func matchContexts(patterns, known []string) ([]string, error) {
 		}
 		if !matchedAny {
 			return nil, Usagef("no context of the kubeconfig matches %q; it has %s", pattern,
-				joinNames(known))
+				cmp.Or(strings.Join(known, ", "), "no contexts"))
 		}
 	}
 	return names, nil
-}
-
-func joinNames(names []string) string {
-	if len(names) == 0 {
-		return "no contexts"
-	}
-	return strings.Join(names, ", ")
 }
 
 // clusterPrefixWriter adds the name of a cluster to each line, after the prefix error, warning or note.

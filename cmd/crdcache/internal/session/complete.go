@@ -205,6 +205,50 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 	return names
 }
 
+// CompleteNames makes the command complete TYPE NAME and TYPE/NAME. It completes types if no object matches.
+func (f *ReadFlags) CompleteNames(cmd *cobra.Command, allowsMany bool) {
+	types := cmd.ValidArgsFunction
+	objects := newCompletion(func(ctx context.Context, args []string, toComplete string) []string {
+		typeName, _, hasSlash := strings.Cut(toComplete, "/")
+		prefix := typeName + "/"
+		if !hasSlash || len(args) > 0 && !allowsMany {
+			if len(args) == 0 || len(args) > 1 && !allowsMany {
+				return nil
+			}
+			typeName, prefix = args[0], ""
+		}
+		names := f.objectNames(ctx, typeName)
+		for i, name := range names {
+			names[i] = prefix + name
+		}
+		return slices.DeleteFunc(filterPrefix(names, toComplete),
+			func(name string) bool { return slices.Contains(args, name) })
+	})
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
+		toComplete string) ([]string, cobra.ShellCompDirective) {
+		if names, directive := objects(cmd, args, toComplete); len(names) > 0 {
+			return names, directive
+		}
+		return types(cmd, args, toComplete)
+	}
+}
+
+// objectNames returns the names of the objects of a type, or nil if the name matches several types.
+func (f *ReadFlags) objectNames(ctx context.Context, typeName string) []string {
+	config, err := f.Load(io.Discard)
+	target := f.quietTarget(ctx)
+	if err != nil || target == nil {
+		return nil
+	}
+	typeNames, _ := config.TypeNames([]string{typeName})
+	types, _ := target.Resolve(ctx, typeNames)
+	if len(types) != 1 {
+		return nil
+	}
+	names, _ := target.objectNames(ctx, types[0], target.Namespace) // an incomplete list is better than none
+	return names
+}
+
 const acceptMetadata = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json"
 
 // objectNames lists the distinct names of the objects of a type. An empty namespace means all. With an error

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
@@ -62,6 +63,23 @@ type Config struct {
 	Files []string
 
 	*indexers.Config
+}
+
+// MarshalConfig returns an index config with resources. The order of the fields is the order in the output.
+func MarshalConfig[R any](name string, resources []R) ([]byte, error) {
+	var config struct {
+		APIVersion string            `yaml:"apiVersion"`
+		Kind       string            `yaml:"kind"`
+		Metadata   map[string]string `yaml:"metadata"`
+		Spec       map[string][]R    `yaml:"spec"`
+	}
+	config.APIVersion, config.Kind = indexers.APIVersion, indexers.Kind
+	config.Metadata, config.Spec = map[string]string{"name": name}, map[string][]R{"resources": resources}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return nil, fmt.Errorf("write the config: %w", err)
+	}
+	return text, nil
 }
 
 func NewConfig(content *indexers.Config, files ...string) *Config {

@@ -41,11 +41,6 @@ func RunE(complete func(*cobra.Command, []string) error,
 // prints and --help omits.
 const DetailsAnnotation = "crdcache/details"
 
-// Details returns the annotation DetailsAnnotation.
-func Details(text string) map[string]string {
-	return map[string]string{DetailsAnnotation: text}
-}
-
 // ErrDifferencesFound ends a comparison with exit code 1. Nothing is printed for it.
 var ErrDifferencesFound = errors.New("there are differences")
 

@@ -26,10 +26,6 @@ func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
 		Use:        "snapshot COMMAND",
 		SuggestFor: []string{"save", "backup", "export"},
 		Short:      "Save the state of a cluster in a file, and compare states",
-		Example: "  crdcache snapshot save before.snapshot --all --redact\n" +
-			"  crdcache dump certificates --from before.snapshot\n" +
-			"  crdcache snapshot info before.snapshot\n" +
-			"  crdcache snapshot diff before.snapshot live",
 	}
 	cmd.AddCommand(newSnapshotSave(streams, version), newSnapshotInfo(streams), newSnapshotDiff(streams))
 	return cmd
@@ -45,11 +41,10 @@ type snapshotInfoVerb struct {
 func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &snapshotInfoVerb{IOStreams: streams}
 	cmd := &cobra.Command{
-		Use:     "info FILE [flags]",
-		Short:   "Print the content of a snapshot",
-		Example: "  crdcache snapshot info before.snapshot --verify",
-		Args:    session.ExactlyOne("file", "before.snapshot"),
-		RunE:    session.RunE(o.complete, o.run),
+		Use:   "info FILE [flags]",
+		Short: "Print the content of a snapshot",
+		Args:  session.ExactlyOne("file", "before.snapshot"),
+		RunE:  session.RunE(o.complete, o.run),
 	}
 	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON, session.FormatYAML)
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "Read the whole file and check all checksums.")

@@ -12,10 +12,14 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestExamples checks the flags and expressions of all examples in help texts.
+// TestExamples checks the flags and expressions of all examples in help texts. Each command with an argument
+// in capital letters has examples.
 func TestExamples(t *testing.T) {
 	checkedCounts := map[string]int{}
 	for _, cmd := range allCommands(cli.Command()) {
+		if cmd.Example == "" && regexp.MustCompile("[A-Z]{4}").MatchString(cmd.Use) {
+			t.Errorf("%s has no examples", cmd.CommandPath())
+		}
 		for line := range strings.Lines(cmd.Example) {
 			for _, command := range shellCommands(t, strings.TrimSpace(line)) {
 				if command[0] != "crdcache" {

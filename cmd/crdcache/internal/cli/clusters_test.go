@@ -203,8 +203,8 @@ func collapseSpaces(text string) string {
 	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(text, " ")
 }
 
-// TestCompletion verifies the completion of types, objects, config names, indexes, namespaces and contexts. An
-// unreachable server causes no error.
+// TestCompletion verifies the completion of types, objects, config names, indexes, namespaces and contexts.
+// An unreachable server causes no error.
 func TestCompletion(t *testing.T) {
 	server := newIndexedServer(t)
 	config := writeTempFile(t, "c.yaml", gizmoIndexes)

@@ -65,8 +65,8 @@ func (w *treeData) readTypeNames() []string {
 	return names
 }
 
-// printScope prints how many types were read, and the types that were not requested. incompleteErr names the
-// types that could not be read.
+// printScope prints how many types were read, and the types that were not requested. incompleteError names
+// the types that could not be read.
 func (w *treeData) printScope() {
 	location := "in all namespaces"
 	if w.namespace != "" {

@@ -69,7 +69,6 @@ func TestVerbs(t *testing.T) {
 		index+": 2 values in 3 of 3 objects", "")
 	run(t, crdcache, "resources", "*.cert-manager.io", "--config", config).expect(t, 0,
 		"certificates/"+index, "")
-	run(t, crdcache, "version", "--live").expect(t, 0, "server: v1.", "")
 	run(t, crdcache, "__complete", "dump", "certificates.").expect(t, 0, certificates,
 		"ShellCompDirectiveNoFileComp")
 }

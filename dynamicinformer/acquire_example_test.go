@@ -15,7 +15,6 @@ func ExampleFactory_Acquire() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Linger: -1, // stop immediately after the last release

@@ -59,9 +59,7 @@ func TestAnyOf(t *testing.T) {
 				server.Create(t, widgets, labelledWidget("x", "red", "1"), labelledWidget("y", "blue", "1"),
 					labelledWidget("both", "red", "1", "blue", "1"), labelledWidget("none"), labelledWidget("named"))
 				f := newFactory(t, server, Options{})
-				if err := f.Start(longContext(t)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, f.Start(longContext(t)))
 				tt.options.AnyOf = []Selector{newSelector(t, "red", ""), newSelector(t, "blue", ""),
 					newSelector(t, "", "metadata.name=named")}
 				i := acquireSynced(t, f, tt.options)[0]
@@ -74,9 +72,7 @@ func TestAnyOf(t *testing.T) {
 							last = o.GetLabels()
 						}
 					}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				server.Update(t, widgets, labelledWidget("x", "blue", "1"), labelledWidget("y", "red", "1"))
 				expectEvents(t, "moved", e, "update ns/x", "update ns/y")
 				server.Update(t, widgets, labelledWidget("both", "blue", "1"), labelledWidget("none", "green", "1"))
@@ -113,9 +109,7 @@ func TestAnyOf(t *testing.T) {
 func versionOnServer(t *testing.T, server *apitest.Server, name string) string {
 	t.Helper()
 	o, err := server.Client(t).Resource(widgets).Namespace("ns").Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return o.GetResourceVersion()
 }
 

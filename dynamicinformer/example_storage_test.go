@@ -18,7 +18,6 @@ func ExamplePrune() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Defaults: dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{
@@ -29,8 +28,7 @@ func ExamplePrune() {
 	})
 	must(err)
 	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	must(factory.WaitForSync(ctx))
 
@@ -45,7 +43,6 @@ func ExampleStorageMode() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Defaults: dynamicinformer.ResourceOptions{
@@ -53,8 +50,7 @@ func ExampleStorageMode() {
 	})
 	must(err)
 	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 	colors := map[string]string{}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
 		u := obj.(*unstructured.Unstructured)
@@ -77,7 +73,6 @@ func ExampleKeep() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Defaults: dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{
@@ -85,8 +80,7 @@ func ExampleKeep() {
 	})
 	must(err)
 	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	must(factory.WaitForSync(ctx))
 
@@ -104,12 +98,10 @@ func ExampleMetadataOnly() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
 	must(err)
 	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 
 	keys := make(chan string, 10)
 	_, err = informer.AddEventHandler(dynamicinformer.MetadataOnly(cache.ResourceEventHandlerFuncs{
@@ -137,7 +129,6 @@ func ExampleOptions_memoryBudget() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config:       &rest.Config{Host: server.URL},
 		MemoryBudget: 256 << 20,
@@ -147,10 +138,7 @@ func ExampleOptions_memoryBudget() {
 	})
 	must(err)
 	defer factory.Shutdown(ctx)
-	if _, err := factory.ForResource(widgets); err != nil {
-		fmt.Println(err)
-		return
-	}
+	factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	must(factory.WaitForSync(ctx))
 
@@ -165,12 +153,10 @@ func ExampleCoalesce() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
 	must(err)
 	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 
 	handler := cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
@@ -182,10 +168,8 @@ func ExampleCoalesce() {
 			// oldObj is the state of the last call, however many updates there were.
 		},
 	}
-	if _, err := informer.AddEventHandler(dynamicinformer.Coalesce(handler)); err != nil {
-		fmt.Println(err)
-		return
-	}
+	_, err = informer.AddEventHandler(dynamicinformer.Coalesce(handler))
+	must(err)
 	must(factory.Start(ctx))
 	must(factory.WaitForSync(ctx))
 	must(informer.Flush(ctx))

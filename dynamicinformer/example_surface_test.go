@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -18,7 +19,6 @@ func ExampleFactory_Shutdown() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
 	must(err)
 	informer := factory.MustForResource(widgets)
@@ -43,12 +43,10 @@ func ExampleSnapshot_AllJSON() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
 	must(err)
 	defer factory.Shutdown(ctx)
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	must(factory.WaitForSync(ctx))
 
@@ -63,4 +61,34 @@ func ExampleSnapshot_AllJSON() {
 	// web/a {"color":"red"}
 	// web/b {"color":"blue"}
 	// <nil>
+}
+
+// Add a selector to a running informer, and remove one.
+func ExampleSelectors() {
+	server := cluster()
+	defer server.Close()
+	ctx := context.Background()
+	a := dynamicinformer.Selector{Field: fields.OneTermEqualSelector("metadata.name", "a")}
+	b := dynamicinformer.Selector{Field: fields.OneTermEqualSelector("metadata.name", "b")}
+
+	selectors := dynamicinformer.NewSelectors(a)
+	factory := started(ctx, server.URL, dynamicinformer.Options{
+		Defaults: dynamicinformer.ResourceOptions{Selectors: selectors}})
+	defer factory.Shutdown(ctx)
+	informer := factory.MustForResource(widgets)
+	must(factory.Start(ctx))
+	must(factory.WaitForSync(ctx))
+	fmt.Println(informer.GetStore().ListKeys())
+
+	must(selectors.Add(b))
+	must(informer.WaitForSelectors(ctx))
+	fmt.Println(len(informer.GetStore().ListKeys()), "objects")
+
+	selectors.Remove(a)
+	fmt.Println(informer.GetStore().ListKeys())
+
+	// Output:
+	// [web/a]
+	// 2 objects
+	// [web/b]
 }

@@ -47,7 +47,6 @@ func Example() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Defaults: dynamicinformer.ResourceOptions{
@@ -64,8 +63,7 @@ func Example() {
 	must(err)
 	defer factory.Shutdown(ctx)
 
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	must(factory.WaitForSync(ctx))
 
@@ -84,15 +82,11 @@ func ExampleFactory_WaitForSync() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL}})
 	must(err)
 	defer factory.Shutdown(ctx)
 	for _, resource := range []string{"gadgets", "widgets"} {
-		if _, err := factory.ForResource(widgets.GroupVersion().WithResource(resource)); err != nil {
-			fmt.Println(err)
-			return
-		}
+		factory.MustForResource(widgets.GroupVersion().WithResource(resource))
 	}
 	must(factory.Start(ctx))
 
@@ -114,7 +108,6 @@ func ExampleListener() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Listener: status.Listener{
@@ -127,15 +120,10 @@ func ExampleListener() {
 		},
 	})
 	must(err)
-	if _, err := factory.ForResource(widgets); err != nil {
-		fmt.Println(err)
-		return
-	}
+	factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	must(factory.WaitForSync(ctx))
-	if err := factory.Shutdown(ctx); err != nil { // returns when the listener has received all events
-		fmt.Println(err)
-	}
+	must(factory.Shutdown(ctx)) // returns when the listener has received all events
 
 	// Output:
 	// widgets: Pending
@@ -162,7 +150,6 @@ func ExampleFactory_Subscribe() {
 	server := cluster()
 	defer server.Close()
 	ctx := context.Background()
-
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{Host: server.URL},
 		Types: catalog{}})
 	must(err)
@@ -179,9 +166,7 @@ func ExampleFactory_Subscribe() {
 		})
 	must(err)
 	<-synced
-	if err := factory.Shutdown(ctx); err != nil {
-		fmt.Println(err)
-	}
+	must(factory.Shutdown(ctx))
 
 	// Output:
 	// 2 widgets

@@ -70,19 +70,13 @@ func TestIndexesAreAddedAndRemoved(t *testing.T) {
 		i, err := newInformer(factoryDependencies{dictionaries: &store.Dictionaries{}}, widgets,
 			ResourceOptions{Storage: Storage{Mode: mode},
 				Indexes: indexNames("a")}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		u := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x",
 				"namespace": "ns"},
 		}}
-		if err := i.GetIndexer().Add(u); err != nil {
-			t.Fatal(err)
-		}
-		if err := i.AddIndexes(indexNames("b,c")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, i.GetIndexer().Add(u))
+		must(t, i.AddIndexes(indexNames("b,c")))
 		if err := i.AddIndexes(indexNames("b")); err == nil {
 			t.Error("AddIndexes() of an existing name succeeded, want an error")
 		}
@@ -144,9 +138,7 @@ func TestLister(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			objects, err := tt.list(tt.by)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(tt.want, namesOf(objects)); diff != "" {
 				t.Errorf("listed (-want +got):\n%s", diff)
 			}
@@ -181,9 +173,7 @@ func TestStripManagedFields(t *testing.T) {
 			options := Options{Defaults: ResourceOptions{Transform: tt.transform}}
 			i := startSynced(t, newFactory(t, server, options))
 			obj, err := i.Lister().ByNamespace("web").Get("a")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := len(obj.(*unstructured.Unstructured).GetManagedFields()); got != tt.want {
 				t.Errorf("the cached object has %d managed fields, want %d", got, tt.want)
 			}
@@ -243,9 +233,7 @@ func TestForResource(t *testing.T) {
 			t.Errorf("ForResource(%v) = %v, %v; want an error", bad, i, err)
 		}
 	}
-	if err := f.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(t.Context()))
 	for _, gvr := range []schema.GroupVersionResource{widgets, {Version: "v1", Resource: "new"}} {
 		if i, err := f.ForResource(gvr); !errors.Is(err, ErrShutdown) || i != nil {
 			t.Errorf("after Shutdown, ForResource(%v) = %v, %v; want ErrShutdown", gvr, i, err)
@@ -290,12 +278,8 @@ func TestHandlerCallsFactory(t *testing.T) {
 		_, _ = f.Status(), i.Status()
 		done <- err
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, f.Start(longContext(t)))
 	if err := <-done; err != nil {
 		t.Errorf("a call from a handler failed: %v", err)
 	}

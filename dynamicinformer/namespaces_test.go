@@ -74,9 +74,7 @@ func testPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Ser
 		}
 		f := newVirtualFactory(t, server, Options{Linger: -1})
 		h, err := f.Acquire(widgets, ResourceOptions{Namespaces: namespaces})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := &patternTest{T: t, server: server, factory: f, informer: h.Informer(),
 			requestCounts: map[string]int{}}
 		s.events = record(t, s.informer)
@@ -84,9 +82,7 @@ func testPatterns(t *testing.T, namespaces Namespaces, prepare func(*apitest.Ser
 			s.failures = append(
 				s.failures, f.GVR.Resource)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		test(s)
 		h.Release()
 		synctest.Wait()
@@ -344,9 +340,7 @@ func TestPatternsWithAForbiddenNamespace(t *testing.T) {
 // TestNamespacesAfterShutdown verifies that no informer waits for namespaces after Shutdown.
 func TestNamespacesAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(longContext(t)))
 	if _, err := f.namespaces(); !errors.Is(err, ErrShutdown) {
 		t.Errorf("namespaces() after Shutdown = %v, want ErrShutdown", err)
 	}

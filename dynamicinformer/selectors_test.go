@@ -35,9 +35,7 @@ func expectRequests(t *testing.T, server *apitest.Server, seen *int, want ...str
 	for _, line := range server.Requests()[*seen:] {
 		verb, target, _ := strings.Cut(line, " ")
 		request, err := http.NewRequest(http.MethodGet, target, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		query := request.URL.Query()
 		if query.Get("sendInitialEvents") != "" {
 			verb = "watch-list"
@@ -133,15 +131,11 @@ func TestSelectorsBeforeAndAfterTheRun(t *testing.T) {
 			}
 		}
 		h, err := f.Acquire(widgets, ResourceOptions{Selectors: set})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		change(newSelector(t, "team=a", ""))
 		server.AddFaults(fault(widgetsPath, "", http.StatusServiceUnavailable))
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := f.Start(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Start(ctx))
 		time.Sleep(time.Second)
 		change(newSelector(t, "team=b", ""))
 		i := h.Informer()

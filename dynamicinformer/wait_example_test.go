@@ -19,12 +19,8 @@ import (
 func started(ctx context.Context, host string, options dynamicinformer.Options) *dynamicinformer.Factory {
 	options.Config = &rest.Config{Host: host}
 	factory, err := dynamicinformer.New(options)
-	if err != nil {
-		panic(err)
-	}
-	if err := factory.Start(ctx); err != nil {
-		panic(err)
-	}
+	must(err)
+	must(factory.Start(ctx))
 	return factory
 }
 
@@ -59,8 +55,7 @@ func ExampleInformer_WaitForSync() {
 	})
 	defer factory.Shutdown(ctx)
 
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	if err := informer.WaitForSync(ctx); err != nil {
 		fmt.Println(err) // the reason, and that the timeout has passed
@@ -99,10 +94,8 @@ func ExampleFactory_Informers() {
 	defer factory.Shutdown(ctx)
 
 	for _, gvr := range []schema.GroupVersionResource{widgets, gadgets} {
-		if _, err := factory.Acquire(gvr); err != nil {
-			fmt.Println(err)
-			return
-		}
+		_, err := factory.Acquire(gvr)
+		must(err)
 	}
 	for _, informer := range factory.Informers() {
 		fmt.Println(informer.GVR().Resource)
@@ -117,30 +110,20 @@ func ExampleFactory_Informers() {
 func ExampleInformer_WaitForVersion() {
 	ctx := context.Background()
 	api, err := testcluster.New(ctx, testcluster.Options{})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: api.Config()})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	defer factory.Shutdown(ctx)
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	informer := factory.MustForResource(configMaps)
-	if err := factory.Start(ctx); err != nil {
-		panic(err)
-	}
+	must(factory.Start(ctx))
 
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "a"}}}
 	created, err := api.Client().Resource(configMaps).Namespace("default").Create(ctx, object,
 		metav1.CreateOptions{})
-	if err != nil {
-		panic(err)
-	}
-	if err := informer.WaitForVersion(ctx, created.GetResourceVersion()); err != nil {
-		panic(err)
-	}
+	must(err)
+	must(informer.WaitForVersion(ctx, created.GetResourceVersion()))
 	fmt.Println(informer.GetStore().ListKeys())
 	// Output: [default/a]
 }
@@ -154,8 +137,7 @@ func ExampleInformer_Relist() {
 		Defaults: dynamicinformer.ResourceOptions{Verify: 6 * time.Hour}}) // also compares periodically
 	defer factory.Shutdown(ctx)
 
-	informer, err := factory.ForResource(widgets)
-	must(err)
+	informer := factory.MustForResource(widgets)
 	must(factory.Start(ctx))
 	must(informer.Relist(ctx))
 	fmt.Println(informer.Snapshot().Len() > 0, informer.Status().Relists.Requested <= 1)

@@ -32,18 +32,14 @@ func newCluster() *testcluster.Cluster {
 		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}},
 		Names: crd.Names{Plural: "configmaps", Kind: "ConfigMap"},
 	}}})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	for _, name := range []string{"blue", "green"} {
 		err := cluster.Load(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "web",
 				"name": name},
 			"data": map[string]any{"color": name},
 		}})
-		if err != nil {
-			panic(err)
-		}
+		must(err)
 	}
 	return cluster
 }
@@ -52,18 +48,14 @@ func newCluster() *testcluster.Cluster {
 func ExampleNewCache() {
 	api := newCluster().Config()
 	c, err := controllerruntime.NewCache(api, cache.Options{})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go c.Start(ctx) // ended by cancel
 	c.WaitForCacheSync(ctx)
 
 	var found corev1.ConfigMap
-	if err := c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "green"}, &found); err != nil {
-		panic(err)
-	}
+	must(c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "green"}, &found))
 	fmt.Println(found.Name, found.Data["color"])
 	// Output: green green
 }
@@ -80,24 +72,18 @@ spec:
     indexes:
     - {name: color, path: .data.color}
 `)})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	newCache := controllerruntime.NewCacheFunc(controllerruntime.Options{Indexes: indexes})
 	api := newCluster().Config()
 	c, err := newCache(api, cache.Options{})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go c.Start(ctx) // ended by cancel
 	c.WaitForCacheSync(ctx)
 
 	var blue corev1.ConfigMapList
-	if err := c.List(ctx, &blue, client.MatchingFields{"color": "blue"}); err != nil {
-		panic(err)
-	}
+	must(c.List(ctx, &blue, client.MatchingFields{"color": "blue"}))
 	fmt.Println(len(blue.Items), blue.Items[0].Name)
 	// Output: 1 blue
 }
@@ -110,9 +96,7 @@ func ExampleCache_SetTypeSettings() {
 	c, err := controllerruntime.New(newCluster().Config(),
 		cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.ConfigMap{}: {Field: of("blue").Field}}}, controllerruntime.Options{})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go c.Start(ctx) // ended by cancel
@@ -123,9 +107,7 @@ func ExampleCache_SetTypeSettings() {
 	fmt.Println(len(all.Items), err)
 	err = c.SetTypeSettings(ctx, &corev1.ConfigMap{}, controllerruntime.TypeSettings{
 		AnyOf: []dynamicinformer.Selector{of("blue"), of("green")}})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	err = c.List(ctx, &all)
 	fmt.Println(len(all.Items), err)
 	// Output:
@@ -139,35 +121,25 @@ func ExampleSharding() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	for _, o := range []struct{ kind, namespace, name string }{{"Namespace", "", "web"},
 		{"ConfigMap", "web", "green"}, {"ConfigMap", "default", "green"}} {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": o.kind,
 			"metadata": map[string]any{"namespace": o.namespace, "name": o.name}}}
-		if err := cluster.Load(ctx, object); err != nil {
-			panic(err)
-		}
+		must(cluster.Load(ctx, object))
 	}
 
 	fixed, err := shard.Static(1, 2, shard.DefaultShards)
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	sharding, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: fixed,
 		Key: sharding.ByNamespace})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	mgr, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
 		NewCache:   controllerruntime.NewCacheFunc(controllerruntime.Options{Sharding: sharding}),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	reconciler := reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		fmt.Println(r, "is in shard", controllerruntime.OwnershipFrom(ctx).Shard())
 		cancel()
@@ -176,11 +148,16 @@ func ExampleSharding() {
 	err = errors.Join(mgr.Add(sharding),
 		ctrl.NewControllerManagedBy(mgr).For(&corev1.ConfigMap{}).
 			Complete(sharding.Reconciler(&corev1.ConfigMap{}, reconciler)))
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	fmt.Println(mgr.Start(ctx))
 	// Output:
 	// default/green is in shard 58
 	// <nil>
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

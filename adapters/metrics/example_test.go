@@ -23,9 +23,7 @@ func cluster() *httptest.Server {
 		Group: "example.com", Names: crd.Names{Plural: "widgets", Kind: "Widget"}, Namespaced: true,
 		Versions: []readapi.Version{{Name: "v1"}},
 	})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	for _, name := range []string{"a", "b"} {
 		text := fmt.Appendf(nil,
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":%q}}`, name)

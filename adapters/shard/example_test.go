@@ -19,14 +19,10 @@ func ExampleMember() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default",
 		Name: "example", Shards: 4})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	held := 0
 	err = member.Run(ctx, shard.Handler{
 		Acquired: func(ownerships []*shard.Ownership) {
@@ -50,29 +46,19 @@ func ExampleHandler() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	cluster, err := testcluster.New(ctx, testcluster.Options{})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	ownShard := dynamicinformer.NewShard(sharding.ByUID) // of nothing, until shards are acquired
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: cluster.Config(), Defaults: dynamicinformer.ResourceOptions{Shard: ownShard},
 	})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	defer factory.Shutdown(context.Background())
 	namespaces, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("namespaces"))
-	if err != nil {
-		panic(err)
-	}
-	if err := factory.Start(ctx); err != nil {
-		panic(err)
-	}
+	must(err)
+	must(factory.Start(ctx))
 	member, err := shard.New(shard.Options{Config: cluster.Config(), Namespace: "default",
 		Name: "example", Shards: 4})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 
 	ranges := sharding.Split(member.Shards()) // shard k is ranges[k]
 	rangeByShard := map[int]sharding.Range{}
@@ -112,17 +98,20 @@ func ExampleHandler() {
 
 func ExampleStatic() {
 	ordinal, err := shard.Ordinal("web-2") // the name of the pod
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	fixed, err := shard.Static(ordinal, 4, shard.DefaultShards)
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	_ = fixed.Run(ctx, shard.Handler{Acquired: func(ownerships []*shard.Ownership) {
 		fmt.Println("shards", ownerships[0].Shard(), "to", ownerships[len(ownerships)-1].Shard())
 		cancel()
 	}})
 	// Output: shards 32 to 47
+}
+
+// must panics on an error.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
 }

@@ -33,9 +33,7 @@ func cluster() *testcluster.Cluster {
 		testcluster.Options{WithoutBuiltIns: true, Types: []readapi.Type{{
 			Names: crd.Names{Plural: "namespaces", Kind: "Namespace"}, Versions: []readapi.Version{{Name: "v1"}},
 		}}})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	for _, text := range []string{
 		definition("example.com", "widgets", "Widget"),
 		widget("lamp", "red", 7), widget("chair", "red", 3), widget("table", "blue", 12),
@@ -61,12 +59,8 @@ func widget(name, color string, size int) string {
 // apply creates or replaces an object in a cluster.
 func apply(cluster *testcluster.Cluster, text string) {
 	var object map[string]any
-	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
-		panic(err)
-	}
-	if err := cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}); err != nil {
-		panic(err)
-	}
+	must(yaml.Unmarshal([]byte(text), &object))
+	must(cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}))
 }
 
 // Load a config, run it, query.

@@ -30,9 +30,7 @@ spec:
 // exampleQuerier returns a querier over three certificates.
 func exampleQuerier() *query.Querier {
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	functions := indexers.Compile(config.Resources[0])
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
 	for _, c := range []struct{ name, issuer, expiry string }{
@@ -111,17 +109,11 @@ func must(err error) {
 func ExampleDroppedFieldError() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{},
 		Defaults: dynamicinformer.ResourceOptions{Keep: dynamicinformer.Keep{Paths: []string{".spec.class"}}}})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	q, err := query.Parse(`where('@.spec.class == "gold" && @.spec.size == 2')`)
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	querier := query.New(bind.ForInformer(informer))
 	_, err = querier.Count(context.Background(), q, query.Options{AllowScan: true})
 	var located *query.Error

@@ -25,18 +25,14 @@ var widgets = readapi.Type{
 func newWidgetCluster(ctx context.Context) *testcluster.Cluster {
 	cluster, err := testcluster.New(ctx, testcluster.Options{WithoutBuiltIns: true,
 		Types: []readapi.Type{widgets}})
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	for name, color := range map[string]any{"a": "red", "b": "green"} {
 		err := cluster.Load(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "example.com/v1", "kind": "Widget",
 			"metadata": map[string]any{"namespace": "web", "name": name},
 			"spec":     map[string]any{"color": color},
 		}})
-		if err != nil {
-			panic(err)
-		}
+		must(err)
 	}
 	return cluster
 }

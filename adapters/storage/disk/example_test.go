@@ -25,9 +25,7 @@ func Example() {
 	must(err)
 	defer os.RemoveAll(dir)
 	for range 2 {
-		if err := run(ctx, cluster, dir); err != nil {
-			fmt.Println(err)
-		}
+		must(run(ctx, cluster, dir))
 	}
 	// Output:
 	// default/settings, resumed: false

@@ -59,8 +59,7 @@ func TestVerbs(t *testing.T) {
 	run(t, crdcache, "validate", invalidFile, "--live").expect(t, 2, "", "did you mean .spec.issuerRef")
 
 	run(t, crdcache, "query", "certificates", "--config", config, "--index", index+"=one", "-n", ns,
-		"--keys-only").
-		expect(t, 0, ns+"/a\n"+ns+"/b\n", "")
+		"--keys-only").expect(t, 0, ns+"/a\n"+ns+"/b\n", "")
 	run(t, crdcache, "query", certificates, "--where", `@.spec.issuerRef.name == "two"`, "-A",
 		"--count").expect(t, 0, "1\n", "")
 	table := run(t, crdcache, "query", "certificates", "--config", config, "--index", index+"=two", "-n", ns)

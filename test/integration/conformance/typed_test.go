@@ -28,8 +28,7 @@ func playTyped(t *testing.T, s *conformance.Stage) {
 	_, handlerErr := typed.AddTypedEventHandler(
 		cache.TypedResourceEventHandlerFuncs[*unstructured.Unstructured]{
 			DeleteFunc: func(obj cache.DeletedObject[*unstructured.Unstructured]) {
-				deleted <- obj.
-					GetName()
+				deleted <- obj.GetName()
 			},
 		})
 	indexErr := typed.AddTypedIndexers(cache.TypedIndexers[*unstructured.Unstructured]{

@@ -153,6 +153,7 @@ type journal struct {
 		sync.Mutex
 		events     []string
 		live       map[string]types.UID
+		versions   map[string]string // of the live objects
 		violations []string
 		changed    chan struct{}
 	}
@@ -163,7 +164,7 @@ var _ cache.ResourceEventHandler = (*journal)(nil)
 
 func newJournal(s *fixture) *journal {
 	j := &journal{fixture: s}
-	j.mu.live = map[string]types.UID{}
+	j.mu.live, j.mu.versions = map[string]types.UID{}, map[string]string{}
 	j.mu.changed = make(chan struct{})
 	s.Cleanup(func() {
 		j.mu.Lock()
@@ -199,8 +200,9 @@ func (j *journal) record(verb string, obj any) {
 		j.mu.violations = append(j.mu.violations, fmt.Sprintf("%s (UID %s) after %q; the known UID is %q, exists: %v",
 			event, o.GetUID(), j.mu.events, uid, live))
 	}
-	if j.mu.live[o.GetName()] = o.GetUID(); verb == "delete" {
+	if j.mu.live[o.GetName()], j.mu.versions[o.GetName()] = o.GetUID(), o.GetResourceVersion(); verb == "delete" {
 		delete(j.mu.live, o.GetName())
+		delete(j.mu.versions, o.GetName())
 	}
 	j.mu.events = append(j.mu.events, event)
 	close(j.mu.changed)

@@ -56,7 +56,7 @@ func TestRestoredEtcd(t *testing.T) {
 
 	restore()
 
-	harness.Eventually(t, func(context.Context) error { return s.checkAgreement(i) })
+	harness.Eventually(t, func(context.Context) error { return s.checkAgreement(i, "") })
 	want := []string{"add deleted", "delete lost", "update changed"}
 	var received []string
 	harness.Eventually(t, func(context.Context) error { // the handler may lag behind the cache
@@ -120,9 +120,9 @@ func checkCached(i *dynamicinformer.Informer, want *unstructured.Unstructured) e
 	return nil
 }
 
-// checkAgreement returns an error unless the cache and the server have the same objects and versions.
-func (s *fixture) checkAgreement(i *dynamicinformer.Informer) error {
-	list, err := s.admin.Resource(i.GVR()).List(s.ctx, metav1.ListOptions{})
+// checkAgreement returns an error unless the cache has the server's selected objects with their versions.
+func (s *fixture) checkAgreement(i *dynamicinformer.Informer, selector string) error {
+	list, err := s.admin.Resource(i.GVR()).List(s.ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return err
 	}

@@ -126,25 +126,22 @@ func (s *fixture) reinstall(definition *unstructured.Unstructured) {
 	})
 }
 
-// create creates an object and retries until the server accepts it.
-func (s *fixture) create(definition *unstructured.Unstructured, name string, finalizers ...string) {
+// create creates an object in the default namespace.
+func (s *fixture) create(definition *unstructured.Unstructured, name string) {
 	s.Helper()
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	object.SetGroupVersionKind(resourceOf(definition).GroupVersion().WithKind(kind))
-	object.SetName(name)
-	object.SetFinalizers(finalizers)
-	harness.Eventually(s, func(ctx context.Context) error {
-		_, err := s.objects(definition).Create(ctx, object, metav1.CreateOptions{})
-		return err
-	})
+	s.createIn(definition, resourceOf(definition).Version, metav1.NamespaceDefault, name)
 }
 
-// createIn creates an object of a version in a namespace and retries until the server accepts it.
+// createIn creates an object of a version in a namespace.
 func (s *fixture) createIn(definition *unstructured.Unstructured, version, namespace, name string) {
 	s.Helper()
 	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	gvr := resourceOf(definition).GroupResource().WithVersion(version)
+	s.createObject(resourceOf(definition).GroupResource().WithVersion(version), kind, namespace, name)
+}
+
+// createObject creates an object and retries until the server accepts it.
+func (s *fixture) createObject(gvr schema.GroupVersionResource, kind, namespace, name string) {
+	s.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(gvr.GroupVersion().WithKind(kind))
 	object.SetName(name)
@@ -180,13 +177,9 @@ func (s *fixture) delete(definition *unstructured.Unstructured, name string) {
 	}
 }
 
-// objects returns the client for the test's objects.
+// objects returns the client for the test's objects, which are in the default namespace.
 func (s *fixture) objects(definition *unstructured.Unstructured) dynamic.ResourceInterface {
-	resource := s.admin.Resource(resourceOf(definition))
-	if scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope"); scope == "Namespaced" {
-		return resource.Namespace(metav1.NamespaceDefault)
-	}
-	return resource
+	return s.admin.Resource(resourceOf(definition)).Namespace(metav1.NamespaceDefault)
 }
 
 func (s *fixture) setServed(definition *unstructured.Unstructured, version int, served bool) {
@@ -210,7 +203,7 @@ func TestAggregatedAPI(t *testing.T) {
 	registration := harness.RegisterAPIService(t, gadgets.GroupVersion(), server.Port)
 	i, j := s.startInformer(gadgets)
 	first := s.awaitSynced(i, 1)
-	s.createGadget(gadgets, "a")
+	s.createObject(gadgets, "Gadget", metav1.NamespaceDefault, "a")
 	j.expect("add a")
 
 	server.Stop()
@@ -221,7 +214,7 @@ func TestAggregatedAPI(t *testing.T) {
 	s.expectKeys(i, "default/a")
 	j.expectNothing()
 	server.Restart(t)
-	s.createGadget(gadgets, "b")
+	s.createObject(gadgets, "Gadget", metav1.NamespaceDefault, "b")
 	// A list may deliver the object a again.
 	j.awaitLive("b")
 	s.awaitSynced(i, 1)
@@ -241,18 +234,6 @@ func TestAggregatedAPI(t *testing.T) {
 	harness.Apply(t, registration)
 	s.awaitSynced(i, 2)
 	j.expectNever("delete a", "delete b")
-}
-
-func (s *fixture) createGadget(gvr schema.GroupVersionResource, name string) {
-	s.Helper()
-	gadget := &unstructured.Unstructured{Object: map[string]any{}}
-	gadget.SetGroupVersionKind(gvr.GroupVersion().WithKind("Gadget"))
-	gadget.SetName(name)
-	harness.Eventually(s, func(ctx context.Context) error {
-		_, err := s.admin.Resource(gvr).Namespace(metav1.NamespaceDefault).Create(ctx, gadget,
-			metav1.CreateOptions{})
-		return err
-	})
 }
 
 // newAggregatedHandler returns an API server with one type, which can be written.

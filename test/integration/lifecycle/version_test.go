@@ -29,9 +29,8 @@ func TestVersionTakesOver(t *testing.T) {
 	} {
 		t.Run(tc.policy.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newFixture(
-				t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
-					Versions: tc.policy}}, nil)
+			s := newFixture(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
+				Versions: tc.policy}}, nil)
 			widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
 			harness.InstallCRDs(t, widgets)
 			s.create(widgets, "a")

@@ -121,8 +121,9 @@ func TestMoveHandlers(t *testing.T) {
 
 // TestMoveHandlersHistories moves a handler between sets of informers while objects change, and while the CRD
 // is deleted, created, served and not served. The informers of a move may not have begun to run. The handler
-// must receive no addition of a known object, no update or deletion of an unknown one, and no deletion while
-// the version is not served. In the end, it has the objects of the server.
+// must receive no addition of a known object, no update or deletion of an unknown one, no deletion of an
+// object that exists, and no deletion that no watch has seen while the version is not served. In the end, it
+// has the objects of the server.
 func TestMoveHandlersHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -145,6 +146,10 @@ type moveHistory struct {
 	mu       sync.Mutex
 	live     map[string]string
 	unserved bool // no version is served, and the CRD exists
+	ended    bool // the watches have ended since unserved was set
+	// deleted has each object that the test has deleted. A watch ends shortly after its version is no longer
+	// served, and delivers the deletions before. The value is true while such an event may be on its way.
+	deleted  map[types.UID]bool
 	problems []string
 
 	current       []*Informer
@@ -153,7 +158,8 @@ type moveHistory struct {
 }
 
 func newMoveHistory(t *testing.T, server *apitest.Server, random *rand.Rand) *moveHistory {
-	h := &moveHistory{T: t, Rand: random, server: server, types: newRegistry(), live: map[string]string{}}
+	h := &moveHistory{T: t, Rand: random, server: server, types: newRegistry(), live: map[string]string{},
+		deleted: map[types.UID]bool{}}
 	h.factory = newFactory(t, server, Options{Types: h.types, Linger: -1})
 	if err := h.factory.Start(longContext(t)); err != nil {
 		t.Fatal(err)
@@ -170,9 +176,11 @@ func (h *moveHistory) handle(event string, obj any) {
 	o := obj.(metav1.Object)
 	key := o.GetNamespace() + "/" + o.GetName()
 	before, known := h.live[key]
-	if known == (event == "add") || event == "delete" && h.unserved || event == "update" &&
-		naming.IsOlder(o.GetResourceVersion(), before) {
-		h.problems = append(h.problems, fmt.Sprintf("%s %s, known at version %q, not served: %t", event, key, before, h.unserved))
+	watched, deleted := h.deleted[o.GetUID()]
+	if known == (event == "add") || event == "delete" && (!deleted || h.unserved && !watched) ||
+		event == "update" && naming.IsOlder(o.GetResourceVersion(), before) {
+		h.problems = append(h.problems, fmt.Sprintf("%s %s, known at version %q, deleted: %t, not served: %t",
+			event, key, before, deleted, h.unserved))
 	}
 	h.live[key] = o.GetResourceVersion()
 	if event == "delete" {
@@ -226,8 +234,29 @@ func (h *moveHistory) move() {
 	h.registrations = m.Handlers[0]
 }
 
+// settle waits until the watches of a version that is not served have ended, and all events are handled.
+func (h *moveHistory) settle() {
+	synctest.Wait()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = h.unserved
+	for uid := range h.deleted {
+		h.deleted[uid] = false
+	}
+}
+
+// delete deletes an object, which the handler may learn from a watch.
+func (h *moveHistory) delete(objects map[string]types.UID, key string) {
+	h.mu.Lock()
+	h.deleted[objects[key]] = !h.unserved || !h.ended
+	h.mu.Unlock()
+	delete(objects, key)
+	namespace, name, _ := strings.Cut(key, "/")
+	h.server.Delete(h.T, widgets, namespace, name)
+}
+
 func (h *moveHistory) serve(versions ...string) {
-	synctest.Wait() // for earlier deletions
+	h.settle()
 	h.mu.Lock()
 	h.unserved = len(versions) == 0
 	h.mu.Unlock()
@@ -237,23 +266,22 @@ func (h *moveHistory) serve(versions ...string) {
 }
 
 // step makes a random change.
-func (h *moveHistory) step(objects map[string]bool, exists bool) bool {
+func (h *moveHistory) step(objects map[string]types.UID, exists bool) bool {
 	key := []string{"a", "b"}[h.IntN(2)] + "/" + fmt.Sprint(h.IntN(3))
 	namespace, name, _ := strings.Cut(key, "/")
 	switch n := h.IntN(12); {
-	case n < 3 && objects[key]:
+	case n < 3 && objects[key] != "":
 		h.server.Update(h.T, widgets, setLabel(h.Int(), widget(namespace, name)))
 	case n < 3 && exists:
-		h.server.Create(h.T, widgets, widget(namespace, name))
-		objects[key] = true
-	case n < 5 && objects[key]:
-		h.server.Delete(h.T, widgets, namespace, name)
-		delete(objects, key)
+		u := widget(namespace, name)
+		u.SetUID(types.UID(fmt.Sprintf("%s-%d-%d", key, h.uid, len(h.deleted))))
+		h.server.Create(h.T, widgets, u)
+		objects[key] = u.GetUID()
+	case n < 5 && objects[key] != "":
+		h.delete(objects, key)
 	case n < 6 && exists: // a deleted CRD has no objects
 		for key := range objects {
-			namespace, name, _ := strings.Cut(key, "/")
-			h.server.Delete(h.T, widgets, namespace, name)
-			delete(objects, key)
+			h.delete(objects, key)
 		}
 		h.mu.Lock()
 		h.unserved = false
@@ -270,13 +298,13 @@ func (h *moveHistory) step(objects map[string]bool, exists bool) bool {
 		h.move()
 	default:
 		time.Sleep(time.Duration(h.IntN(2000)) * time.Millisecond)
-		synctest.Wait()
+		h.settle()
 	}
 	return exists
 }
 
 func (h *moveHistory) play() {
-	objects, exists := map[string]bool{}, false
+	objects, exists := map[string]types.UID{}, false
 	for range 60 {
 		exists = h.step(objects, exists)
 	}

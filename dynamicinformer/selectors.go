@@ -139,7 +139,7 @@ func (o ResourceOptions) validateSelectors() error {
 	case transform != nil:
 		return errors.New("Transform and Selectors are set: it could change the labels; use Keep or Prune")
 	case o.Storage.Mode == StorageNone:
-		return fmt.Errorf("Selectors need stored objects, to delete those of a removed one: %w", ErrNotStored)
+		return fmt.Errorf("the field Selectors needs stored objects, to delete those of a removed one: %w", ErrNotStored)
 	case err == nil && pruner.Drops(packed.Path{{Key: "metadata"}, {Key: "labels"}}, true):
 		return errors.New("Prune drops labels, by which Selectors select the objects: keep the labels")
 	}

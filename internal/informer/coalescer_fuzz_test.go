@@ -227,9 +227,3 @@ func playCoalesced(t *testing.T, steps []byte) {
 			handle.HasSynced(), f.HasSynced())
 	}
 }
-
-func (f *feed) stored(name string) *unstructured.Unstructured {
-	obj, _, _ := f.GetStore().GetByKey("ns/" + name)
-	u, _ := obj.(*unstructured.Unstructured)
-	return u
-}

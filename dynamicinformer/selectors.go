@@ -137,9 +137,9 @@ func (o ResourceOptions) validateSelectors() error {
 	case o.Shard.orNil() != nil:
 		return errors.New("Shard and Selectors are set: an object could leave both; set one of them")
 	case transform != nil:
-		return errors.New("Transform and Selectors are set: it could change the labels; use Keep or Prune")
+		return errors.New("a Transform could change the labels, by which Selectors select: use Keep or Prune")
 	case o.Storage.Mode == StorageNone:
-		return fmt.Errorf("the field Selectors needs stored objects, to delete those of a removed one: %w", ErrNotStored)
+		return fmt.Errorf("removed Selectors delete stored objects: %w", ErrNotStored)
 	case err == nil && pruner.Drops(packed.Path{{Key: "metadata"}, {Key: "labels"}}, true):
 		return errors.New("Prune drops labels, by which Selectors select the objects: keep the labels")
 	}

@@ -314,3 +314,12 @@ func TestTransformsGetTheirForm(t *testing.T) {
 		t.Errorf("Get() = %v: %+v", err, typed)
 	}
 }
+
+// fieldsV1 is metav1.NewFieldsV1, which apimachinery has since 0.36.
+func fieldsV1(text string) *metav1.FieldsV1 {
+	f := &metav1.FieldsV1{}
+	if err := f.UnmarshalJSON([]byte(text)); err != nil {
+		panic(err)
+	}
+	return f
+}

@@ -256,7 +256,7 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	config := settings.byNamespace(r.namespaced)[namespace]
 	options := c.storage(r, settings)
 	options.Shard = c.options.Sharding.shardFor(r)
-	options.AnyOf, options.Versions = settings.anyOf, settings.versions
+	options.AnyOf, options.Selectors, options.Versions = settings.anyOf, settings.selectors, settings.versions
 	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
 	options.LabelSelector = cmp.Or(options.LabelSelector, labels.Everything())
 	if options.FieldSelector == nil {

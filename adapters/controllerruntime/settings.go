@@ -40,6 +40,7 @@ type typeSettings struct {
 	// allNamespaces has the settings of a watch on all namespaces.
 	allNamespaces cache.Config
 	anyOf         []dynamicinformer.Selector
+	selectors     *dynamicinformer.Selectors
 	storage       dynamicinformer.Storage
 	prune         dynamicinformer.Prune
 	keep          dynamicinformer.Keep
@@ -116,11 +117,9 @@ func (t *typeSettings) validate() error {
 			return fmt.Errorf("the SyncPeriod is %v; it must not be negative", *p)
 		}
 	}
-	if err := checkStorage(t.storage); err != nil {
-		return err
-	}
-	return errors.Join(t.reducedGet.validate(), dynamicinformer.ResourceOptions{AnyOf: t.anyOf,
-		Storage: t.storage, Prune: t.prune, Keep: t.keep, Versions: t.versions}.Validate())
+	return errors.Join(checkStorage(t.storage), t.reducedGet.validate(), dynamicinformer.ResourceOptions{
+		AnyOf: t.anyOf, Selectors: t.selectors, Storage: t.storage, Prune: t.prune, Keep: t.keep,
+		Versions: t.versions}.Validate())
 }
 
 func (s settings) resolveObject(object client.Object,
@@ -144,7 +143,7 @@ func (s settings) resolveObject(object client.Object,
 		UnsafeDisableDeepCopy: byObject.UnsafeDisableDeepCopy,
 	}
 	t := &typeSettings{allNamespaces: withFallback(objectConfig, defaults), anyOf: byObject.AnyOf,
-		storage: byObject.Storage, prune: byObject.Prune, keep: byObject.Keep,
+		selectors: byObject.Selectors, storage: byObject.Storage, prune: byObject.Prune, keep: byObject.Keep,
 		reducedGet: byObject.ReducedGet, versions: byObject.Versions}
 	if namespaced {
 		namespaces := byObject.Namespaces

@@ -26,6 +26,9 @@ type TypeSettings struct {
 	// AnyOf limits the objects further, to those that at least one alternative selects: see
 	// dynamicinformer.ResourceOptions.AnyOf.
 	AnyOf []dynamicinformer.Selector
+	// Selectors is like AnyOf, and can change at any time: an added selector lists only its objects. See
+	// dynamicinformer.Selectors, and WaitForSelectors of the informers of Cache.Factory.
+	Selectors *dynamicinformer.Selectors
 	// Storage, Prune, Keep and ReducedGet override the fields of Options with these names. Prune replaces
 	// Keep, and Keep replaces Prune.
 	Storage    dynamicinformer.Storage

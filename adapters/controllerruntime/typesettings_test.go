@@ -221,6 +221,27 @@ func TestSetTypeSettingsFails(t *testing.T) {
 	}
 }
 
+// TestChangingSelectors verifies that reads follow selectors that change after the settings are in effect.
+func TestChangingSelectors(t *testing.T) {
+	server := newServer(t)
+	selectors := dynamicinformer.NewSelectors(dynamicinformer.Selector{Label: withColor("red").Label})
+	server.Create(t, configMaps, colored(configMap("web", "a"), "red"), colored(configMap("web", "b"), "green"))
+	c := newCache(t, server, cache.Options{}, Options{})
+	start(t, c)
+	check := func(err error, want string) {
+		t.Helper()
+		var list corev1.ConfigMapList
+		if err := errors.Join(err, c.List(t.Context(), &list)); err != nil || len(list.Items) != 1 ||
+			list.Items[0].Name != want {
+			t.Fatalf("the cache has %v, want %s: %v", list.Items, want, err)
+		}
+	}
+	check(c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, TypeSettings{Selectors: selectors}), "a")
+	err := selectors.Add(dynamicinformer.Selector{Label: withColor("green").Label})
+	selectors.Remove(dynamicinformer.Selector{Label: withColor("red").Label})
+	check(errors.Join(err, c.Factory().Informers()[0].WaitForSelectors(t.Context())), "b")
+}
+
 // TestSetTypeSettingsWithChangingForms verifies that a form that is first used during a change has the new
 // settings afterwards, and a form that is removed meanwhile stays removed.
 func TestSetTypeSettingsWithChangingForms(t *testing.T) {

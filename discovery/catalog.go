@@ -22,7 +22,7 @@ type Catalog struct {
 	refreshErr error
 }
 
-// catalogContent is what follows from the discovery documents. The catalogs of equal clusters share it.
+// catalogContent follows from the discovery documents. The catalogs of equal clusters share it.
 type catalogContent struct {
 	resources           []Resource
 	groupOrder          []group // groups and versions in the server's order, without resources

@@ -117,7 +117,8 @@ type Informer struct {
 	addIndexesToken chan struct{}
 }
 
-// factoryDependencies has what the informers of a factory share. Its group owns sweeper and dictionaries.
+// factoryDependencies has the shared parts of the informers of a factory. Its group owns sweeper and
+// dictionaries.
 type factoryDependencies struct {
 	*requests.Server
 	cluster string       // name in the group

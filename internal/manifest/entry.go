@@ -71,7 +71,7 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 	})
 }
 
-// read is Read that yields deletions and notes, too. The path of the text tells the layout of a bundle.
+// read is Read that yields deletions and notes, too. The path of the text shows the layout of a bundle.
 func read(ctx context.Context, r io.Reader, path string, yield func(Entry) bool) error {
 	c := &contentReader{ctx: ctx, yield: yield, path: path, archiveCounts: &archiveCounts{}}
 	err := c.read(r)

@@ -18,7 +18,7 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// Note is the Err of an entry that tells about a type, not about an object.
+// Note is the Err of an entry about a type, not about an object.
 type Note struct {
 	// APIVersion and Kind are set for an empty list of objects of this kind.
 	APIVersion, Kind string

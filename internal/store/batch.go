@@ -16,7 +16,7 @@ type Batch struct {
 	// conversions is Store.conversions when the sizes of snapshot were counted.
 	conversions int
 	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
-	// in the batch. unchanged tells for each row whether it is one of base; nil if unknown.
+	// in the batch. unchanged reports for each row whether it is one of base; nil if unknown.
 	base        *Snapshot
 	foundInBase int
 	unchanged   []bool

@@ -104,7 +104,7 @@ func clean(text string) string {
 }
 
 // shorten returns a copy of decoded JSON with clean texts of at most maxText bytes, and lists and maps of at
-// most maxItems elements. What is cut has its length.
+// most maxItems elements. A shortened value has its length.
 func shorten(value any, maxText, maxItems int) any {
 	switch v := value.(type) {
 	case string:

@@ -35,7 +35,7 @@ type responses struct {
 	announceSilence sync.Once
 }
 
-// silence is the time without an answer after which a command says what it waits for.
+// silence is the time without an answer after which a command names its open request.
 const silence = 3 * time.Second
 
 func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {

@@ -25,7 +25,7 @@ const (
 // digest is the hash of a secret. The time of a lookup by digest reveals nothing about the secret.
 type digest = [sha256.Size]byte
 
-// Tokens stores the one-time links that nobody has used yet, and issues session cookies. A cookie needs no
+// Tokens stores the unused one-time links, and issues session cookies. A cookie needs no
 // memory here, because it has an expiry time and an HMAC. Create it with NewTokens. It is safe for concurrent
 // use.
 type Tokens struct {

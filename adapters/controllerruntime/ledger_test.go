@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -61,7 +60,8 @@ func (l *ledger) apply(event string, object any, isKnown bool, exists bool) {
 		l.t.Errorf("%s %s: got a %T, want the ledger's form", event, key, object)
 	case (before != nil) != isKnown:
 		l.t.Errorf("%s %s: the handler has the object %v, want one: %v", event, key, before, isKnown)
-	case event == "update" && !naming.IsOlder(before.GetResourceVersion(), o.GetResourceVersion()):
+	case event == "update" && newestVersion(before.GetResourceVersion(), o.GetResourceVersion()) ==
+		before.GetResourceVersion():
 		l.t.Errorf("update %s from version %s to %s, want a newer one", key, before.GetResourceVersion(),
 			o.GetResourceVersion())
 	case before != nil && before.GetUID() != o.GetUID():

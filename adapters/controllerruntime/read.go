@@ -53,15 +53,24 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 // findStored returns the stored object with a key, of the type and form of example.
 func (c *Cache) findStored(ctx context.Context, key client.ObjectKey,
 	example client.Object) (r *resource, scoped *scopedInformer, stored any, err error) {
+	if r, scoped, err = c.informerToGet(ctx, key, example); err == nil {
+		stored, err = r.stored(scoped, key)
+	}
+	return r, scoped, stored, err
+}
+
+// informerToGet returns the synced informer for the object with a key, of the type and form of example.
+func (c *Cache) informerToGet(ctx context.Context, key client.ObjectKey,
+	example client.Object) (r *resource, scoped *scopedInformer, err error) {
 	gvk, err := apiutil.GVKForObject(example, c.scheme)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	r, started, err := c.resourceToRead(ctx, gvk, example)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	err = r.read(func(s *informerSet) error {
+	return r, scoped, r.read(func(s *informerSet) error {
 		if scoped = s.forNamespace(key.Namespace); scoped == nil {
 			return errUnknownNamespace("get", key)
 		}
@@ -70,10 +79,6 @@ func (c *Cache) findStored(ctx context.Context, key client.ObjectKey,
 		}
 		return r.awaitInformers(ctx, scoped)
 	})
-	if err == nil {
-		stored, err = r.stored(scoped, key)
-	}
-	return r, scoped, stored, err
 }
 
 // resourceToRead returns the resource for reads of objects like object.
@@ -113,26 +118,14 @@ var errContinue = errors.New("continue list option is not supported by the cache
 // The result is a consistent snapshot of each namespace with a watch of its own, or of all namespaces with
 // a common one. List waits like Get. It fails if a selected object does not fit the Go type.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	gvk, err := apiutil.GVKForObject(list, c.scheme)
-	if err != nil {
-		return err
-	}
-	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	item, err := c.itemOf(gvk, list)
-	if err != nil {
-		return err
-	}
-	r, _, err := c.resourceToRead(ctx, gvk, item)
-	if err != nil {
-		return err
-	}
 	options := client.ListOptions{}
-	if options.ApplyOptions(opts); options.Continue != "" {
-		return errContinue
+	r, err := c.resourceToList(ctx, list, options.ApplyOptions(opts))
+	if err != nil {
+		return err
 	}
 	var results []convert.Result
-	err = r.read(func(s *informerSet) error {
-		informers, err := r.informersToList(ctx, s, options.Namespace)
+	err = r.read(func(s *informerSet) (err error) {
+		_, informers, err := r.informersToList(ctx, s, options.Namespace)
 		if err == nil {
 			results, err = r.find(informers, options)
 		}
@@ -149,21 +142,40 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	return nil
 }
 
-// informersToList returns the synced informers of a set for a list of a namespace, or of all if it is empty.
+// resourceToList returns the resource of the items of a list.
+func (c *Cache) resourceToList(ctx context.Context, list client.ObjectList,
+	options *client.ListOptions) (*resource, error) {
+	gvk, err := apiutil.GVKForObject(list, c.scheme)
+	if err != nil {
+		return nil, err
+	}
+	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	item, err := c.itemOf(gvk, list)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := c.resourceToRead(ctx, gvk, item)
+	if err == nil && options.Continue != "" {
+		err = errContinue
+	}
+	return r, err
+}
+
+// informersToList returns the synced informers of a set for a list, and their namespace, or "" for all.
 func (r *resource) informersToList(ctx context.Context, s *informerSet,
-	namespace string) (informers []*scopedInformer, err error) {
+	requested string) (namespace string, informers []*scopedInformer, err error) {
 	informers = s.informersByNamespace
-	if namespace != "" && r.namespaced {
-		v := s.forNamespace(namespace)
+	if requested != "" && r.namespaced {
+		v := s.forNamespace(requested)
 		if v == nil {
-			return nil, errUnknownNamespace("list", namespace)
+			return "", nil, errUnknownNamespace("list", requested)
 		}
-		informers = []*scopedInformer{v}
+		namespace, informers = requested, []*scopedInformer{v}
 	}
 	if !r.cache.hasStarted() {
-		return nil, &cache.ErrCacheNotStarted{}
+		return "", nil, &cache.ErrCacheNotStarted{}
 	}
-	return informers, r.awaitInformers(ctx, informers...)
+	return namespace, informers, r.awaitInformers(ctx, informers...)
 }
 
 // itemOf returns an empty item of a list.

@@ -165,7 +165,7 @@ func TestReducedMetadata(t *testing.T) {
 	}
 }
 
-// clientsOf returns the client of NewClient, and the client of a manager by default.
+// clientsOf returns the client of NewClient, the consistent one, and the client of a manager by default.
 func clientsOf(t *testing.T, server *apitest.Server, c *Cache) map[string]client.Client {
 	t.Helper()
 	config := server.Config()
@@ -177,11 +177,15 @@ func clientsOf(t *testing.T, server *apitest.Server, c *Cache) map[string]client
 	if err != nil {
 		t.Fatal(err)
 	}
+	consistent, err := newCacheClient(config, options(), c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
 	plain, err := client.New(config, options())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]client.Client{"guarded": guarded, "plain": plain}
+	return map[string]client.Client{"guarded": guarded, "consistent": consistent, "plain": plain}
 }
 
 // TestReducedObjectsAreNotWritten verifies that no client can write a reduced object back, typed or

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime"
+	"github.com/crdcache/crdcache/adapters/shard"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
@@ -47,6 +50,63 @@ func startCacheWith(t *testing.T,
 		t.Fatal("timed out waiting for the cache's sync")
 	}
 	return c, config
+}
+
+func newConsistentClient(t *testing.T, config *rest.Config, reader client.Reader,
+	options client.Options) client.Client {
+	t.Helper()
+	options.Cache = &client.CacheOptions{Reader: reader, Unstructured: true,
+		EnableReadYourWritesConsistency: new(true)}
+	made, err := controllerruntime.NewClient(config, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// TestReadYourWritesSharded verifies that deleting an object of another shard does not block later lists. A
+// client for dry runs never waits.
+func TestReadYourWritesSharded(t *testing.T) {
+	assigner, err := shard.Static(0, 64, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: assigner,
+		Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := harness.Namespace(t)
+	renewLease(t)
+	sharded, config := startCacheWith(t, controllerruntime.Options{Sharding: s})
+	c := newConsistentClient(t, config, sharded, client.Options{})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Start(ctx) }() // ended by cancel
+	for n := range 3 {                    // these objects are nearly always in other shards
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("a", n)}}
+		if err := c.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Delete(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		var list corev1.ConfigMapList
+		if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil || len(list.Items) != 0 {
+			t.Fatalf("List() = %d objects, %v, want none", len(list.Items), err)
+		}
+		t.Logf("the list took %v", time.Since(began))
+	}
+	dryRun := newConsistentClient(t, config, sharded, client.Options{DryRun: new(true)})
+	if err := dryRun.List(ctx, &corev1.ConfigMapList{}); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // TestConsistentClient reads its own writes through controller-runtime's client. The client's event handler
@@ -83,6 +143,51 @@ func TestConsistentClient(t *testing.T) {
 	if len(all) != 1 || !strings.Contains(all[0].Name, "ConsistencyHandler") || all[0].DecodesBecause != "" {
 		t.Errorf("Handlers() = %+v, want one ConsistencyHandler that decodes nothing", all)
 	}
+}
+
+// renewLease updates a Lease five times a second until the test ends, so that resource versions increase as
+// in a cluster with controllers.
+func renewLease(t testing.TB) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(harness.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1",
+		Resource: "leases"}).Namespace(harness.Namespace(t))
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}
+	o.SetName("busy")
+	o, err = leases.Create(ctx, o, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { // ended by the cleanup
+		defer close(ended)
+		ticker := time.NewTicker(200 * time.Millisecond)
+		defer ticker.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			o.SetAnnotations(map[string]string{"n": fmt.Sprint(n)})
+			updated, err := leases.Update(ctx, o, metav1.UpdateOptions{})
+			if err != nil {
+				if ctx.Err() == nil {
+					t.Error(err)
+				}
+				return
+			}
+			o = updated
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
 }
 
 // acceptRecorder records the Accept headers and status codes of requests for ConfigMaps.

@@ -29,7 +29,7 @@ func TestTextRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	pick := func() string { return specialTexts[random.IntN(len(specialTexts))] }
 	kinds := []func(string, ...string) query.Query{query.Eq, query.Less, query.AtMost, query.Greater,
-		query.AtLeast, query.Prefix}
+		query.AtLeast, query.Prefix, query.In}
 	for range 3000 {
 		index := []string{"ordered", "place", "class", "host", "team"}[random.IntN(5)]
 		parts := []string{pick(), pick()}[:random.IntN(3)]

@@ -119,6 +119,21 @@ func TestStopBeforeTheStart(t *testing.T) {
 	<-handle.ShutdownChan()
 }
 
+// TestRunNeedsAListerWatcher verifies that an informer without a source does not start, and that its
+// controller runs nothing.
+func TestRunNeedsAListerWatcher(t *testing.T) {
+	reports := captureErrors(t)
+	f := newIdleFeed(t, Options{})
+	f.GetController().Run(nil)
+	f.GetController().RunWithContext(f.ctx)
+	f.RunWithContext(f.ctx)
+	expect(t, "reports", reports(), []string{errNoListerWatcher.Error() + " []"})
+	if err := f.RunPartition(f.ctx, nil, Partition{}); !errors.Is(err, errNoListerWatcher) ||
+		f.State() != StateNew {
+		t.Errorf("RunPartition() = %v in the state %v, want errNoListerWatcher in StateNew", err, f.State())
+	}
+}
+
 func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	log, handle := f.recordEvents()

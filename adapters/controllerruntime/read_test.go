@@ -18,8 +18,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/typed"
 )
 
-// TestReadingBeforeStart checks that reads before Start and reads without an informer return different
-// errors.
 func TestReadingBeforeStart(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{}, Options{})
@@ -30,19 +28,6 @@ func TestReadingBeforeStart(t *testing.T) {
 	}
 	if err := c.List(t.Context(), &corev1.NamespaceList{}); !errors.As(err, &notStarted) {
 		t.Errorf("List() before Start = %v, want ErrCacheNotStarted", err)
-	}
-	c = newCache(t, server, cache.Options{ReaderFailOnMissingInformer: true}, Options{})
-	start(t, c)
-	var notCached *cache.ErrResourceNotCached
-	if err := c.List(t.Context(), &corev1.ConfigMapList{}); !errors.As(err, &notCached) ||
-		notCached.GVK != configMapKind {
-		t.Errorf("List() without an informer = %v, want ErrResourceNotCached", err)
-	}
-	if _, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-		t.Errorf("List() with an informer = %v", err)
 	}
 }
 

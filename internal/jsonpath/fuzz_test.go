@@ -2,7 +2,6 @@ package jsonpath_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -115,11 +114,9 @@ func sameJSON(t *testing.T, doc []byte) {
 	}
 }
 
-// TestJSONAsSigsReadsIt verifies that JSON is accepted and decoded as by sigs.k8s.io/json.
+// TestJSONAsSigsReadsIt verifies that JSON is accepted and decoded as by sigs.k8s.io/json. FuzzJSON has more
+// documents.
 func TestJSONAsSigsReadsIt(t *testing.T) {
-	for i, doc := range jsonDocuments {
-		t.Run(fmt.Sprint(i), func(t *testing.T) { sameJSON(t, []byte(doc)) })
-	}
 	// truncate the document everywhere, and change each byte
 	for i := range certificate {
 		sameJSON(t, []byte(certificate[:i]))

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
-	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,40 +19,6 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
-
-func TestSelect(t *testing.T) {
-	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
-	allKeys := []string{"default/a", "default/b", "other-one/c", "other/a"}
-	tests := map[string]struct {
-		path, labels, fields string
-		want                 []string
-	}{
-		"all":       {widgetsPath, "", "", allKeys},
-		"namespace": {inDefaultPath, "", "", []string{"default/a", "default/b"}},
-		"namespace as prefix": {"/apis/example.com/v1/namespaces/other/widgets", "", "",
-			[]string{"other/a"}},
-		"empty namespace": {"/apis/example.com/v1/namespaces/nowhere/widgets", "", "", []string{}},
-		"trailing slash":  {widgetsPath + "/", "", "", allKeys},
-		"label":           {widgetsPath, "color=red", "", []string{"default/a", "other-one/c"}},
-		"label set": {widgetsPath, "color in (red, blue)", "",
-			[]string{"default/a", "other-one/c"}},
-		"without label":    {widgetsPath, "!color", "", []string{}},
-		"name":             {widgetsPath, "", "metadata.name=a", []string{"default/a", "other/a"}},
-		"namespace field":  {widgetsPath, "", "metadata.namespace=other", []string{"other/a"}},
-		"selectable field": {widgetsPath, "", "spec.color=green", []string{"default/b", "other/a"}},
-		"selectable field not": {widgetsPath, "", "spec.color!=green,metadata.name!=a",
-			[]string{"other-one/c"}},
-		"both": {widgetsPath, "color=red", "metadata.name=c", []string{"other-one/c"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			query := url.Values{"labelSelector": {tt.labels}, "fieldSelector": {tt.fields}}
-			if diff := cmp.Diff(tt.want, get(h, tt.path+"?"+query.Encode()).Keys(t)); diff != "" {
-				t.Errorf("listed keys (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 // TestSelectScalars verifies the values of fields of each type, with which field selectors are compared.
 func TestSelectScalars(t *testing.T) {
@@ -80,31 +46,6 @@ func TestSelectScalars(t *testing.T) {
 	}
 }
 
-func TestListForms(t *testing.T) {
-	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
-	path := inDefaultPath + "?limit=1"
-	next := readapi.NewContinueToken(10, "default", "default/a")
-	tests := map[string]struct{ path, accept, want string }{
-		"json": {path, "application/json",
-			`{"apiVersion":"example.com/v1","items":[{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"labels":{"color":"red"},"name":"a","namespace":"default","resourceVersion":"7"},"spec":{"color":"red"}}],"kind":"WidgetList","metadata":{"continue":"` + next + `","remainingItemCount":1,"resourceVersion":"10"}}`},
-		"metadata": {path, asPartialList,
-			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10","continue":"` + next + `","remainingItemCount":1},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}}]}`},
-		"empty": {inDefaultPath + "?labelSelector=x", "application/json",
-			`{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"","resourceVersion":"10"}}`},
-		"yaml": {inDefaultPath + "?labelSelector=x", "application/yaml",
-			"apiVersion: example.com/v1\nitems: []\nkind: WidgetList\nmetadata:\n  continue: \"\"\n  resourceVersion: \"10\""},
-		"all of any": {inDefaultPath + "?limit=1&resourceVersion=0", asPartialList,
-			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default","resourceVersion":"7","labels":{"color":"red"}}},{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"b","namespace":"default","resourceVersion":"8","labels":{"color":"green"}}}]}`},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, get(h, tt.path, "Accept", tt.accept).Body); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestPages(t *testing.T) {
 	storage := newWidgets(t, apiserver.StorageOptions{})
 	h := handlerOf(storage)
@@ -117,6 +58,12 @@ func TestPages(t *testing.T) {
 		token, _, _ = unstructured.NestedString(u.Object, "metadata", "continue")
 		remaining, _, _ = unstructured.NestedFieldNoCopy(u.Object, "metadata", "remainingItemCount")
 		return a.Keys(t), token, u.GetResourceVersion(), remaining
+	}
+	if got := get(h, "/apis/example.com/v1/namespaces/other/widgets").Keys(t); !slices.Equal(got, []string{"other/a"}) {
+		t.Errorf("the keys of a namespace whose name begins another's = %v, want other/a", got)
+	}
+	if got := get(h, widgetsPath+"?continue="+readapi.NewContinueToken(99, "", "default/a")); got.Code != 504 {
+		t.Errorf("GET with the token of a future version = %d %s, want 504", got.Code, got.Body)
 	}
 	keys, token, version, remaining := page("limit=2")
 	if diff := cmp.Diff([]string{"default/a", "default/b"}, keys); diff != "" || remaining != int64(2) {
@@ -148,22 +95,6 @@ func TestPages(t *testing.T) {
 	}
 	if keys, _, _, _ = page("continue=" + rest); fmt.Sprint(keys) != "[default/bb other-one/c other/z]" {
 		t.Errorf("the remaining pages in the latest state = %v, want the latest widgets after other/a", keys)
-	}
-}
-
-func TestTokenErrors(t *testing.T) {
-	h := handlerOf(newWidgets(t, apiserver.StorageOptions{}))
-	tests := map[string]struct {
-		version int64
-		code    int
-	}{"future": {99, 504}, "zero": {0, 400}, "Latest": {readapi.Latest, 200}, "any negative": {-2, 200}}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := get(h, widgetsPath+"?continue="+readapi.NewContinueToken(tt.version, "",
-				"default/a")); got.Code != tt.code {
-				t.Errorf("GET with the token = %d %s, want %d", got.Code, got.Body, tt.code)
-			}
-		})
 	}
 }
 

@@ -84,54 +84,6 @@ func (w *watchReader) expect(t testing.TB, want ...string) {
 	}
 }
 
-func TestWatchList(t *testing.T) {
-	storage := newWidgets(t, apiserver.StorageOptions{})
-	h := handlerOf(storage)
-	const list = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-	end := fmt.Sprintf("BOOKMARK %smap[k8s.io/initial-events-end:true]", storage.ResourceVersion())
-	w := startWatch(t, h, inDefaultPath, list)
-	w.expect(t, "ADDED default/a red", "ADDED default/b green", end)
-	// A watch-list also gets bookmarks.
-	startWatch(t, h, inDefaultPath, "allowWatchBookmarks=true").expect(t, "ADDED default/a red",
-		"ADDED default/b green", end)
-	startWatch(t, h, inDefaultPath, list+"&labelSelector=color%3Dblue").expect(t, end)
-	startWatch(t, h, inDefaultPath, list+"&resourceVersion=3").expect(t, "ADDED default/a red",
-		"ADDED default/b green", end)
-	startWatch(t, h, inDefaultPath, list+"&resourceVersion=999").expect(t,
-		"ERROR Timeout504Timeout: Too large resource version: 999, current: "+storage.ResourceVersion(), "EOF")
-	none := startWatch(t, h, inDefaultPath, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan")
-	apply(t, storage, testkit.Widget("default", "new", "red"))
-	w.expect(t, "ADDED default/new red")
-	none.expect(t, "ADDED default/new red")
-}
-
-// TestWatchTable verifies that only the first event of a watch has the column definitions.
-func TestWatchTable(t *testing.T) {
-	s := newWidgets(t, apiserver.StorageOptions{})
-	w := startWatch(t, handlerOf(s), inDefaultPath,
-		"allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
-		"Accept", asTable)
-	var got []string
-	for range 3 {
-		var event struct {
-			Type   string
-			Object struct {
-				ColumnDefinitions []any
-				Rows              []struct{ Cells []any }
-			}
-		}
-		if err := w.decoder.Decode(&event); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprint(event.Type, " ", len(event.Object.ColumnDefinitions),
-			event.Object.Rows[0].Cells[:2]))
-	}
-	if diff := cmp.Diff([]string{"ADDED 6 [a red]", "ADDED 0 [b green]", "BOOKMARK 0 [ <nil>]"},
-		got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
 // TestStalledWatchExpires checks a client that stops reading in the middle of an event until the history is
 // dropped.
 func TestStalledWatchExpires(t *testing.T) {

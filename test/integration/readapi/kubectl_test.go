@@ -150,25 +150,27 @@ var missingTypePrefixes = []string{
 	"autoscaling/v1/",
 }
 
-// TestBuiltInTypes compares the built-in types of an in-memory cluster and a real API server.
+// TestBuiltInTypes compares the built-in types of an in-memory cluster, in both forms of discovery, and a real API
+// server.
 func TestBuiltInTypes(t *testing.T) {
 	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(typesOf(t, harness.Config(t)), typesOf(t, cluster.Config())); diff != "" {
-		t.Errorf("(-real +ours):\n%s", diff)
+	real := discovery.NewDiscoveryClientForConfigOrDie(harness.Config(t))
+	ours := discovery.NewDiscoveryClientForConfigOrDie(cluster.Config())
+	if diff := cmp.Diff(typesOf(t, real), typesOf(t, ours)); diff != "" {
+		t.Errorf("aggregated discovery (-real +ours):\n%s", diff)
+	}
+	if diff := cmp.Diff(typesOf(t, real.WithLegacy()), typesOf(t, ours.WithLegacy())); diff != "" {
+		t.Errorf("legacy discovery (-real +ours):\n%s", diff)
 	}
 }
 
 // typesOf returns all types in discovery, and their status subresources, by group, version and name.
-func typesOf(t *testing.T, config *rest.Config) map[string]metav1.APIResource {
+func typesOf(t *testing.T, client discovery.DiscoveryInterface) map[string]metav1.APIResource {
 	t.Helper()
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,9 @@ import (
 func TestExamples(t *testing.T) {
 	checkedCounts := map[string]int{}
 	for _, cmd := range allCommands(cli.Command()) {
+		if cmd.Short == "" || cmd.Long == "" && cmd.Parent() == cmd.Root() {
+			t.Errorf("%s has no description", cmd.CommandPath())
+		}
 		if cmd.Example == "" && regexp.MustCompile("[A-Z]{4}").MatchString(cmd.Use) {
 			t.Errorf("%s has no examples", cmd.CommandPath())
 		}

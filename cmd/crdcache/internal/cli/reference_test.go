@@ -25,21 +25,6 @@ var (
 	markdownFolder = flag.String("markdown", "", "write it as Markdown into this folder")
 )
 
-// TestEveryVerb checks that each verb has a description and examples.
-func TestEveryVerb(t *testing.T) {
-	for _, cmd := range cli.Command().Commands() {
-		if !cmd.IsAvailableCommand() {
-			continue
-		}
-		if cmd.Short == "" || cmd.Long == "" {
-			t.Errorf("%s has no description", cmd.Name())
-		}
-		if cmd.Example == "" && strings.Contains(cmd.Use, "...") {
-			t.Errorf("%s has no example", cmd.Name())
-		}
-	}
-}
-
 // TestReference writes the reference of all commands. It checks that man pages and Markdown have the details
 // and keep special characters.
 func TestReference(t *testing.T) {

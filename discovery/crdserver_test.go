@@ -264,7 +264,7 @@ func listen(t testing.TB, tracker *Tracker) *eventListener {
 // awaitEvent returns the events up to and including the first with the text want.
 func (l *eventListener) awaitEvent(want string) []string {
 	l.t.Helper()
-	timeout, cancel := context.WithTimeout(l.t.Context(), time.Minute)
+	timeout, cancel := context.WithTimeout(l.t.Context(), 5*time.Minute)
 	defer cancel()
 	var got []string
 	for {

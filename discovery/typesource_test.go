@@ -57,7 +57,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := factory.Start(ctx); err != nil {
 		t.Fatal(err)

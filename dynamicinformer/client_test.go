@@ -71,7 +71,7 @@ func (a cannedResponse) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // requestAll sends every kind of request and returns all results.
 func requestAll(t *testing.T, client dynamic.Interface) []any {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	resource := client.Resource(gadgets).Namespace("default")
 	var results []any

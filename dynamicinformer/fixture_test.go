@@ -46,7 +46,7 @@ func gadget(namespace, name string) *unstructured.Unstructured {
 
 // longContext returns a context with a timeout longer than any test. It ends later than t.Context.
 func longContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -266,7 +266,7 @@ func TestHandlerCallsFactory(t *testing.T) {
 	i := mustInformer(t, f, widgets)
 	done := make(chan error, 1)
 	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		_, err := f.ForResource(gadgets)
 		if err == nil {

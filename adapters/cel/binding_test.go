@@ -26,7 +26,7 @@ import (
 // TestOneMeaningOfExpressions verifies that an expression selects the same objects as a validation rule of an
 // API server, as a value of an index, as a condition of an index and of a metric, in a query and in a watch.
 func TestOneMeaningOfExpressions(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	server, root := readLamps(t, 0)
 	var objects []*unstructured.Unstructured
@@ -145,7 +145,7 @@ func lampCluster(t *testing.T, lamps ...*unstructured.Unstructured) *testcluster
 // TestSchemaChanges verifies that an index waits for the schema that its expression needs, that it is
 // computed again when a change of the CRD changes its values, and that no other change of the CRD does that.
 func TestSchemaChanges(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	config, err := configOf("    indexes:\n    - {name: groups, cel: \"self.spec.groups == ['b', 'a']\"}\n" +
 		"    - {name: class, cel: self.spec.class + '.'}\n" +

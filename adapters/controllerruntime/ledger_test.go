@@ -113,7 +113,7 @@ func storedVersions(t *testing.T, server *apitest.Server,
 func awaitEqual(t *testing.T, name string, want, got func() map[string]string) {
 	t.Helper()
 	var diff string
-	for range 6000 {
+	for range 15000 { // five minutes
 		if diff = cmp.Diff(want(), got()); diff == "" {
 			return
 		}

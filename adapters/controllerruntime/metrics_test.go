@@ -171,7 +171,7 @@ func TestKeyHandlersCoalesce(t *testing.T) {
 
 func eventually(t *testing.T, condition string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("timed out waiting for %s", condition)
 		}

@@ -68,7 +68,7 @@ func TestMissingTypesAreRejected(t *testing.T) {
 	}
 	start(t, c)
 	read := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		return c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "a"}, object(widgetKind, "", ""))
 	}

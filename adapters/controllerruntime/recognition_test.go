@@ -349,7 +349,7 @@ func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 // compareQueues waits until two queues have the same requests, once or more if events are merged.
 func compareQueues(t *testing.T, ours *Cache, name string, queues [2]*requests) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if err := ours.Factory().Informers()[0].Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}

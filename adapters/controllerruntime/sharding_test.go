@@ -149,7 +149,7 @@ func (f *fleet) progress() {
 // await waits until done returns true.
 func (f *fleet) await(condition string, done func() bool) {
 	f.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(5 * time.Minute)
 	for {
 		f.mu.Lock()
 		changed, ok := f.mu.changed, done()

@@ -319,7 +319,7 @@ func TestSetTypeSettingsClosesChannels(t *testing.T) {
 	}
 	select {
 	case <-done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Errorf("timed out waiting for the channel to be closed; HasSynced() = %v", handle.HasSynced())
 	}
 }

@@ -85,7 +85,7 @@ func (s *server) apply(t testing.TB, from, to, version int) {
 // testContext returns a context that ends long after any test.
 func testContext(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -56,7 +56,7 @@ func informerOf(
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	t.Cleanup(func() {
 		defer cancel()
 		if err := factory.Shutdown(ctx); err != nil {

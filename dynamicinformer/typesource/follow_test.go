@@ -109,7 +109,7 @@ func expect(t *testing.T, step string, i *dynamicinformer.Informer, reason statu
 // until waits for a condition.
 func until(t *testing.T, condition string, met func() bool) {
 	t.Helper()
-	for limit := time.Now().Add(time.Minute); !met(); time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(5 * time.Minute); !met(); time.Sleep(time.Millisecond) {
 		if time.Now().After(limit) {
 			t.Fatalf("%s: the condition is not met", condition)
 		}

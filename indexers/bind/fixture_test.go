@@ -70,7 +70,7 @@ func newFixture(t *testing.T) *fixture {
 // newFixtureWithMiddleware is newFixture with an HTTP middleware around the server.
 func newFixtureWithMiddleware(t *testing.T, middleware func(http.Handler) http.Handler) *fixture {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	cluster := cluster()
 	server := readapi.Config(middleware(cluster))
 	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})

@@ -70,7 +70,7 @@ func watchFiles(t *testing.T, files ...string) *fixture {
 // written.
 func (f *fixture) awaitOutcome(condition string, matches func(reload.Outcome) bool) reload.Outcome {
 	f.Helper()
-	timeout := time.After(time.Minute)
+	timeout := time.After(5 * time.Minute)
 	for {
 		select {
 		case o := <-f.outcomes:

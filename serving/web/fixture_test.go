@@ -32,7 +32,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m)) }
 
 // testTimeout is the timeout of waits.
-const testTimeout = 30 * time.Second
+const testTimeout = 5 * time.Minute
 
 var (
 	workloads = schema.GroupVersionResource{Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"}

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	readyTimeout = 60 * time.Second
+	readyTimeout = 3 * time.Minute
 	// stopGracePeriod is the time between SIGTERM and SIGKILL. Connected clients delay a graceful end,
 	// because the API server waits for watches and etcd for streams. SIGKILL loses no data.
 	stopGracePeriod = time.Second

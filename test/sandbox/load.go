@@ -23,7 +23,7 @@ import (
 
 const (
 	fieldManager  = "crdcache-sandbox"
-	servedTimeout = 60 * time.Second
+	servedTimeout = 3 * time.Minute
 	// maxParallelApplies limits the objects that are applied concurrently.
 	maxParallelApplies = 8
 )

@@ -77,7 +77,7 @@ func waitForWatch(t *testing.T, client dynamic.Interface) {
 	}
 	select {
 	case <-fake.watching:
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("the informer has not started a watch")
 	}
 }
@@ -147,7 +147,7 @@ func nextEvent(t *testing.T, events <-chan string) string {
 	select {
 	case e := <-events:
 		return e
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("timed out waiting for an event")
 		return ""
 	}

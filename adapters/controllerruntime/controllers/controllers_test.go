@@ -89,7 +89,7 @@ func (f *fixture) objects(kind string) dynamic.ResourceInterface {
 
 func (f *fixture) eventually(what string, done func() bool) {
 	f.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !done(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			f.Fatalf("timed out waiting for %s; %+v", what, f.all.All())
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // waitLimit limits each wait of a stage.
-const waitLimit = time.Minute
+const waitLimit = 5 * time.Minute
 
 var (
 	configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

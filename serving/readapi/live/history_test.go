@@ -36,7 +36,7 @@ func TestRandomHistories(t *testing.T) {
 			s.writeEnvironment(lastName, "end")
 			select {
 			case <-done:
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Fatal("timed out waiting for the client to receive the last object")
 			}
 			w.check(r)

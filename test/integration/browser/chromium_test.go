@@ -23,7 +23,7 @@ import (
 )
 
 // patience is the timeout of every wait.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // tab is a page in its own browser. Console errors and violations of the content security policy fail
 // the test.

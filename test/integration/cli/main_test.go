@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) { harness.Main(m) }
 
 // patience limits every wait.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // result is the result of a finished command.
 type result struct {

@@ -25,7 +25,7 @@ import (
 )
 
 // suiteTimeout limits the duration of the suite.
-const suiteTimeout = 9 * time.Minute
+const suiteTimeout = 18 * time.Minute
 
 // minSpecs is the minimum number of specs, so that the test fails if specs did not run.
 const minSpecs = 271
@@ -77,7 +77,7 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 	// On a busy machine, Eventually needs more than its default of one second. Specs of UnsafeDisableDeepCopy
 	// change the decoded copy of an object, which the cache can lose in the next garbage collection.
 	command.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+harness.Kubeconfig(t),
-		"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s", "GOGC=1000")
+		"GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=3m", "GOGC=1000")
 	command.Dir = filepath.Dir(program)
 	out, err := command.CombinedOutput()
 	text, readErr := os.ReadFile(report)

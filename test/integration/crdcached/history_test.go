@@ -389,7 +389,7 @@ func fetch(t *testing.T, config *rest.Config, path string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 	if err != nil {

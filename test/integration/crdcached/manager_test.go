@@ -210,7 +210,7 @@ func TestOtherLanguages(t *testing.T) {
 				c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 				return c
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			out, err := newCommand(ctx, client.query).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), client.matches) {

@@ -324,7 +324,7 @@ func (b *unaffectedReader) check(v *attackedServer) {
 	}
 	select {
 	case <-b.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		v.Fatal("the unaffected reader has not received the last change")
 	}
 	w, err := objects.Watch(v.Context(), metav1.ListOptions{ResourceVersion: b.from})

@@ -340,7 +340,7 @@ type events struct {
 // receiveUntil returns the events up to the first one that satisfies done.
 func (e *events) receiveUntil(done func(discovery.Event) bool) []discovery.Event {
 	e.t.Helper()
-	patience, cancel := context.WithTimeout(e.t.Context(), 90*time.Second)
+	patience, cancel := context.WithTimeout(e.t.Context(), 5*time.Minute)
 	defer cancel()
 	var got []discovery.Event
 	for {

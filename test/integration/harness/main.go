@@ -14,7 +14,7 @@ import (
 )
 
 // waitLimit limits every wait. It is long, so that no test fails on a busy machine.
-const waitLimit = 90 * time.Second
+const waitLimit = 5 * time.Minute
 
 // Main runs the tests of a package and exits. It fails if the tests leave goroutines of the library or of a
 // reflector behind. The prepare functions run before the control plane starts, with a folder that is removed

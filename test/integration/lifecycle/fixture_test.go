@@ -24,7 +24,7 @@ import (
 )
 
 // patience is the timeout of every wait.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // fixture is a factory that follows types, with a client of an admin.
 type fixture struct {

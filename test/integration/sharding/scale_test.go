@@ -142,7 +142,7 @@ func (s *fixture) update(ctx context.Context) {
 }
 
 // patience limits the time without progress.
-const patience = 90 * time.Second
+const patience = 5 * time.Minute
 
 // await waits until check returns zero. It fails the test with the description if the number does not
 // decrease for the duration of patience.

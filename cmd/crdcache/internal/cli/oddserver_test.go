@@ -236,7 +236,7 @@ func TestWatchPolls(t *testing.T) {
 			case <-done:
 			case got := <-code:
 				t.Fatalf("watch %s ended with exit code %d", name, got)
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Errorf("watch %s does not print %s", name, what)
 			}
 		}

@@ -28,7 +28,7 @@ type process struct {
 
 func newProcess(t *testing.T, args ...string) *process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // longer than needed
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // longer than needed
 	t.Cleanup(cancel)
 	p := &process{Cmd: exec.CommandContext(ctx, os.Args[0], args...)}
 	p.Env = append(os.Environ(), programEnv+"=1", "KUBECONFIG=/none", "HOME="+t.TempDir())

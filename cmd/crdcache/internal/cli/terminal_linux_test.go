@@ -115,7 +115,7 @@ func newProxy(t *testing.T, target string, intercept func(http.ResponseWriter, *
 
 // awaitOutput waits until the output of a terminal matches.
 func awaitOutput(t *testing.T, terminal *testkit.Terminal, isComplete func(output string) bool) error {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	return terminal.Await(ctx, isComplete)
 }

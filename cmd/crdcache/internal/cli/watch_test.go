@@ -69,7 +69,7 @@ func (w *runningWatch) nextLine() string {
 			w.t.Fatalf("the output ended early; stderr: %s", w.errOut)
 		}
 		return line
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		w.stop()
 		code := <-w.code
 		w.t.Fatalf("timeout before a line; exit code %d, stderr: %s", code, w.errOut)
@@ -96,7 +96,7 @@ func (w *runningWatch) interrupt() {
 		if code != cli.ExitInterrupted {
 			w.t.Errorf("exit code %d, want %d; stderr %s", code, cli.ExitInterrupted, w.errOut)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		w.t.Fatal("timed out waiting for the command to end")
 	}
 	for line := range w.lines {

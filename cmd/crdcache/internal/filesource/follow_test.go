@@ -94,7 +94,7 @@ func (s *followFixture) record(kind string, obj any) {
 // expect waits for events, and fails the test if others arrive. It considers the events since its last call.
 func (s *followFixture) expect(t *testing.T, want ...string) {
 	t.Helper()
-	deadline := time.NewTimer(2 * time.Minute) // for a busy machine
+	deadline := time.NewTimer(5 * time.Minute) // for a busy machine
 	defer deadline.Stop()
 	for {
 		s.mu.Lock()

@@ -32,7 +32,7 @@ func TestHangup(t *testing.T) {
 	r.Close()
 	select {
 	case <-hungUp:
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
 	}
 }

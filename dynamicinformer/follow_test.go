@@ -62,7 +62,8 @@ type scriptedFactory struct {
 
 func newScriptedFactory(t *testing.T, options Options) *scriptedFactory {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute) // t.Context ends before the cleanup
+	// t.Context ends before the cleanup.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	server := newServer(t)
 	client := server.Client(t)
 	var err error

@@ -242,8 +242,8 @@ func TestMisfits(t *testing.T) {
 	}
 }
 
-// TestIndexField verifies that each form has its own index of a field, also one that is added after the start.
-// TestCacheSuite lists by indexes.
+// TestIndexField verifies that each form has its own index of a field, also one that is added after the
+// start. TestCacheSuite lists by indexes.
 func TestIndexField(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"), configMap("db", "a"))
@@ -268,7 +268,8 @@ func TestIndexField(t *testing.T) {
 		for _, field := range []string{"before", "after"} {
 			for namespace, want := range map[string]int{"": 1, "db": 1, "we": 0} {
 				list := list.DeepCopyObject().(client.ObjectList)
-				if err := c.List(t.Context(), list, client.InNamespace(namespace), client.MatchingFields{field: "db"}); err != nil {
+				if err := c.List(t.Context(), list, client.InNamespace(namespace),
+					client.MatchingFields{field: "db"}); err != nil {
 					t.Fatal(err)
 				}
 				if got := len(objectNames(t, list)); got != want {

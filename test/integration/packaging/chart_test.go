@@ -1,5 +1,6 @@
 // Package packaging_test tests the files of packaging: the chart and the manifests of crdcached with Helm and
-// kustomize, the dashboard and the alerts with Prometheus' parser and engine, and the editors' schema of configs.
+// kustomize, the dashboard and the alerts with Prometheus' parser and engine, and the editors' schema of
+// configs.
 package packaging_test
 
 import (

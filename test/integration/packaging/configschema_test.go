@@ -11,7 +11,8 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// configRows are the fields of a resource in a config. They show each keyword of the schema, valid and invalid.
+// configRows are the fields of a resource in a config. They show each keyword of the schema, valid and
+// invalid.
 var configRows = []string{
 	`references: [{name: r, to: {namePath: .spec.x}}]`,
 	`references: [{name: r, to: {kind: Secret, namePath: .spec.x}}]`,

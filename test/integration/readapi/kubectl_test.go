@@ -150,8 +150,8 @@ var missingTypePrefixes = []string{
 	"autoscaling/v1/",
 }
 
-// TestBuiltInTypes compares the built-in types of an in-memory cluster, in both forms of discovery, and a real API
-// server.
+// TestBuiltInTypes compares the built-in types of an in-memory cluster with those of a real API server, in
+// both forms of discovery.
 func TestBuiltInTypes(t *testing.T) {
 	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})

@@ -1,55 +1,13 @@
 package query
 
 import (
-	"context"
-	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 )
 
-// Clusters answers queries over the clusters of a dynamicinformer.Group. It maps the name of each cluster
-// to its Querier. Results, pages and groups are ordered by cluster first. References stay within a cluster,
-// because each Querier has the reference graph of its cluster. Errors name the cluster. The methods are
-// safe for concurrent use while the map does not change.
-type Clusters map[string]*Querier
-
-// ClusterResult is the part of an answer that belongs to a cluster. Its own Continue is always empty.
-type ClusterResult struct {
-	Cluster string
-	*Result
-}
-
-// Query returns the matching objects of each cluster, ordered by name of the cluster. Clusters without
-// matching objects on the page are included, with their Freshness, up to the last one with objects.
-// Options.Limit counts the objects of all clusters. next is the token of the next page, for
-// Options.Continue; it is empty on the last page.
-func (c Clusters) Query(ctx context.Context, query Query, options Options) (results []ClusterResult,
-	next string, err error) {
-	page, first, err := NewClusterPage(options)
-	if err != nil {
-		return nil, "", err
-	}
-	for cluster, querier := range c.startingAt(first) {
-		options, isFull := page.Options(cluster)
-		r, err := querier.Query(ctx, query, options)
-		if err != nil {
-			return nil, "", fmt.Errorf("cluster %q: %w", cluster, err)
-		}
-		if next = page.Add(cluster, r.Len(), r.Continue); !isFull {
-			r.Continue = ""
-			results = append(results, ClusterResult{cluster, r})
-		}
-		if next != "" {
-			return results, next, nil
-		}
-	}
-	return results, "", nil
-}
-
-// ClusterPage is a page of the objects of several clusters, for programs that query the clusters themselves.
-// [Clusters.Query] uses it. The clusters are queried in the order of their results.
+// ClusterPage is a page of the objects of several clusters, such as those of a dynamicinformer.Group. The
+// caller queries the clusters in the order of their names, each with its own Querier, because references stay
+// within a cluster. It is not safe for concurrent use.
 type ClusterPage struct {
 	options Options // Limit is that of all clusters, Continue the position in the first cluster
 	first   string
@@ -96,44 +54,6 @@ func (p *ClusterPage) Add(cluster string, objects int, token string) (next strin
 		return cluster + "/" + token
 	}
 	return ""
-}
-
-// startingAt iterates over the clusters by name, beginning at first.
-func (c Clusters) startingAt(first string) iter.Seq2[string, *Querier] {
-	return func(yield func(string, *Querier) bool) {
-		for _, cluster := range slices.Sorted(maps.Keys(c)) {
-			if cluster >= first && !yield(cluster, c[cluster]) {
-				return
-			}
-		}
-	}
-}
-
-// Count returns the number of matching objects of each cluster.
-func (c Clusters) Count(ctx context.Context, query Query, options Options) (map[string]int, error) {
-	counts := map[string]int{}
-	for cluster, querier := range c.startingAt("") {
-		var err error
-		if counts[cluster], err = querier.Count(ctx, query, options); err != nil {
-			return nil, fmt.Errorf("cluster %q: %w", cluster, err)
-		}
-	}
-	return counts, nil
-}
-
-// Aggregate groups the matching objects by cluster and then as [Querier.Aggregate] does. The cluster is the
-// first of Group.Values.
-func (c Clusters) Aggregate(ctx context.Context, query Query, aggregation Aggregation,
-	options Options) ([]Group, error) {
-	var groups []Group
-	for cluster, querier := range c.startingAt("") {
-		r, err := querier.Aggregate(ctx, query, aggregation, options)
-		if err != nil {
-			return nil, fmt.Errorf("cluster %q: %w", cluster, err)
-		}
-		groups = append(groups, PrependCluster(cluster, r.Groups)...)
-	}
-	return groups, nil
 }
 
 // PrependCluster returns groups with the cluster as the first of Group.Values.

@@ -3,6 +3,7 @@ package query_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -225,14 +226,14 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 }
 
 // clustersOf returns a querier for each cluster. Its certificates expire on the given days of January 2026.
-func clustersOf(t *testing.T, days map[string][]int) query.Clusters {
+func clustersOf(t *testing.T, days map[string][]int) map[string]*query.Querier {
 	t.Helper()
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	functions := indexers.Compile(config.Resources[0])
-	clusters := query.Clusters{}
+	clusters := map[string]*query.Querier{}
 	for cluster, days := range days {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, functions.Indexers())
 		for _, day := range days {
@@ -249,6 +250,36 @@ func clustersOf(t *testing.T, days map[string][]int) query.Clusters {
 	return clusters
 }
 
+// queryPage returns the keys of a page after the names of their clusters, and the token of the next page.
+func queryPage(t *testing.T, clusters map[string]*query.Querier, q query.Query,
+	options query.Options) (keys []string, next string) {
+	t.Helper()
+	page, first, err := query.NewClusterPage(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range slices.Sorted(maps.Keys(clusters)) {
+		if cluster < first {
+			continue
+		}
+		options, isFull := page.Options(cluster)
+		r, err := clusters[cluster].Query(t.Context(), q, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next = page.Add(cluster, r.Len(), r.Continue)
+		for key := range r.All() {
+			if !isFull {
+				keys = append(keys, cluster+" "+key)
+			}
+		}
+		if next != "" {
+			break
+		}
+	}
+	return keys, next
+}
+
 // TestClustersArePaged verifies that pages of any size have all objects in order: by cluster, then by expiry.
 func TestClustersArePaged(t *testing.T) {
 	clusters := clustersOf(t, map[string][]int{"b/x": {4, 1}, "a": {3, 9, 5}, "c": nil, "d": {2}, "e": {20}})
@@ -258,19 +289,10 @@ func TestClustersArePaged(t *testing.T) {
 		options := query.Options{SortBy: "expiry", Limit: limit}
 		var got []string
 		for pages := 0; ; pages++ {
-			results, next, err := clusters.Query(t.Context(), q, options)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found := 0
-			for _, r := range results {
-				found += r.Len()
-				for key := range r.All() {
-					got = append(got, r.Cluster+" "+key)
-				}
-			}
-			if limit > 0 && (found > limit || found == 0 || next != "" && found < limit) {
-				t.Errorf("limit %d: a page has %d objects, and the next token is %q", limit, found, next)
+			found, next := queryPage(t, clusters, q, options)
+			got = append(got, found...)
+			if n := len(found); limit > 0 && (n > limit || n == 0 || next != "" && n < limit) {
+				t.Errorf("limit %d: a page has %d objects, and the next token is %q", limit, n, next)
 			}
 			if options.Continue = next; next == "" || pages > len(want) {
 				break
@@ -280,41 +302,13 @@ func TestClustersArePaged(t *testing.T) {
 			t.Errorf("limit %d: all pages = %q, want %q", limit, got, want)
 		}
 	}
-	_, next, err := clusters.Query(t.Context(), q, query.Options{SortBy: "expiry", Limit: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := query.Options{SortBy: "expiry", Limit: 4}
+	_, options.Continue = queryPage(t, clusters, q, options)
 	delete(clusters, "b/x") // between two pages
-	results, _, err := clusters.Query(t.Context(), q, query.Options{SortBy: "expiry", Limit: 4, Continue: next})
-	if err != nil || len(results) == 0 || !slices.Equal(results[len(results)-2].Keys(), []string{"cert-2"}) {
-		t.Errorf("Query after a cluster was removed = %v, %v; want the objects of the others", results, err)
+	if got, _ := queryPage(t, clusters, q, options); !slices.Equal(got, []string{"d cert-2"}) {
+		t.Errorf("the page after a cluster was removed = %q, want the objects of the others", got)
 	}
-}
-
-func TestClustersAreCountedAndGrouped(t *testing.T) {
-	clusters := clustersOf(t, map[string][]int{"b": {1, 2, 3}, "a": {2}, "c": nil})
-	counts, err := clusters.Count(t.Context(), query.Eq("issuer", "issuer-1"), query.Options{})
-	if err != nil || counts["a"] != 0 || counts["b"] != 2 || len(counts) != 3 {
-		t.Errorf("Count() = %v, %v; want a: 0, b: 2, c: 0", counts, err)
-	}
-	groups, err := clusters.Aggregate(t.Context(), query.All(), query.Aggregation{GroupBy: []string{"issuer"}},
-		query.Options{})
-	var got []string
-	for _, g := range groups {
-		got = append(got, fmt.Sprint(strings.Join(g.Values, " "), " ", g.Count))
-	}
-	if want := []string{"a issuer-0 1", "b issuer-0 1", "b issuer-1 2"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("Aggregate() = %q, %v; want %q", got, err, want)
-	}
-	_, _, err = clusters.Query(t.Context(), query.Eq("colour", "red"), query.Options{})
-	if unknown := (*query.UnknownIndexError)(nil); !errors.As(err, &unknown) ||
-		!strings.Contains(err.Error(), `cluster "a"`) {
-		t.Errorf("the error of an unknown index is %v, want one that names the cluster", err)
-	}
-	for _, token := range []string{"nothing", "a/nothing"} {
-		_, _, err := clusters.Query(t.Context(), query.All(), query.Options{Continue: token})
-		if !errors.Is(err, query.ErrContinue) {
-			t.Errorf("the token %q: got the error %v, want ErrContinue", token, err)
-		}
+	if _, _, err := query.NewClusterPage(query.Options{Continue: "nothing"}); !errors.Is(err, query.ErrContinue) {
+		t.Errorf("a token without a cluster: got the error %v, want ErrContinue", err)
 	}
 }

@@ -38,31 +38,13 @@ type fixture struct {
 	outcomes chan reload.Outcome
 }
 
-// watchFiles runs a watcher until the test ends.
+// watchFiles runs a watcher that accepts each config until the test ends.
 func watchFiles(t *testing.T, files ...string) *fixture {
 	t.Helper()
-	f := &fixture{T: t, updates: make(chan *indexers.Config, 100), outcomes: make(chan reload.Outcome, 100)}
-	var err error
-	f.watcher, err = reload.New(reload.Options{
-		Files: files, PollInterval: time.Millisecond,
-		Apply: func(_ context.Context, config *indexers.Config) error {
-			f.updates <- config
-			return nil
-		},
-		Report: func(o reload.Outcome) { f.outcomes <- o },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- f.watcher.Run(ctx) }() // ended by cancel
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	updates := make(chan *indexers.Config, 100)
+	apply := func(_ context.Context, config *indexers.Config) error { updates <- config; return nil }
+	f := runWatcher(t, reload.Options{Files: files, Apply: apply})
+	f.updates = updates
 	return f
 }
 

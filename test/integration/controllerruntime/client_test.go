@@ -37,6 +37,13 @@ func startCacheWith(t *testing.T,
 	if err != nil {
 		t.Fatal(err)
 	}
+	runCache(t, c)
+	return c, config
+}
+
+// runCache runs a cache until the test ends, and waits until it has synced.
+func runCache(t *testing.T, c cache.Cache) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Start(ctx) }() // ended by the cleanup
@@ -49,7 +56,6 @@ func startCacheWith(t *testing.T,
 	if !c.WaitForCacheSync(ctx) {
 		t.Fatal("timed out waiting for the cache's sync")
 	}
-	return c, config
 }
 
 func newConsistentClient(t *testing.T, config *rest.Config, reader client.Reader,

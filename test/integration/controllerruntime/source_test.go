@@ -239,18 +239,7 @@ func startCache(t *testing.T, options cache.Options) cache.Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Start(ctx) }() // ended by cancel
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	if !c.WaitForCacheSync(ctx) {
-		t.Fatal("timed out waiting for the cache's sync")
-	}
+	runCache(t, c)
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -124,19 +125,15 @@ type indexReport struct {
 	Objects int          `json:"objects"`
 	Bytes   int64        `json:"bytes"`
 	Top     []valueCount `json:"top,omitempty"`
-	// Skipped counts the skipped objects by reason. It is nil without skipped objects.
-	Skipped *skippedObjects `json:"skipped,omitempty"`
+	// Skipped counts the skipped objects by the keys of skipReasons.
+	Skipped map[string]uint64 `json:"skipped,omitempty"`
 	// WithoutValue are the keys of the first objects without a value, for an index with "missing: Report".
 	WithoutValue []string `json:"reported,omitempty"`
 }
 
-// skippedObjects counts objects by the reason why an index skipped them; see indexers.Stats.
-type skippedObjects struct {
-	Missing uint64 `json:"missing,omitempty"`
-	Type    uint64 `json:"type,omitempty"`
-	Limit   uint64 `json:"limit,omitempty"`
-	When    uint64 `json:"when,omitempty"`
-}
+// skipReasons are the reasons why an index skips objects (see indexers.Stats) and their descriptions.
+var skipReasons = [][2]string{{"missing", "missing"}, {"type", "of another type"}, {"limit", "beyond a limit"},
+	{"when", "excluded by its condition"}}
 
 type valueCount struct {
 	Value string `json:"value"`
@@ -233,14 +230,11 @@ func reportSkipped(ctx context.Context, c session.Cache, querier *query.Querier,
 	}
 	out := map[string]indexReport{}
 	for i, index := range indexes {
-		report := indexReport{WithoutValue: stats[i].Reported}
-		skipped := skippedObjects{Missing: stats[i].SkippedMissing, Type: stats[i].SkippedType,
-			Limit: stats[i].SkippedLimit,
-			When:  stats[i].SkippedWhen}
-		if skipped != (skippedObjects{}) {
-			report.Skipped = &skipped
-		}
-		out[index.Name] = report
+		s := stats[i]
+		skipped := map[string]uint64{"missing": s.SkippedMissing, "type": s.SkippedType, "limit": s.SkippedLimit,
+			"when": s.SkippedWhen}
+		maps.DeleteFunc(skipped, func(_ string, count uint64) bool { return count == 0 })
+		out[index.Name] = indexReport{WithoutValue: s.Reported, Skipped: skipped}
 	}
 	return out, nil
 }
@@ -323,17 +317,13 @@ const maxListed = 5
 
 // printProblems prints the skipped objects and the objects without a value.
 func printProblems(out *bufio.Writer, x indexReport) {
-	if s := x.Skipped; s != nil {
-		var parts []string
-		add := func(n uint64, cause string) {
-			if n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, cause))
-			}
+	var parts []string
+	for _, reason := range skipReasons {
+		if count := x.Skipped[reason[0]]; count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count, reason[1]))
 		}
-		add(s.Missing, "missing")
-		add(s.Type, "of another type")
-		add(s.Limit, "beyond a limit")
-		add(s.When, "excluded by its condition")
+	}
+	if len(parts) > 0 {
 		fmt.Fprintf(out, "    skipped: %s\n", strings.Join(parts, ", "))
 	}
 	if len(x.WithoutValue) > 0 {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -15,11 +16,12 @@ import (
 var pageText string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"unknown": func(text string) string {
-		if text == "" {
-			return "unknown"
+	"unknown": func(text string) string { return cmp.Or(text, "unknown") },
+	"version": func(of, version string) (string, error) {
+		if version == "" { // for example of figures that were measured one by one and joined by hand
+			return "", fmt.Errorf("the result lacks the version of %s: measure the whole plan in one run", of)
 		}
-		return text
+		return version, nil
 	},
 	"bytes": func(n int64) string { return formatBytes(float64(n)) },
 	"table": markdownTable,

@@ -146,7 +146,8 @@ func TestPromises(t *testing.T) {
 func TestPage(t *testing.T) {
 	r := &Result{
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Machine: Machine{CPU: "a processor", Cores: 2, LoadAverage: "0.25", Kubernetes: "v1.2.3"}, Failures: []string{"sync: broken\nwith details"},
+		Machine: Machine{CPU: "a processor", Cores: 2, LoadAverage: "0.25", Kubernetes: "v1.2.3",
+			ClientGo: "v0.4.5", ControllerRuntime: "v0.6.7"}, Failures: []string{"sync: broken\nwith details"},
 	}
 	for name, cpu := range map[string]float64{experiment.ClientGo: 30, experiment.PackedTrimmed: 2} {
 		r.Add(experiment.Sync, experiment.Small, 1_000, name, map[string]float64{experiment.CPU: cpu})
@@ -178,6 +179,10 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(string(svg), ">"+want+"<") || xml.Unmarshal(svg, new(struct{})) != nil {
 			t.Errorf("the chart lacks %q, or is malformed:\n%s", want, svg)
 		}
+	}
+	r.Machine.Kubernetes = ""
+	if _, _, err := renderPage(r, "charts"); err == nil || !strings.Contains(err.Error(), "API server") {
+		t.Errorf("renderPage() without the server's version = %v, want an error that names the API server", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"unique"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/naming"
 )
@@ -193,7 +194,28 @@ func (f *Factory) startLocked(e *entry) {
 	}
 	e.ctx, e.cancel = context.WithCancelCause(ctx)
 	f.mu.runningEntries[e] = struct{}{}
+	f.reserveMetricsLocked(e)
 	go f.run(e.ctx, e) // ended by the context of Start, by Shutdown, or by the last Release
+}
+
+// metricsOwner is the informer that reports client-go's metrics of a type.
+type metricsOwner struct {
+	id    cache.InformerNameAndResource
+	entry *entry
+}
+
+// reserveMetricsLocked lets an informer report client-go's metrics of its type, unless another one does.
+func (f *Factory) reserveMetricsLocked(e *entry) {
+	owner, found := f.mu.metrics[e.key.gvr]
+	if f.options.InformerName == nil || e.key.ownedByFactory || found && owner.entry.state() != entryEnded {
+		return
+	}
+	if !found {
+		owner.id = f.options.InformerName.WithResource(e.key.gvr)
+	}
+	owner.entry = e
+	f.mu.metrics[e.key.gvr] = owner
+	e.informer.core.ReportMetrics(owner.id)
 }
 
 func (f *Factory) run(ctx context.Context, e *entry) {

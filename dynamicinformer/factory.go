@@ -72,6 +72,8 @@ type Factory struct {
 		subscriptions map[*Subscription]struct{} // the open ones
 		// startCtx is the context of the latest Start; nil before the first Start.
 		startCtx context.Context
+		// metrics are the identities for client-go's metrics and the entries that report under them.
+		metrics  map[schema.GroupVersionResource]metricsOwner
 		shutdown bool
 	}
 }
@@ -127,6 +129,7 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 	f.done = make(chan struct{})
 	f.mu.entries, f.mu.runningEntries = map[entryKey]*entry{}, map[*entry]struct{}{}
 	f.mu.endedCounters, f.mu.subscriptions = map[typeOptions]status.Counters{}, map[*Subscription]struct{}{}
+	f.mu.metrics = map[schema.GroupVersionResource]metricsOwner{}
 	_, onDemand := options.Types.(typesource.OnDemand)
 	f.aggregator = health.NewAggregator(options.Types == nil || onDemand, time.Now)
 	f.aggregator.Expect(options.requiredTypes()...)

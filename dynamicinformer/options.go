@@ -89,6 +89,11 @@ type Options struct {
 	// at Shutdown. Default: 5 seconds.
 	PersistenceInterval time.Duration
 
+	// InformerName names the informers in client-go's informer metrics, which go to the provider set with
+	// cache.SetInformerMetricsProvider (TestClientGoMetrics). The factories of a Group need different names.
+	// Of several running informers of one type, the first is measured. Default: none, without these metrics.
+	InformerName *cache.InformerName
+
 	// Listener observes the informers, for metrics and logs; see also Factory.AddListener. Default: none.
 	Listener status.Listener
 

@@ -31,6 +31,8 @@ type Informer struct {
 	clock           clock.WithTicker
 	// selectsObjects is Options.SelectsObjects, until SelectObjects changes it.
 	selectsObjects atomic.Bool
+	// metricsID is the identity of ReportMetrics.
+	metricsID cache.InformerNameAndResource
 	// mutations finds handlers that change cached objects, if KUBE_CACHE_MUTATION_DETECTOR is set.
 	mutations cache.MutationDetector
 	// synced is reached after the first list. Forget replaces it.

@@ -119,6 +119,13 @@ func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 
 // applyEvent applies an event to the store. version is the resource version of its object.
 func (p *partition) applyEvent(event watch.Event, version string) error {
+	if p.clientGoMetrics == nil {
+		return p.storeEvent(event, version)
+	}
+	return p.measure(func() error { return p.storeEvent(event, version) })
+}
+
+func (p *partition) storeEvent(event watch.Event, version string) error {
 	switch event.Type {
 	case watch.Added, watch.Modified:
 		return p.Add(event.Object)

@@ -270,7 +270,7 @@ func isVersionLost(err error) bool {
 
 // store stores a list.
 func (w *inlineWatch) store(items []any, version string) error {
-	if err := w.Replace(items, version); err != nil {
+	if err := w.measure(func() error { return w.Replace(items, version) }); err != nil {
 		return fmt.Errorf("unable to sync list result: %w", err)
 	}
 	w.version, w.listed, w.isLost, w.canWatch = version, version, false, true

@@ -40,6 +40,8 @@ type partition struct {
 	lastList listOutcome
 	// onReceived is InlineWatcher.ListReceived, or nil.
 	onReceived func(incomplete error)
+	// clientGoMetrics is nil without client-go's metrics.
+	clientGoMetrics *clientGoMetrics
 	// polled is true if lists replace watches. Only the reflector uses it.
 	polled bool
 	// listsMissing is true if the next list only serves late handlers and a Selection that has grown.
@@ -47,7 +49,8 @@ type partition struct {
 }
 
 func (g *incarnation) partition(p *Partition) *partition {
-	created := &partition{Partition: *p, incarnation: g}
+	created := &partition{Partition: *p, incarnation: g,
+		clientGoMetrics: newClientGoMetrics(g.informer.metricsID)}
 	if p.Selection != nil {
 		created.State = nil
 	}

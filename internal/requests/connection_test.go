@@ -64,8 +64,8 @@ func TestConnectionPool(t *testing.T) {
 	}
 }
 
-// TestDropManagedFields verifies that lists request objects without managedFields if the config does, and keep
-// the managedFields that a server sends anyway.
+// TestDropManagedFields verifies that lists request objects without managedFields if the config does, and
+// keep the managedFields that a server sends anyway.
 func TestDropManagedFields(t *testing.T) {
 	accepts := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

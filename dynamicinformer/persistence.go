@@ -59,11 +59,16 @@ func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string
 // view identifies the content beyond the process.
 func (o ResourceOptions) view(gvr schema.GroupVersionResource) persistence.View {
 	key := o.key()
+	selected := key.selected()
+	return persistence.View{Resource: gvr, Options: fmt.Sprintf("%q %q", key.versions, selected),
+		Complete: selected == ResourceOptions{}.key().selected()}
+}
+
+// selected identifies the stored objects and fields.
+func (k optionsKey) selected() [6]string {
 	content := ""
-	if key.storage.Mode == StorageMetadata {
+	if k.storage.Mode == StorageMetadata {
 		content = StorageMetadata.String()
 	}
-	selected := [...]string{key.namespaces, key.labels, key.anyOf, key.fields, content, key.prune}
-	return persistence.View{Resource: gvr, Options: fmt.Sprintf("%q %q", key.versions, selected),
-		Complete: selected == [len(selected)]string{}}
+	return [...]string{k.namespaces, k.labels, k.anyOf, k.fields, content, k.prune}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 )
@@ -27,7 +28,7 @@ type Log struct {
 
 	source io.ReaderAt
 	cipher *Cipher
-	frames []extent // of the valid records, without checkpoints
+	frames []int64 // the offsets of the valid records, without checkpoints
 }
 
 // LogSuffix ends the names of logs in a folder. LockName is the name of its lock.
@@ -39,8 +40,6 @@ type Save struct {
 	At   persistence.Checkpoint `json:"checkpoint"`
 }
 
-type extent struct{ offset, size int64 }
-
 // ReadLog checks a log of size bytes. A log without a valid checkpoint is damaged.
 func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 	header, err := ReadHeader(source, size)
@@ -51,76 +50,70 @@ func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 		return nil, Damaged(0, "it is not a log")
 	}
 	l := &Log{Header: header, source: source, cipher: c}
-	var buffer, checkpoint []byte
-	var pending []extent
-	isOld := false
-	for offset := int64(HeaderSize); ; {
-		var record []byte
-		var isCurrent bool
-		e := extent{offset: offset}
-		if e.size, err = l.frameSizeAt(offset, size); err == nil {
-			record, isCurrent, err = l.read(e, &buffer)
+	var buffer []byte
+	var pending []int64
+	for offset := int64(HeaderSize); ; offset += int64(len(buffer)) {
+		record, isCurrent, err := l.read(offset, size, &buffer)
+		switch {
+		case err != nil && (l.End == 0 || !errors.As(err, new(*FormatError))):
+			return nil, err
+		case err != nil:
+			if l.End < size {
+				l.Damage = err
+			}
+			return l, nil
+		case Kind(record[0]) != Checkpoint:
+			pending = append(pending, offset)
+		default:
+			if l.Save, err = readCheckpoint(record); err != nil {
+				return nil, Damaged(offset, "decode the checkpoint: %v", err)
+			}
+			l.frames, l.End = append(l.frames, pending...), offset+int64(len(buffer))
+			pending = pending[:0]
+			if l.First == 0 {
+				l.First = l.End
+			}
 		}
-		if err != nil {
-			break
-		}
-		offset += e.size
-		isOld = isOld || !isCurrent
-		if Kind(record[0]) != Checkpoint {
-			pending = append(pending, e)
-			continue
-		}
-		text, err := ReadText(Checkpoint, record)
-		if err != nil {
-			return nil, Damaged(e.offset, "%v", err)
-		}
-		checkpoint = append(checkpoint[:0], text...)
-		l.frames, l.End = append(l.frames, pending...), offset
-		pending, l.HasOldKey = pending[:0], isOld
-		if l.First == 0 {
-			l.First = offset
-		}
+		l.HasOldKey = l.HasOldKey || !isCurrent
 	}
-	if !errors.As(err, new(*FormatError)) || l.End == 0 {
-		return nil, err
-	}
-	if l.End < size {
-		l.Damage = err
-	}
-	if err := json.Unmarshal(checkpoint, &l.Save); err != nil {
-		return nil, Damaged(l.End, "decode the checkpoint: %v", err)
-	}
-	return l, nil
 }
 
-// frameSizeAt returns the size of the frame at an offset.
-func (l *Log) frameSizeAt(offset, fileSize int64) (int64, error) {
-	var header [FrameHeader]byte
-	if err := ReadAt(l.source, header[:], offset); err != nil {
-		return 0, err
+func readCheckpoint(record []byte) (s Save, err error) {
+	text, err := ReadText(Checkpoint, record)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
 	}
-	size, ok := FrameSize(header[:])
-	if !ok || size > fileSize-offset {
-		return 0, Damaged(offset, "a frame is incomplete")
-	}
-	return size, nil
+	return s, err
 }
 
-// read returns the record of a frame. It is valid until the next call with the buffer.
-func (l *Log) read(e extent, buffer *[]byte) (record []byte, isCurrent bool, err error) {
-	if int64(cap(*buffer)) < e.size {
-		*buffer = make([]byte, e.size)
-	}
-	frame := (*buffer)[:e.size]
-	if err := ReadAt(l.source, frame, e.offset); err != nil {
+// read reads the frame at an offset into the buffer, and returns its record, which may share the memory.
+func (l *Log) read(offset, end int64, buffer *[]byte) (record []byte, isCurrent bool, err error) {
+	frame := append((*buffer)[:0], make([]byte, FrameHeader)...)
+	if err := ReadAt(l.source, frame, offset); err != nil {
 		return nil, false, err
 	}
-	return l.ParseFrame(frame, e.offset, l.cipher)
+	size, ok := FrameSize(frame)
+	if !ok || size > end-offset {
+		return nil, false, Damaged(offset, "a frame is incomplete")
+	}
+	*buffer = slices.Grow(frame, int(size))[:size]
+	if err := ReadAt(l.source, (*buffer)[FrameHeader:], offset+FrameHeader); err != nil {
+		return nil, false, err
+	}
+	return l.ParseFrame(*buffer, offset, l.cipher)
 }
 
-// Load calls onRecord for each record but checkpoints, in the order of the file.
+// LoadFunc calls onRecord for each record of a content, until the first error.
+type LoadFunc func(onRecord func(persistence.Record) error) error
+
+// Load is the LoadFunc of the log: all records but checkpoints, in the order of the file.
 func (l *Log) Load(onRecord func(persistence.Record) error) error {
-	return l.Records(func(record []byte) (err error) {
+	var buffer []byte
+	for _, offset := range l.frames {
+		record, _, err := l.read(offset, l.End, &buffer)
+		if err != nil {
+			return err
+		}
 		var parsed persistence.Record
 		if Kind(record[0]) == Objects {
 			var o StoredObjects
@@ -132,67 +125,83 @@ func (l *Log) Load(onRecord func(persistence.Record) error) error {
 		if err == nil {
 			err = onRecord(parsed)
 		}
-		return err
-	})
-}
-
-// Records calls onRecord for each record but checkpoints, in the order of the file. A record is valid until
-// onRecord returns.
-func (l *Log) Records(onRecord func(record []byte) error) error {
-	var buffer []byte
-	for _, e := range l.frames {
-		record, _, err := l.read(e, &buffer)
 		if err != nil {
-			return err
-		}
-		if err := onRecord(record); err != nil {
-			return fmt.Errorf("at byte %d: %w", e.offset, err)
+			return fmt.Errorf("at byte %d: %w", offset, err)
 		}
 	}
 	return nil
 }
 
-// LogWriter appends records to a log.
-type LogWriter struct {
+// Writer appends records to a file.
+type Writer struct {
 	Header
 	// End is the offset after the last record.
 	End    int64
 	out    *bufio.Writer
 	cipher *Cipher
 	frame  []byte
-	record []byte
 }
 
-// NewLog begins a log that is written to out.
-func NewLog(out io.Writer, c *Cipher) *LogWriter {
-	h := Header{Form: LogForm}
-	_, _ = rand.Read(h.ID[:]) // never fails
-	w := AppendLog(out, h, int64(HeaderSize), c)
-	_, _ = w.out.Write(h.Append(nil)) // Commit returns the error
+// NewWriter begins a file. The first Flush or Commit returns write errors.
+func NewWriter(out io.Writer, h Header, c *Cipher) *Writer {
+	w := ContinueFile(out, h, 0, c)
+	w.Append(h.Append(nil))
 	return w
 }
 
-// AppendLog returns a writer that continues a log at an offset.
-func AppendLog(out io.Writer, h Header, offset int64, c *Cipher) *LogWriter {
-	return &LogWriter{Header: h, out: bufio.NewWriterSize(out, 256<<10), cipher: c, End: offset}
+// NewLog begins a log.
+func NewLog(out io.Writer, c *Cipher) *Writer {
+	h := Header{Form: LogForm}
+	_, _ = rand.Read(h.ID[:]) // never fails
+	return NewWriter(out, h, c)
 }
 
-// Put appends a record.
-func (w *LogWriter) Put(record []byte) error {
+// ContinueFile returns a writer that continues a file at an offset.
+func ContinueFile(out io.Writer, h Header, offset int64, c *Cipher) *Writer {
+	return &Writer{Header: h, out: bufio.NewWriterSize(out, 256<<10), cipher: c, End: offset}
+}
+
+// Append appends bytes. After an error it does nothing.
+func (w *Writer) Append(text []byte) {
+	_, _ = w.out.Write(text) // Err returns the error
+	w.End += int64(len(text))
+}
+
+// Put appends a record, and returns the size of its frame.
+func (w *Writer) Put(record []byte) (size uint32, err error) {
 	w.frame = w.AppendFrame(w.frame[:0], record, w.End, w.cipher)
-	w.End += int64(len(w.frame))
-	_, err := w.out.Write(w.frame)
+	w.Append(w.frame)
+	return uint32(len(w.frame)), w.Err()
+}
+
+// Err returns the first write error.
+func (w *Writer) Err() error {
+	_, err := w.out.Write(nil)
 	return err
 }
 
 // Commit appends a checkpoint and flushes.
-func (w *LogWriter) Commit(s Save) error {
+func (w *Writer) Commit(s Save) error {
 	text, err := json.Marshal(s)
+	var record []byte
+	if err == nil {
+		record, err = AppendText(nil, Checkpoint, text, nil)
+	}
 	if err != nil {
 		return err
 	}
-	if w.record, err = AppendText(w.record[:0], Checkpoint, text, nil); err != nil {
+	_, _ = w.Put(record) // Flush returns the error
+	return w.out.Flush()
+}
+
+// Close appends the index of a closed file and flushes.
+func (w *Writer) Close(index []byte) error {
+	record, err := AppendText(nil, Index, index, &Compressor{})
+	if err != nil {
 		return err
 	}
-	return errors.Join(w.Put(w.record), w.out.Flush())
+	at := w.End
+	size, _ := w.Put(record) // Flush returns the error
+	w.Append(AppendTrailer(nil, at, size))
+	return w.out.Flush()
 }

@@ -22,7 +22,11 @@ func logOf(tb testing.TB, c *Cipher) (text []byte, states [][]string) {
 		for n := range 2 {
 			record := fmt.Sprintf("O a record with the number %d of version %d", n, version)
 			lines = append(lines, record)
-			if err := w.Put([]byte(record)); err != nil {
+			text, err := AppendText(nil, Changes, []byte(record), nil)
+			if err == nil {
+				_, err = w.Put(text)
+			}
+			if err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -44,8 +48,8 @@ func readLinesFrom(source io.ReaderAt, size int, c *Cipher) (lines []string, err
 	if err != nil {
 		return nil, err
 	}
-	err = log.Records(func(record []byte) error {
-		lines = append(lines, string(record))
+	err = log.Load(func(record persistence.Record) error {
+		lines = append(lines, string(record.Head))
 		return nil
 	})
 	return append(lines, log.At.ResourceVersion), err

@@ -46,7 +46,7 @@ func floorOf(folder string) (number int) {
 
 // commandPackageOrder lists the packages of the command: a package imports only earlier ones.
 var commandPackageOrder = []string{
-	"cmd/crdcache/internal/startup", "cmd/crdcache/internal/snapshot", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource",
+	"cmd/crdcache/internal/startup", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource",
 	"cmd/crdcache/internal/print", "cmd/crdcache/internal/session", "cmd/crdcache/internal/follow",
 	"cmd/crdcache/internal/imports", "cmd/crdcache/internal/snapshots", "cmd/crdcache/internal/query",
 	"cmd/crdcache/internal/serve", "cmd/crdcache/internal/mcp",

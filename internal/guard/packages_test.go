@@ -130,7 +130,7 @@ type layer struct {
 
 // enginePackages are the folders that depend on how objects are stored.
 var enginePackages = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
-	"internal/codec", "internal/requests", "internal/persist"}
+	"internal/codec", "internal/requests", "internal/persist", "internal/snapshot"}
 
 // listReader prints and saves lists as the server sends them, so it reads them with the engine's decoder.
 const listReader = "cmd/crdcache/internal"

@@ -237,9 +237,8 @@ func consumeString(text *string) (string, bool) {
 // Block holds the bodies of its objects and their identities. Both stay in memory while one is in use.
 type Block struct {
 	openBodies func() ([]byte, error)
-	// heapSize is the block's heap size in bytes, with its objects. bodiesSize is the length of the bodies,
-	// and jsonSize that of the JSON of all objects.
-	heapSize, bodiesSize, jsonSize int
+	// heapSize is the block's heap size in bytes, with its objects. bodiesSize is the length of the bodies.
+	heapSize, bodiesSize int
 	// opened caches the result of openBodies until the garbage collector frees it.
 	opened  atomic.Pointer[weak.Pointer[openedBodies]]
 	objects []Object
@@ -312,12 +311,6 @@ func (b *Block) decodeObjects(rest string, types []*typeInfo) error {
 		text = append(text, record[length:]...)
 		b.objects[k].init(textOf(text[start:]), types[l.typeIndex], &l, length)
 		b.bodiesSize += l.bodyLen
-		b.jsonSize += l.bodyLen
-		for _, f := range [...]fieldRange{l.uid, l.version, l.labels} {
-			if f.offset >= 0 {
-				b.jsonSize += f.length
-			}
-		}
 	}
 	if rest != "" || uids != "" {
 		return errDamagedBlock
@@ -397,8 +390,24 @@ func (o *Object) Block() *Block { return o.info.block }
 // BodiesSize returns the length of the bodies.
 func (b *Block) BodiesSize() int { return b.bodiesSize }
 
-// JSONSize returns the length of the JSON of all objects.
-func (b *Block) JSONSize() int { return b.jsonSize }
+// JSONSize returns the length of the object's JSON, or 0 if it is compressed alone or has none.
+func (o *Object) JSONSize() int {
+	if o.info.block == nil {
+		json, _ := o.JSON()
+		return len(json)
+	}
+	l, _, err := readLayout(o.slab)
+	if err != nil { // its text was damaged when it was read
+		return 0
+	}
+	size := l.bodyLen
+	for _, f := range [...]fieldRange{l.uid, l.version, l.labels} {
+		if f.offset >= 0 {
+			size += f.length
+		}
+	}
+	return size
+}
 
 // Objects calls yield for each object of the block.
 func (b *Block) Objects(yield func(*Object) bool) {

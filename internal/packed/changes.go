@@ -1,6 +1,12 @@
 package packed
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/crdcache/crdcache/dynamicinformer/persistence"
+)
 
 // AppendChange appends a change to the text of a record: an object, or a deleted key if json is nil.
 func AppendChange(text []byte, key string, json []byte) []byte {
@@ -30,6 +36,42 @@ func ReadChanges(text []byte, onChange func(key string, json []byte) error) erro
 			return err
 		}
 		text = rest
+	}
+	return nil
+}
+
+// ReadRecords calls add for the objects of a persisted content, in any order. load calls its
+// argument for each record: blocks, followed by changes of their objects, which packer packs.
+func ReadRecords(load func(onRecord func(persistence.Record) error) error, packer *Packer,
+	add func(*Object)) error {
+	changed := map[string]*Object{}
+	var blocks [][]*Object
+	err := load(func(record persistence.Record) error {
+		if record.Bodies != nil {
+			objects, err := ReadBlock(record.Head, record.Bodies, record.Retained)
+			blocks = append(blocks, objects)
+			return err
+		}
+		return ReadChanges(record.Head, func(key string, json []byte) (err error) {
+			changed[key] = nil
+			if json != nil {
+				changed[key], err = packer.Pack(json)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, objects := range append(blocks, slices.Collect(maps.Values(changed))) {
+		for _, o := range objects {
+			if o == nil { // deleted
+				continue
+			}
+			if latest, isChanged := changed[o.Key()]; !isChanged || latest == o {
+				add(o)
+			}
+		}
 	}
 	return nil
 }

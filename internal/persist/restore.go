@@ -8,10 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/internal/follow"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -86,14 +88,17 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 		return nil, err
 	}
 	checkpoint, ok, err := r.state.content.Checkpoint(ctx)
-	if err != nil || !ok || !r.matchesType(checkpoint) {
+	if err != nil || !ok {
 		return nil, err
 	}
-	switch {
-	case identifyErr != nil:
+	switch matchesType := r.matchesType(checkpoint); {
+	case matchesType && identifyErr != nil:
 		return nil, identifyErr
-	case responded && !r.cluster.matchesCheckpoint(checkpoint, uid),
-		!responded && !r.cluster.matchesEndpoint(checkpoint):
+	case !responded && !(matchesType && r.cluster.matchesEndpoint(checkpoint)):
+		return nil, nil // the response may tell more
+	case !matchesType || responded && !r.cluster.matchesCheckpoint(checkpoint, uid):
+		klog.FromContext(ctx).Info("Persisted objects are of another cluster or definition, listing them", "type",
+			naming.FormatType(r.source.GVR), "persisted", checkpoint, "version", r.partition.Version, "uid", r.uid, "cluster", uid)
 		return nil, nil
 	}
 	items, err := r.loadItems(ctx, checkpoint)
@@ -126,7 +131,9 @@ func (r *restorer) loadItems(ctx context.Context,
 	format := r.source.Cache.Store().Format()
 	items := make([]informer.Item, 0, checkpoint.Objects)
 	add := func(object *packed.Object) { items = append(items, format.ForList(format.Item(object))) }
-	err := load(ctx, r.state.content, format.Packer(), add)
+	err := packed.ReadRecords(func(onRecord func(persistence.Record) error) error {
+		return r.state.content.Load(ctx, onRecord)
+	}, format.Packer(), add)
 	switch {
 	case err != nil: // add may still be called: a backend can continue after a failure
 		return nil, err
@@ -134,43 +141,6 @@ func (r *restorer) loadItems(ctx context.Context,
 		return nil, errors.New("the stored content is incomplete")
 	}
 	return items, nil
-}
-
-// load reads a content, and calls add for its objects. Changes follow the blocks that they change.
-func load(ctx context.Context, content persistence.StoredContent, packer *packed.Packer,
-	add func(*packed.Object)) error {
-	changed := map[string]*packed.Object{}
-	var blocks [][]*packed.Object
-	err := content.Load(ctx, func(record persistence.Record) error {
-		if record.Bodies != nil {
-			objects, err := packed.ReadBlock(record.Head, record.Bodies, record.Retained)
-			blocks = append(blocks, objects)
-			return err
-		}
-		return packed.ReadChanges(record.Head, func(key string, json []byte) (err error) {
-			changed[key] = nil
-			if json != nil {
-				changed[key], err = packer.Pack(json)
-			}
-			return err
-		})
-	})
-	if err != nil {
-		return err
-	}
-	for _, objects := range blocks {
-		for _, o := range objects {
-			if _, isReplaced := changed[o.Key()]; !isReplaced {
-				add(o)
-			}
-		}
-	}
-	for _, object := range changed {
-		if object != nil {
-			add(object)
-		}
-	}
-	return nil
 }
 
 func (r *restorer) OnServingChange(unconfirmed bool) {

@@ -19,16 +19,9 @@ type storedContent struct {
 	store *Store
 	view  persistence.View
 	path  string
-	// log is the log as it was loaded or saved last; nil if unknown.
-	log *logState
-}
-
-type logState struct {
-	block.Header
+	// log is the log as it was loaded or saved last; nil if unknown. info identifies its file.
+	log  *block.Log
 	info os.FileInfo
-	// whole is the size of the whole content, end that of the file.
-	whole, end int64
-	hasOldKey  bool
 }
 
 // A log is rewritten if the changes have more bytes than minChanges and than the whole content divided by
@@ -39,8 +32,8 @@ var errNoContent = errors.New("the stored content is unknown: load it, or save a
 
 // Checkpoint implements persistence.StoredContent.
 func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoint, ok bool, err error) {
-	err = c.read(ctx, func(log *block.Log) error {
-		at, ok = log.At, true
+	err = c.read(ctx, func(saved persistence.Checkpoint, _ block.LoadFunc) error {
+		at, ok = saved, true
 		return nil
 	})
 	return at, ok, err
@@ -48,15 +41,16 @@ func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoi
 
 // Load implements persistence.StoredContent.
 func (c *storedContent) Load(ctx context.Context, onRecord func(persistence.Record) error) error {
-	return c.read(ctx, func(log *block.Log) error {
-		return log.Load(func(record persistence.Record) error {
+	return c.read(ctx, func(_ persistence.Checkpoint, load block.LoadFunc) error {
+		return load(func(record persistence.Record) error {
 			return cmp.Or(onRecord(record), context.Cause(ctx))
 		})
 	})
 }
 
-// read opens the log and calls f, if there is one.
-func (c *storedContent) read(ctx context.Context, f func(*block.Log) error) (err error) {
+// read calls f with the log, or else with the objects in Options.Snapshot, if there is one of them.
+func (c *storedContent) read(ctx context.Context,
+	f func(persistence.Checkpoint, block.LoadFunc) error) (err error) {
 	end, err := c.store.begin(ctx)
 	if err != nil {
 		return err
@@ -65,7 +59,7 @@ func (c *storedContent) read(ctx context.Context, f func(*block.Log) error) (err
 	c.log = nil
 	file, err := os.Open(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return c.store.snapshot.Read(c.view, f)
 	}
 	if err != nil {
 		return err
@@ -80,18 +74,18 @@ func (c *storedContent) read(ctx context.Context, f func(*block.Log) error) (err
 		err = block.Damaged(log.End, "it has the content of %v", log.View)
 	}
 	if err == nil {
-		err = f(log)
+		err = f(log.At, log.Load)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.path, err)
 	}
-	c.log = &logState{log.Header, info, log.First, log.End, log.HasOldKey}
+	c.log, c.info = log, info
 	return nil
 }
 
 // NeedsRewrite implements persistence.StoredContent.
 func (c *storedContent) NeedsRewrite() bool {
-	return c.log == nil || c.log.hasOldKey || c.log.end-c.log.whole > max(minChanges, c.log.whole/wholeRatio)
+	return c.log == nil || c.log.HasOldKey || c.log.End-c.log.First > max(minChanges, c.log.First/wholeRatio)
 }
 
 // Save implements persistence.StoredContent.
@@ -107,7 +101,7 @@ func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, who
 	if !whole && log == nil {
 		return errNoContent
 	}
-	save := func(w *block.LogWriter) error {
+	save := func(w *block.Writer) error {
 		if err := c.writeRecords(ctx, w, write); err != nil {
 			return err
 		}
@@ -125,7 +119,7 @@ func (c *storedContent) Save(ctx context.Context, at persistence.Checkpoint, who
 }
 
 // writeRecords compresses and writes the records that write puts.
-func (c *storedContent) writeRecords(ctx context.Context, w *block.LogWriter,
+func (c *storedContent) writeRecords(ctx context.Context, w *block.Writer,
 	write func(put persistence.PutRecord) error) error {
 	compressor := c.store.compressors.Get().(*block.Compressor)
 	defer c.store.compressors.Put(compressor)
@@ -140,15 +134,16 @@ func (c *storedContent) writeRecords(ctx context.Context, w *block.LogWriter,
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
-		return w.Put(record)
+		_, err = w.Put(record)
+		return err
 	})
 }
 
 // replace writes a new log, and renames it to the path.
-func (c *storedContent) replace(save func(*block.LogWriter) error) (*logState, error) {
+func (c *storedContent) replace(save func(*block.Writer) error) (log *block.Log, err error) {
 	newPath := c.path + newSuffix
-	var w *block.LogWriter
-	info, err := c.write(newPath, os.O_CREATE|os.O_TRUNC, nil, func(file io.Writer) error {
+	var w *block.Writer
+	c.info, err = c.write(newPath, os.O_CREATE|os.O_TRUNC, nil, func(file io.Writer) error {
 		w = block.NewLog(file, c.store.cipher)
 		return save(w)
 	})
@@ -164,15 +159,15 @@ func (c *storedContent) replace(save func(*block.LogWriter) error) (*logState, e
 	if err = c.store.options.disk("sync", filepath.Dir(c.path)); err == nil {
 		err = syncDir(filepath.Dir(c.path))
 	}
-	return &logState{Header: w.Header, info: info, whole: w.End, end: w.End}, err
+	return &block.Log{Header: w.Header, First: w.End, End: w.End}, err
 }
 
 // append appends changes to the log.
-func (c *storedContent) append(log *logState, save func(*block.LogWriter) error) error {
+func (c *storedContent) append(log *block.Log, save func(*block.Writer) error) error {
 	_, err := c.write(c.path, 0, log, func(file io.Writer) error {
-		w := block.AppendLog(file, log.Header, log.end, c.store.cipher)
+		w := block.ContinueFile(file, log.Header, log.End, c.store.cipher)
 		err := save(w)
-		log.end = w.End
+		log.End = w.End
 		return err
 	})
 	return err
@@ -180,7 +175,7 @@ func (c *storedContent) append(log *logState, save func(*block.LogWriter) error)
 
 // write opens a file, calls f to write it, and syncs it. If log is not nil, it must be that file, and its end
 // is where f writes.
-func (c *storedContent) write(path string, flags int, log *logState,
+func (c *storedContent) write(path string, flags int, log *block.Log,
 	f func(io.Writer) error) (info os.FileInfo, err error) {
 	if err := c.store.options.disk("open", path); err != nil {
 		return nil, err
@@ -194,13 +189,13 @@ func (c *storedContent) write(path string, flags int, log *logState,
 		return nil, err
 	}
 	if log != nil {
-		if !os.SameFile(info, log.info) || info.Size() < log.end {
+		if !os.SameFile(info, c.info) || info.Size() < log.End {
 			return nil, fmt.Errorf("%s: %w", path, errFolderRemoved)
 		}
-		if err := file.Truncate(log.end); err != nil { // the end of a failed save
+		if err := file.Truncate(log.End); err != nil { // the end of a failed save
 			return nil, err
 		}
-		if _, err := file.Seek(log.end, io.SeekStart); err != nil {
+		if _, err := file.Seek(log.End, io.SeekStart); err != nil {
 			return nil, err
 		}
 	}

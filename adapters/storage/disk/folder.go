@@ -18,15 +18,9 @@ const (
 	newSuffix = ".new"
 )
 
-// folder is a locked folder.
-type folder struct {
-	dir  string
-	lock *os.File
-}
-
-// openFolder creates a folder if necessary, locks it, and removes files that are incomplete or were last
-// saved before a time.
-func (s *Store) openFolder(oldest time.Time) (*folder, error) {
+// openFolder creates the folder if necessary, locks it, and removes files that are incomplete or were last
+// saved before a time. It returns the lock.
+func (s *Store) openFolder(oldest time.Time) (*os.File, error) {
 	if err := s.options.disk("create", s.dir); err != nil {
 		return nil, err
 	}
@@ -40,8 +34,7 @@ func (s *Store) openFolder(oldest time.Time) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &folder{s.dir, lock}
-	if err = f.removeOld(oldest); err == nil {
+	if err = s.removeOld(oldest); err == nil {
 		err = s.options.disk("sync", s.dir)
 	}
 	if err == nil {
@@ -50,39 +43,35 @@ func (s *Store) openFolder(oldest time.Time) (*folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return f, nil
+	return lock, nil
 }
 
-func (f *folder) removeOld(oldest time.Time) error {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return err
-	}
+func (s *Store) removeOld(oldest time.Time) error {
+	entries, err := os.ReadDir(s.dir)
 	for _, entry := range entries {
 		name := entry.Name()
-		info, err := entry.Info()
-		switch {
-		case strings.HasSuffix(name, block.LogSuffix+newSuffix),
-			strings.HasSuffix(name, block.LogSuffix) && err == nil && info.ModTime().Before(oldest):
-			if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
+		info, infoErr := entry.Info()
+		if strings.HasSuffix(name, block.LogSuffix+newSuffix) ||
+			strings.HasSuffix(name, block.LogSuffix) && infoErr == nil && info.ModTime().Before(oldest) {
+			if removeErr := os.Remove(filepath.Join(s.dir, name)); !errors.Is(removeErr, fs.ErrNotExist) {
+				err = errors.Join(err, removeErr)
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 var errFolderRemoved = errors.New("the folder was removed or replaced while it was in use")
 
-// check returns errFolderRemoved if the folder was removed or replaced, or an error of the disk.
-func (f *folder) check() error {
-	locked, err := f.lock.Stat()
+// checkFolder returns errFolderRemoved if the folder was removed or replaced, or an error of the disk.
+func (s *Store) checkFolder() error {
+	locked, err := s.lock.Stat()
 	if err != nil {
 		return err
 	}
-	current, err := os.Stat(f.lock.Name())
+	current, err := os.Stat(s.lock.Name())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(locked, current) {
-		return fmt.Errorf("%s: %w", f.dir, errFolderRemoved)
+		return fmt.Errorf("%s: %w", s.dir, errFolderRemoved)
 	}
 	return err
 }

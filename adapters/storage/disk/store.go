@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/internal/block"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 var (
@@ -38,6 +40,10 @@ type Options struct {
 	// the new one in front, and remove the old one after all informers have saved. Each key has 32 bytes.
 	// Data that is not encrypted, or encrypted with another key, is ignored (ErrKey). Default: no encryption.
 	Keys [][]byte
+	// Snapshot is a file of 'crdcache snapshot save'. Informers of all objects and fields of a type, whose
+	// content is not in the folder, start from it. It is never changed, nor encrypted. It is useful while the
+	// server still has the changes since it was saved. Default: none.
+	Snapshot string
 
 	// disk is called before each operation on a path that changes the disk. Tests make it fail or block.
 	disk func(operation, path string) error
@@ -55,10 +61,11 @@ type Store struct {
 	// compressors has *block.Compressor.
 	compressors sync.Pool
 	keysErr     error
-	// folderToken is a mutex that guards folder while the folder is opened, which needs the disk. It has an
+	// folderToken is a mutex that guards lock while the folder is opened, which needs the disk. It has an
 	// element while it is held.
 	folderToken chan struct{}
-	folder      *folder // nil before the first use, and after the folder was removed
+	lock        *os.File         // of the folder; nil before the first use, and after the folder was removed
+	snapshot    *snapshot.Source // Options.Snapshot
 
 	// operations counts the running operations. It does not grow after Close.
 	operations sync.WaitGroup
@@ -80,6 +87,7 @@ func New(dir string, options Options) *Store {
 		options.disk = func(string, string) error { return nil }
 	}
 	s := &Store{dir: dir, options: options, folderToken: make(chan struct{}, 1),
+		snapshot:    snapshot.NewSource(options.Snapshot),
 		compressors: sync.Pool{New: func() any { return &block.Compressor{} }}}
 	s.cipher, s.keysErr = block.NewCipher(options.Keys)
 	s.mu.open = map[persistence.View]bool{}
@@ -140,19 +148,16 @@ func (s *Store) ensureFolder(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	defer func() { <-s.folderToken }()
-	if s.folder != nil {
-		err := s.folder.check()
-		if err == nil {
-			return nil
-		}
-		if errors.Is(err, errFolderRemoved) {
-			err = errors.Join(err, s.folder.lock.Close())
-			s.folder = nil // the next operation opens it
-		}
+	if s.lock == nil {
+		lock, err := s.openFolder(time.Now().Add(-s.options.MaxAge))
+		s.lock = lock
 		return err
 	}
-	f, err := s.openFolder(time.Now().Add(-s.options.MaxAge))
-	s.folder = f
+	err := s.checkFolder()
+	if errors.Is(err, errFolderRemoved) {
+		err = errors.Join(err, s.lock.Close())
+		s.lock = nil // the next operation opens it
+	}
 	return err
 }
 
@@ -169,9 +174,9 @@ func (s *Store) Close(ctx context.Context) error {
 	unlocked := make(chan error, 1)
 	go func() { // ends when the disk answers
 		s.operations.Wait()
-		var err error
-		if s.folder != nil {
-			err = s.folder.lock.Close()
+		err := s.snapshot.Close()
+		if s.lock != nil {
+			err = errors.Join(err, s.lock.Close())
 		}
 		unlocked <- err
 	}()

@@ -68,7 +68,8 @@ func TestPersistedCache(t *testing.T) {
 		t.Errorf("snapshot diff: exit code %d, %s%s", code, out, errOut)
 	}
 	code, out, errOut = runCommand(t, "snapshot", "info", dir)
-	if code != ExitOK || !strings.Contains(out, "widgets.example.com") || !strings.Contains(out, "unknown: ") {
+	if code != ExitOK || !strings.Contains(out, "widgets.example.com") || !strings.Contains(out, "unknown: ") ||
+		strings.Contains(out, "partial: ") {
 		t.Errorf("snapshot info: exit code %d, %s%s", code, out, errOut)
 	}
 	if code, out, errOut = runCommand(t, "dump", "gadgets", "--from", dir); code == ExitOK || out != "" ||

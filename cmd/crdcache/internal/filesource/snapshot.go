@@ -9,8 +9,9 @@ import (
 	"os"
 	"slices"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
+	"github.com/crdcache/crdcache/internal/block"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // openOnlySnapshot opens the snapshot among the paths, or returns nil. A snapshot must be the only path,
@@ -48,8 +49,8 @@ func snapshotOpener(ctx context.Context, path string, options *Options) (open fu
 		return nil, err
 	}
 	defer file.Close()
-	head := make([]byte, len(snapshot.Magic()))
-	if _, err = io.ReadFull(file, head); err != nil || !bytes.Equal(head, snapshot.Magic()) {
+	head := make([]byte, len(block.Magic))
+	if _, err = io.ReadFull(file, head); err != nil || string(head) != block.Magic {
 		return nil, err
 	}
 	return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
@@ -67,7 +68,7 @@ func stdinSnapshotOpener(ctx context.Context, options *Options) (open func() (*s
 	}
 	in := bufio.NewReader(stream)
 	options.In = in
-	if head, err := in.Peek(len(snapshot.Magic())); err != nil || !bytes.Equal(head, snapshot.Magic()) {
+	if head, err := in.Peek(len(block.Magic)); err != nil || string(head) != block.Magic {
 		return nil, nil // the manifest reader reports the error
 	}
 	return func() (*snapshot.File, error) {

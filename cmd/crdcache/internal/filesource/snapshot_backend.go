@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -90,7 +90,7 @@ func newSnapshotHandler(b *snapshotBackend) http.Handler {
 		case path == "/version" && len(server.Version) > 0:
 			writeResponse(w, "application/json", server.Version)
 		case len(document) > 0 && strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList"):
-			writeResponse(w, aggregatedMediaType, document)
+			writeResponse(w, aggregatedMediaType, []byte(document))
 		default:
 			served.ServeHTTP(w, r)
 		}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
+	"github.com/crdcache/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 

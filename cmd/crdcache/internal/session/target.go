@@ -18,9 +18,9 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // Target is an API server, or files served like one.

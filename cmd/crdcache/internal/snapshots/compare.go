@@ -14,9 +14,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 type typeDifference struct {

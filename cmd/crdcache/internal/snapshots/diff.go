@@ -13,8 +13,8 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // Arguments that select a cluster instead of a snapshot.

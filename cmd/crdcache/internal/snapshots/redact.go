@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // redaction defines the fields to omit from the objects of a type.
@@ -88,12 +88,8 @@ func (r *redactor) add(rule redaction, types ...schema.GroupResource) {
 // canSaveRows returns false if a column of the server's rows can show an omitted field. The columns
 // of Secrets show only the number of values.
 func (r *redactor) canSaveRows(resource schema.GroupResource) bool {
-	for _, rule := range r.rules[resource] {
-		if rule.Type != secretsRedaction.Type {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.rules[resource],
+		func(rule redaction) bool { return rule.Type != secretsRedaction.Type })
 }
 
 func (r *redactor) redact(resource schema.GroupResource, object []byte) ([]byte, error) {

@@ -1,7 +1,6 @@
 package snapshots
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +16,9 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/block"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 type snapshotSaveVerb struct {
@@ -141,8 +141,8 @@ func checkOverwrite(path string) error {
 		return err
 	}
 	defer file.Close()
-	head := make([]byte, len(snapshot.Magic()))
-	if n, err := io.ReadFull(file, head); n > 0 && (err != nil || !bytes.Equal(head, snapshot.Magic())) {
+	head := make([]byte, len(block.Magic))
+	if n, err := io.ReadFull(file, head); n > 0 && (err != nil || string(head) != block.Magic) {
 		return session.Usagef("%s exists and is not a snapshot: name another file, or remove it", path)
 	}
 	return nil

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 const (
@@ -292,7 +292,7 @@ const emptyDiscovery = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscove
 
 func (s *snapshotSaver) serverInfo(ctx context.Context) snapshot.Server {
 	info := snapshot.Server{Host: s.client.Get().AbsPath("/").URL().Host,
-		Documents: map[string]json.RawMessage{}}
+		Documents: map[string]string{}}
 	if text, err := s.client.Get().AbsPath("/version").DoRaw(ctx); err == nil && json.Valid(text) {
 		info.Version = text
 	}
@@ -303,7 +303,7 @@ func (s *snapshotSaver) serverInfo(ctx context.Context) snapshot.Server {
 		}
 		var document metav1.TypeMeta
 		if err == nil && json.Unmarshal(text, &document) == nil && document.Kind == "APIGroupDiscoveryList" {
-			info.Documents[path] = text
+			info.Documents[path] = string(text)
 		}
 	}
 	if len(info.Documents) < 2 {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // New returns the command. version is that of the program, which snapshots record.

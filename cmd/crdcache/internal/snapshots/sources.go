@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // instanceFields differ between the objects of two clusters even if both were created from one manifest.

@@ -18,7 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
+	"github.com/crdcache/crdcache/internal/block"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // TestRoundTrip verifies that the objects of a file with several blocks can be read in order and by key.
@@ -203,10 +204,10 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 // TestOtherFormatVersion verifies that a file of another version is rejected with the remedy.
 func TestOtherFormatVersion(t *testing.T) {
 	text := snapshotOf(t, 1)
-	binary.LittleEndian.PutUint16(text[8:], 3)
+	binary.LittleEndian.PutUint16(text[8:], 9)
 	snapshot.SealHeader(text)
 	if _, err := open(text); err == nil ||
-		!strings.Contains(err.Error(), "version 3, this program reads version 2: use the program") {
+		!strings.Contains(err.Error(), "version 9, this program reads version 3: use the program") {
 		t.Errorf("the error is %v, want the version and the remedy", err)
 	}
 }
@@ -332,11 +333,11 @@ func TestTruncatedFile(t *testing.T) {
 	text := snapshotOf(t, 20)
 	for n := range text {
 		_, err := open(text[:n])
-		var format *snapshot.FormatError
-		if !errors.As(err, &format) && !errors.Is(err, snapshot.ErrNotSnapshot) {
+		var format *block.FormatError
+		if !errors.As(err, &format) && !errors.Is(err, block.ErrMagic) {
 			t.Fatalf("truncated to %d bytes: %v, want a FormatError", n, err)
 		}
-		if n >= 8 && errors.Is(err, snapshot.ErrNotSnapshot) {
+		if n >= 8 && errors.Is(err, block.ErrMagic) {
 			t.Fatalf("truncated to %d bytes: ErrNotSnapshot, want a FormatError", n)
 		}
 	}
@@ -346,26 +347,27 @@ func TestTruncatedFile(t *testing.T) {
 func TestInvalidIndex(t *testing.T) {
 	frame := snapshot.Frame(snapshot.RecordOf("a"))
 	size := fmt.Sprint(len(frame))
-	block := `{"at":32,"stored":` + size + `,"objects":1,"first":"a","last":"a"}`
+	first := `{"at":32,"stored":` + size + `,"objects":1,"first":"a","last":"a"}`
 	typ := `"version":"v1","resource":"gizmos","kind":"Gizmo"`
 	tests := map[string]struct{ index, want string }{
-		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + block + `]}]}`, ""},
+		"sound": {`{"types":[{` + typ + `,"objects":1,"blocks":[` + first + `]}]}`, ""},
 		"more in it": {`{"novelty":{"a":[1]},"types":[{` + typ + `,"shine":true,"objects":1,"blocks":[` +
-			block + `]}]}`, ""},
+			first + `]}]}`, ""},
 		"requires more": {`{"requires":["ropes"]}`, "the file requires ropes"},
 		"no JSON":       {`{`, "decode the index"},
 		"no name":       {`{"types":[{"version":"v1"}]}`, "lacks a name"},
-		"twice": {`{"types":[{` + typ + `,"objects":2,"blocks":[` + block + `,` + block + `]}]}`,
+		"twice": {`{"types":[{` + typ + `,"unsorted":true,"objects":2,"blocks":[` + first + `,` + first + `]}]}`,
 			"invalid position"},
+		"repeated": {`{"types":[{` + typ + `,"objects":2,"blocks":[` + first + `,` + first + `]}]}`, "not in order"},
 		"outside": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":99999,"stored":` + size +
 			`,"objects":1}]}]}`, "invalid position"},
 		"negative": {`{"types":[{` + typ + `,"objects":1,"blocks":[{"at":-5,"stored":` + size +
 			`,"objects":1}]}]}`, "invalid position"},
-		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + block + `]}]}`,
+		"other number": {`{"types":[{` + typ + `,"objects":5,"blocks":[` + first + `]}]}`,
 			"has 5 objects in the index and 1"},
 		"far too many": {`{"types":[{` + typ + `,"objects":9999999,"blocks":[{"at":32,"stored":` + size +
 			`,"objects":9999999}]}]}`, "invalid block of 9999999 objects"},
-		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + block + `]}]}`,
+		"missing and not": {`{"types":[{` + typ + `,"objects":1,"missing":{},"blocks":[` + first + `]}]}`,
 			"is marked as missing, but has objects"},
 	}
 	for name, tt := range tests {
@@ -380,7 +382,7 @@ func TestInvalidIndex(t *testing.T) {
 				}
 				return
 			}
-			var format *snapshot.FormatError
+			var format *block.FormatError
 			if !errors.As(err, &format) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, want a FormatError", err)
 			}

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -28,11 +27,8 @@ type Writer struct {
 
 	mu struct {
 		sync.Mutex
-		out    *bufio.Writer
-		frame  []byte // buffer
-		offset int64
+		out    *block.Writer
 		types  []typeEntry
-		err    error // the first error
 		closed bool
 	}
 }
@@ -56,24 +52,12 @@ func NewWriter(out io.Writer, origin Origin) *Writer {
 	}
 	origin.Created = origin.Created.UTC().Truncate(time.Second)
 	w := &Writer{origin: origin, compressors: sync.Pool{New: func() any { return &block.Compressor{} }}}
-	w.mu.out = bufio.NewWriterSize(out, 1<<20)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.writeLocked(header.Append(nil))
+	w.mu.out = block.NewWriter(out, header, nil)
 	return w
 }
 
-// writeLocked appends text. After the first error it does nothing.
-func (w *Writer) writeLocked(text []byte) {
-	if w.mu.err != nil {
-		return
-	}
-	if _, err := w.mu.out.Write(text); err != nil {
-		w.mu.err = fmt.Errorf("snapshot: %w", err)
-		return
-	}
-	w.mu.offset += int64(len(text))
-}
+// header is the header of every snapshot.
+var header = block.Header{Form: block.ClosedForm}
 
 var errClosed = errors.New("snapshot: the writer is closed")
 
@@ -84,14 +68,11 @@ func (w *Writer) appendFrame(record []byte) (offset int64, size uint32, err erro
 	if w.mu.closed {
 		return 0, 0, errClosed
 	}
-	return w.appendFrameLocked(record)
-}
-
-func (w *Writer) appendFrameLocked(record []byte) (offset int64, size uint32, err error) {
-	offset = w.mu.offset
-	w.mu.frame = header.AppendFrame(w.mu.frame[:0], record, offset, nil)
-	w.writeLocked(w.mu.frame)
-	return offset, uint32(len(w.mu.frame)), w.mu.err
+	offset = w.mu.out.End
+	if size, err = w.mu.out.Put(record); err != nil {
+		err = fmt.Errorf("snapshot: %w", err)
+	}
+	return offset, size, err
 }
 
 // addEntry adds a type to the file, or replaces it. It refuses an entry that readers would refuse.
@@ -108,7 +89,7 @@ func (w *Writer) addEntry(e typeEntry) error {
 		return other.Group == e.Group && other.Resource == e.Resource
 	})
 	w.mu.types = append(w.mu.types, e)
-	return w.mu.err
+	return w.mu.out.Err()
 }
 
 // AddMissing adds a type without its objects, which were not requested or could not be read. Readers get
@@ -128,14 +109,14 @@ func (w *Writer) SetOrigin(change func(*Origin)) {
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.mu.err
+	return w.mu.out.Err()
 }
 
 // Contents returns the description of the contents so far.
 func (w *Writer) Contents() Contents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := Contents{Origin: w.origin, Size: w.mu.offset}
+	c := Contents{Origin: w.origin, Size: w.mu.out.End}
 	w.sortLocked()
 	for _, e := range w.mu.types {
 		c.Types = append(c.Types, e.SavedType)
@@ -143,10 +124,10 @@ func (w *Writer) Contents() Contents {
 	return c
 }
 
-func (w *Writer) sortLocked() {
-	slices.SortFunc(w.mu.types, func(a, b typeEntry) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
-	})
+func (w *Writer) sortLocked() { slices.SortFunc(w.mu.types, compareTypes) }
+
+func compareTypes(a, b typeEntry) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 }
 
 // Commit writes the index, syncs the file, and renames it to its path. After an error the path is unchanged.
@@ -176,19 +157,11 @@ func (w *Writer) writeIndex() error {
 	}
 	w.mu.closed = true
 	w.sortLocked()
-	indexJSON, err := json.Marshal(fileIndex{Origin: w.origin, Types: w.mu.types})
-	if err == nil {
-		indexJSON, err = block.AppendText(nil, block.Index, indexJSON, &block.Compressor{})
-	}
+	index, err := json.Marshal(fileIndex{Origin: w.origin, Types: w.mu.types})
 	if err != nil {
-		w.mu.err = errors.Join(w.mu.err, err)
+		return err
 	}
-	at, size, _ := w.appendFrameLocked(indexJSON) // the error is w.mu.err
-	w.writeLocked(block.AppendTrailer(nil, at, size))
-	if w.mu.err != nil {
-		return w.mu.err
-	}
-	return w.mu.out.Flush()
+	return w.mu.out.Close(index)
 }
 
 // Abort removes the file. It does nothing after Commit. A stream is left incomplete, so it is not a valid

@@ -15,6 +15,8 @@ import (
 type Objects struct {
 	file  *File
 	entry typeEntry
+	// loaded are the objects of a folder, sorted by key.
+	loaded []*packed.Object
 
 	// sortedRecords has all records sorted by key, for a type with an Unsorted entry.
 	sortedRecords struct {
@@ -35,19 +37,13 @@ func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
 // Block returns the records of a block in the order in which they were written. Each record keeps the
 // memory of the whole block alive.
 func (o *Objects) Block(i int) ([]Record, error) {
-	b := o.entry.Blocks[i]
-	record, err := o.file.readRecord(b.Offset, int(b.Stored))
+	stored, objects, err := o.read(i)
 	if err != nil {
 		return nil, err
 	}
-	records, err := o.decode(record)
+	records, err := decode(stored, objects)
 	if err != nil {
-		return nil, block.Damaged(b.Offset, "%v", err)
-	}
-	n := len(records)
-	if n == 0 || n != b.Objects || records[0].Key != b.First || records[n-1].Key != b.Last {
-		return nil, block.Damaged(b.Offset, "a block of %s does not have the objects that the index says",
-			o.entry.Resource)
+		return nil, block.Damaged(o.entry.Blocks[i].Offset, "%v", err)
 	}
 	position := 0
 	for _, earlierBlock := range o.entry.Blocks[:i] {
@@ -55,28 +51,48 @@ func (o *Objects) Block(i int) ([]Record, error) {
 	}
 	for i := range records {
 		records[i].Position = position + i
-		if o.Ordered() && i > 0 && records[i].Key <= records[i-1].Key {
-			return nil, block.Damaged(b.Offset, "the objects of a block of %s are not in order", o.entry.Resource)
-		}
 	}
 	return records, nil
 }
 
-// decode returns the records of a block.
-func (o *Objects) decode(record []byte) ([]Record, error) {
-	stored, err := block.ReadObjects(record)
+// read reads a block, and compares its objects with the index.
+func (o *Objects) read(i int) (stored block.StoredObjects, objects []*packed.Object, err error) {
+	b := o.entry.Blocks[i]
+	if o.loaded != nil {
+		return stored, o.loaded[b.Offset:][:b.Objects], nil
+	}
+	record, err := o.file.readRecord(b.Offset, int(b.Stored))
 	if err != nil {
-		return nil, err
+		return stored, nil, err
 	}
-	objects, err := packed.ReadBlock(stored.Head, stored.Bodies, stored.StoredSize())
-	if err != nil || len(objects) == 0 {
-		return nil, err
+	if stored, err = block.ReadObjects(record); err == nil {
+		objects, err = packed.ReadBlock(stored.Head, stored.Bodies, stored.StoredSize())
 	}
-	b := objects[0].Block()
-	if b.BodiesSize() != stored.BodiesSize() {
-		return nil, block.ErrDamaged
+	if err != nil {
+		return stored, nil, block.Damaged(b.Offset, "%v", err)
 	}
-	records, cells, text := make([]Record, len(objects)), stored.Cells, make([]byte, 0, b.JSONSize())
+	n := len(objects)
+	if n == 0 || n != b.Objects || objects[0].Key() != b.First || objects[n-1].Key() != b.Last ||
+		objects[0].Block().BodiesSize() != stored.BodiesSize() {
+		return stored, nil, block.Damaged(b.Offset, "a block of %s does not have the objects that the index says",
+			o.entry.Resource)
+	}
+	for i := 1; o.Ordered() && i < n; i++ {
+		if objects[i].Key() <= objects[i-1].Key() {
+			return stored, nil, block.Damaged(b.Offset, "the objects of a block of %s are not in order", o.entry.Resource)
+		}
+	}
+	return stored, objects, nil
+}
+
+// decode returns the records of a block.
+func decode(stored block.StoredObjects, objects []*packed.Object) (records []Record, err error) {
+	size := 0
+	for _, object := range objects {
+		size += object.JSONSize()
+	}
+	cells, text := stored.Cells, make([]byte, 0, size)
+	records = make([]Record, len(objects))
 	for i, object := range objects {
 		start := len(text)
 		if text, err = object.AppendJSON(text); err != nil {
@@ -147,12 +163,8 @@ func (o *Objects) All(yield func(Record, error) bool) {
 		}
 		return
 	}
-	lastKey := ""
 	for i := range o.entry.Blocks {
 		records, err := o.Block(i)
-		if err == nil && i > 0 && o.entry.Blocks[i].First <= lastKey {
-			err = block.Damaged(o.entry.Blocks[i].Offset, "the blocks of %s are not in order", o.entry.Resource)
-		}
 		if err != nil {
 			yield(Record{}, err)
 			return
@@ -162,7 +174,6 @@ func (o *Objects) All(yield func(Record, error) bool) {
 				return
 			}
 		}
-		lastKey = o.entry.Blocks[i].Last
 	}
 }
 

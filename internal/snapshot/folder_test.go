@@ -13,13 +13,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/adapters/storage/disk"
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // persistedType is a type of the test's cache, with its objects by key.
@@ -127,8 +126,8 @@ func expectFolder(t *testing.T, dir string, types ...*persistedType) *snapshot.F
 	return f
 }
 
-// TestFolder verifies that the folder of a running process is read like a file: with all changes, types of
-// other clusters as missing, selected objects as partial, and other types as unknown.
+// TestFolder verifies that the folder of a running process is read like a file: with all changes, selected
+// objects as partial, and other types and clusters as unknown.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
 	s := disk.New(dir, disk.Options{})
@@ -156,10 +155,10 @@ func TestFolder(t *testing.T) {
 
 	f := expectFolder(t, dir, changed, empty, selected, onlyChanges)
 	c := f.Contents()
-	if len(c.Damage) > 0 || len(c.Notes) != 1 || c.Server.UID != "here" || c.Server.Host != "https://server" ||
+	if len(c.Damage) > 0 || len(c.Notes) != 2 || c.Server.UID != "here" || c.Server.Host != "https://server" ||
 		!c.Created.Equal(time.Unix(1000, 0)) || len(c.UnknownGroups) != 1 ||
 		c.UnknownGroups[0].Group != snapshot.AllGroups {
-		t.Errorf("contents = %+v, want those of the server, one note, and unknown groups", c)
+		t.Errorf("contents = %+v, want those of the server, two notes, and unknown groups", c)
 	}
 	var got []string
 	for _, saved := range c.Types {
@@ -168,22 +167,17 @@ func TestFolder(t *testing.T) {
 		if saved.Partial != "" {
 			text += " partial"
 		}
-		if saved.Missing != nil && saved.Missing.Reason == metav1.StatusReasonForbidden {
-			text += " missing"
-		}
 		got = append(got, text)
-		if saved.Missing == nil {
-			bytes := 0
-			for r := range f.Objects(saved.GVR().GroupResource()).All {
-				bytes += len(r.JSON)
-			}
-			if saved.Bytes != int64(bytes) {
-				t.Errorf("%s has %d bytes, want %d", saved.Resource, saved.Bytes, bytes)
-			}
+		bytes := 0
+		for r := range f.Objects(saved.GVR().GroupResource()).All {
+			bytes += len(r.JSON)
+		}
+		if saved.Bytes != int64(bytes) {
+			t.Errorf("%s has %d bytes, want %d", saved.Resource, saved.Bytes, bytes)
 		}
 	}
 	want := []string{"additions Gizmo true 7 2", "empties Gizmo true 7 0", "gizmos Gizmo true 9 503",
-		"others Gizmo true  0 missing", "selected Gizmo true 7 1 partial"}
+		"selected Gizmo true 7 1 partial"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}

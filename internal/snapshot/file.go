@@ -24,8 +24,8 @@ type File struct {
 	types    []*Objects
 }
 
-// Open opens a snapshot file, or a folder of persisted caches. The error wraps a *FormatError if the file is
-// damaged, and ErrNotSnapshot if it is not a snapshot.
+// Open opens a snapshot file, or a folder of persisted caches. The error wraps a
+// *block.FormatError if the file is damaged, and block.ErrMagic if it is not a snapshot.
 func Open(path string) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -75,10 +75,7 @@ func (f *File) Objects(gr schema.GroupResource) *Objects {
 func (f *File) Verify(ctx context.Context) error {
 	for _, o := range f.types {
 		for _, err := range o.All {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err != nil {
+			if err := cmp.Or(err, ctx.Err()); err != nil {
 				return err
 			}
 		}
@@ -113,7 +110,7 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 		return block.Damaged(offset, "decode the index: %v", err)
 	}
 	if len(decoded.Requires) > 0 {
-		return &FormatError{Offset: offset, Problem: fmt.Sprintf("the file requires %s: use a newer version of this program",
+		return &block.FormatError{Offset: offset, Problem: fmt.Sprintf("the file requires %s: use a newer version of this program",
 			strings.Join(decoded.Requires, ", "))}
 	}
 	f.contents = Contents{Origin: decoded.Origin, Size: size}
@@ -132,9 +129,12 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 // problem returns why the entry is invalid, or "".
 func (e typeEntry) problem() string {
 	objects := 0
-	for _, b := range e.Blocks {
+	for i, b := range e.Blocks {
 		if b.Objects <= 0 || b.Objects > maxBlockObjects {
 			return fmt.Sprintf("invalid block of %d objects in the index", b.Objects)
+		}
+		if i > 0 && !e.Unsorted && b.First <= e.Blocks[i-1].Last {
+			return fmt.Sprintf("the blocks of %s are not in order", e.Resource)
 		}
 		objects += b.Objects
 	}

@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // Origin describes the origin of a file. All fields are optional.
@@ -61,8 +63,8 @@ type Server struct {
 	Version json.RawMessage `json:"version,omitempty"`
 	// UID is the UID of the namespace kube-system, which identifies the cluster.
 	UID string `json:"uid,omitempty"`
-	// Documents are the aggregated discovery documents by path ("/api", "/apis").
-	Documents map[string]json.RawMessage `json:"documents,omitempty"`
+	// Documents are the aggregated discovery documents in JSON by path ("/api", "/apis").
+	Documents map[string]string `json:"documents,omitempty"`
 }
 
 // Type describes a type of objects.
@@ -139,9 +141,25 @@ type typeEntry struct {
 	Blocks   []blockInfo `json:"blocks,omitempty"`
 }
 
+// count counts an object.
+func (e *typeEntry) count(o *packed.Object) {
+	if e.Written == nil {
+		e.Written = map[string]int{}
+	}
+	e.Written[o.GroupVersionKind().Version]++
+	e.Objects++
+}
+
+// finish removes the number of objects by version if all are in the version of the type.
+func (e *typeEntry) finish() {
+	if e.Written[e.Version] == e.Objects {
+		e.Written = nil
+	}
+}
+
 // blockInfo is the position and the content of a block.
 type blockInfo struct {
-	Offset  int64  `json:"at"`
+	Offset  int64  `json:"at"`     // in a folder, the position of the first object
 	Stored  uint32 `json:"stored"` // including the frame
 	Objects int    `json:"objects"`
 	First   string `json:"first"`

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -21,17 +20,8 @@ import (
 
 const removesFields = "the object has only the fields that the cache keeps, and the server would remove the others: send a patch, or read it again with GetLive or from the API server"
 
-// isReduced is IsReduced for objects and apply configurations.
-func isReduced(object any) bool {
-	if o, ok := object.(client.Object); ok {
-		return IsReduced(o)
-	}
-	_, reduced := applyField[map[string]string](object, "Annotations")[ReducedAnnotation]
-	return reduced
-}
-
-func (c *cacheClient) reducedError(verb string, object any, problem string) error {
-	gk, key, err := targetOf(c.Client, object)
+func (c *cacheClient) reducedError(verb string, object client.Object, problem string) error {
+	gk, key, err := c.targetOf(object)
 	if err != nil {
 		return err
 	}
@@ -154,7 +144,7 @@ func merges(fields map[string]any, list string) bool {
 
 // drops reports whether the cache may drop values of a path in objects like object.
 func (c *cacheClient) drops(object client.Object, path string) bool {
-	gvk, err := apiutil.GVKForObject(object, c.Scheme())
+	gvk, err := c.GroupVersionKindFor(object)
 	if err != nil {
 		return true
 	}
@@ -171,7 +161,7 @@ func (c *cacheClient) drops(object client.Object, path string) bool {
 
 // goTypeOf returns the Go type of an object, also of an unstructured one; nil if there is none.
 func (c *cacheClient) goTypeOf(object client.Object) reflect.Type {
-	gvk, err := apiutil.GVKForObject(object, c.Scheme())
+	gvk, err := c.GroupVersionKindFor(object)
 	if err != nil {
 		return nil
 	}
@@ -220,8 +210,8 @@ func withoutPointer(t reflect.Type) reflect.Type {
 }
 
 // warnOfExtraction warns once for each kind that is applied although its cached objects lack managedFields.
-func (c *cacheClient) warnOfExtraction(ctx context.Context, applied any) {
-	gvk, err := kindOf(c.Client, applied)
+func (c *cacheClient) warnOfExtraction(ctx context.Context, applied client.Object) {
+	gvk, err := c.GroupVersionKindFor(applied)
 	if err != nil {
 		return // the write reports it
 	}

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless the
@@ -84,22 +83,19 @@ type consistentReader struct {
 
 func (r *consistentReader) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
-	if len(opts) == 0 || !ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
-		if err := r.writeLog.awaitGet(ctx, key, out); err != nil {
-			return err
-		}
+	if len(opts) > 0 && ignoresWrites((&client.GetOptions{}).ApplyOptions(opts)) {
+		return r.Cache.Get(ctx, key, out, opts...)
 	}
-	return r.Cache.Get(ctx, key, out, opts...)
+	return r.get(ctx, r.writeLog, key, out, opts...)
 }
 
 func (r *consistentReader) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
-	if options := (&client.ListOptions{}).ApplyOptions(opts); !ignoresWrites(options) {
-		if err := r.writeLog.awaitList(ctx, list, options); err != nil {
-			return err
-		}
+	options := (&client.ListOptions{}).ApplyOptions(opts)
+	if ignoresWrites(options) {
+		return r.list(ctx, nil, list, options)
 	}
-	return r.Cache.List(ctx, list, opts...)
+	return r.list(ctx, r.writeLog, list, options)
 }
 
 // cacheClient rejects writes of reduced objects before the server does. It records the other writes if its
@@ -113,55 +109,61 @@ type cacheClient struct {
 
 var _ client.Client = (*cacheClient)(nil)
 
-// write checks, makes and records a write of an object. answer is the object or apply configuration that has
-// the resource version afterwards. The verb of a patch, which checkPatch has checked, is empty.
-func (c *cacheClient) write(verb string, object, options, answer any, send func() error) error {
-	if verb != "" && isReduced(object) {
+// write checks, makes and records a write of an object or apply configuration. answer is the one that has the
+// resource version afterwards. The verb of a patch, which checkPatch has checked, is empty.
+func (c *cacheClient) write(ctx context.Context, verb string, written, options, answer any,
+	send func() error) error {
+	object, err := objectOf(written)
+	if err != nil {
+		return err
+	}
+	if verb == "apply" {
+		c.warnOfExtraction(ctx, object)
+	}
+	if verb != "" && IsReduced(object) {
 		return c.reducedError(verb, object, removesFields)
 	}
-	start := write{}
-	if o, ok := object.(client.Object); ok && removesObject(o) {
-		start.deletes, start.uid = true, o.GetUID()
+	start := write{deletes: removesObject(object)}
+	if start.deletes {
+		start.uid = object.GetUID()
 	}
-	return c.record(object, options, start, answer, send)
+	return c.record(ctx, object, options, start, answer, send)
 }
 
 // record makes and records a write. answer is nil if the server does not return a resource version.
-func (c *cacheClient) record(object, options any, start write, answer any, send func() error) error {
+func (c *cacheClient) record(ctx context.Context, object client.Object, options any, start write, answer any,
+	send func() error) error {
 	if c.writeLog == nil || ignoresWrites(options) || isDryRun(options) {
 		return send()
 	}
-	gk, key, err := targetOf(c, object)
+	gk, key, err := c.targetOf(object)
 	if err != nil {
 		return err
 	}
 	start.key = key
-	w, succeeded := c.writeLog.begin(gk, start), false
+	w, succeeded := c.writeLog.begin(ctx, gk, start), false
 	defer func() { c.writeLog.end(gk, w, succeeded) }() // also after a panic, or reads would wait for ever
 	if err := send(); err != nil {
 		return err
 	}
 	version := ""
-	if answer != nil && !removesObject(answer) {
-		version = versionOf(answer)
+	if answer != nil {
+		if after, err := objectOf(answer); err == nil && !removesObject(after) {
+			version = after.GetResourceVersion()
+		}
 	}
-	_, key, err = targetOf(c, object) // the server may have generated the name
-	c.writeLog.mu.Lock()              // reads compare keys of running writes
+	_, key, err = c.targetOf(object) // the server may have generated the name
+	c.writeLog.mu.Lock()             // reads compare keys of running writes
 	w.key, w.version, succeeded = key, version, err == nil
 	c.writeLog.mu.Unlock()
 	return err
 }
 
-// removesObject reports whether a server removes an object or apply configuration in this state: it is
-// terminating and has no finalizers. The server then answers with the version before the write.
-func removesObject(object any) bool {
-	if o, ok := object.(client.Object); ok {
-		return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 &&
-			ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0
-	}
-	return applyField[*metav1.Time](object, "DeletionTimestamp") != nil &&
-		len(applyField[[]string](object, "Finalizers")) == 0 &&
-		ptr.Deref(applyField[*int64](object, "DeletionGracePeriodSeconds"), 0) == 0
+// removesObject reports whether a server removes an object in this state: it is terminating and has no
+// finalizers. The server then answers with the version before the write.
+func removesObject(object client.Object) bool {
+	return object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 &&
+		ptr.Deref(object.GetDeletionGracePeriodSeconds(), 0) == 0
 }
 
 func isDryRun(options any) bool {
@@ -169,81 +171,39 @@ func isDryRun(options any) bool {
 	return f.IsValid() && f.Len() > 0
 }
 
-type appliedObject interface {
-	GetName() *string
-	GetNamespace() *string
-	GetKind() *string
-	GetAPIVersion() *string
+// objectOf returns an object, or the content of an apply configuration.
+func objectOf(written any) (client.Object, error) {
+	if object, ok := written.(client.Object); ok {
+		return object, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(written)
+	if err != nil {
+		return nil, fmt.Errorf("read the %T: %w", written, err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// targetOf returns the kind and the key of an object or apply configuration. As in the cache, the key of an
-// object without a namespace has none: the client ignores a namespace that the caller has set.
-func targetOf(c client.Client, object any) (schema.GroupKind, types.NamespacedName, error) {
-	var key types.NamespacedName
-	gvk, err := kindOf(c, object)
-	if err != nil {
-		return schema.GroupKind{}, key, err
-	}
-	switch o := object.(type) {
-	case client.Object:
-		key = client.ObjectKeyFromObject(o)
-	case appliedObject:
-		key = types.NamespacedName{Namespace: ptr.Deref(o.GetNamespace(), ""), Name: ptr.Deref(o.GetName(), "")}
-	}
-	if key.Namespace != "" {
-		namespaced, err := apiutil.IsGVKNamespaced(gvk, c.RESTMapper())
-		if err != nil {
-			return schema.GroupKind{}, key, err
-		}
-		if !namespaced {
+// targetOf returns the kind and the key of an object. As in the cache, the key of an object without a
+// namespace has none: the client ignores a namespace that the caller has set.
+func (c *cacheClient) targetOf(object client.Object) (schema.GroupKind, types.NamespacedName, error) {
+	key := client.ObjectKeyFromObject(object)
+	gvk, err := c.GroupVersionKindFor(object)
+	if err == nil && key.Namespace != "" {
+		var namespaced bool
+		if namespaced, err = c.IsObjectNamespaced(object); !namespaced {
 			key.Namespace = ""
 		}
 	}
-	return gvk.GroupKind(), key, nil
-}
-
-// kindOf returns the kind of an object or apply configuration.
-func kindOf(c client.Client, object any) (schema.GroupVersionKind, error) {
-	switch o := object.(type) {
-	case client.Object:
-		return apiutil.GVKForObject(o, c.Scheme())
-	case appliedObject:
-		return schema.FromAPIVersionAndKind(ptr.Deref(o.GetAPIVersion(), ""), ptr.Deref(o.GetKind(), "")), nil
-	}
-	return schema.GroupVersionKind{}, fmt.Errorf("find the type of %T: it is neither an object nor a generated apply configuration", object)
-}
-
-// versionOf returns the resource version of an object or apply configuration; empty if it has none.
-func versionOf(object any) string {
-	if o, ok := object.(interface{ GetResourceVersion() string }); ok {
-		return o.GetResourceVersion()
-	}
-	return ptr.Deref(applyField[*string](object, "ResourceVersion"), "")
-}
-
-// applyField returns a field of an apply configuration, or zero if it has none of this type.
-func applyField[T any](object any, name string) (value T) {
-	v := reflect.Indirect(reflect.ValueOf(object))
-	if v.Kind() != reflect.Struct {
-		return value
-	}
-	field, ok := v.Type().FieldByName(name)
-	if !ok {
-		return value
-	}
-	if f, err := v.FieldByIndexErr(field.Index); err == nil { // err: an embedded pointer is nil
-		value, _ = f.Interface().(T)
-	}
-	return value
+	return gvk.GroupKind(), key, err
 }
 
 func (c *cacheClient) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
-	return c.write("create", object, (&client.CreateOptions{}).ApplyOptions(opts), object,
+	return c.write(ctx, "create", object, (&client.CreateOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Create(ctx, object, opts...) })
 }
 
 func (c *cacheClient) Update(ctx context.Context, object client.Object, opts ...client.UpdateOption) error {
-	return c.write("update", object, (&client.UpdateOptions{}).ApplyOptions(opts), object,
+	return c.write(ctx, "update", object, (&client.UpdateOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Update(ctx, object, opts...) })
 }
 
@@ -253,14 +213,13 @@ func (c *cacheClient) Patch(ctx context.Context, object client.Object, patch cli
 	if err := c.checkPatch(object, patch); err != nil {
 		return err
 	}
-	return c.write("", object, (&client.PatchOptions{}).ApplyOptions(opts), object,
+	return c.write(ctx, "", object, (&client.PatchOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Patch(ctx, object, patch, opts...) })
 }
 
 func (c *cacheClient) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.ApplyOption) error {
-	c.warnOfExtraction(ctx, object)
-	return c.write("apply", object, (&client.ApplyOptions{}).ApplyOptions(opts), object,
+	return c.write(ctx, "apply", object, (&client.ApplyOptions{}).ApplyOptions(opts), object,
 		func() error { return c.Client.Apply(ctx, object, opts...) })
 }
 
@@ -271,13 +230,13 @@ func (c *cacheClient) Delete(ctx context.Context, object client.Object, opts ...
 	if p := options.Preconditions; p != nil && p.UID != nil {
 		uid = *p.UID
 	}
-	return c.record(object, options, write{deletes: true, uid: uid}, nil,
+	return c.record(ctx, object, options, write{deletes: true, uid: uid}, nil,
 		func() error { return c.Client.Delete(ctx, object, opts...) })
 }
 
 func (c *cacheClient) DeleteAllOf(ctx context.Context, object client.Object,
 	opts ...client.DeleteAllOfOption) error {
-	return c.record(object, &(&client.DeleteAllOfOptions{}).ApplyOptions(opts).DeleteOptions,
+	return c.record(ctx, object, &(&client.DeleteAllOfOptions{}).ApplyOptions(opts).DeleteOptions,
 		write{affectsUnknownObjects: true}, nil,
 		func() error { return c.Client.DeleteAllOf(ctx, object, opts...) })
 }
@@ -299,10 +258,10 @@ func (s *cacheSubresource) Update(ctx context.Context, object client.Object,
 	opts ...client.SubResourceUpdateOption) error {
 	options := (&client.SubResourceUpdateOptions{}).ApplyOptions(opts)
 	sent := cmp.Or(options.SubResourceBody, object)
-	if isReduced(sent) {
+	if IsReduced(sent) {
 		return s.client.reducedError("update", sent, removesFields)
 	}
-	return s.client.write("", object, options, sent,
+	return s.client.write(ctx, "", object, options, sent,
 		func() error { return s.SubResourceClient.Update(ctx, object, opts...) })
 }
 
@@ -313,15 +272,14 @@ func (s *cacheSubresource) Patch(ctx context.Context, object client.Object, patc
 	if err := s.client.checkPatch(sent, patch); err != nil {
 		return err
 	}
-	return s.client.write("", object, options, sent,
+	return s.client.write(ctx, "", object, options, sent,
 		func() error { return s.SubResourceClient.Patch(ctx, object, patch, opts...) })
 }
 
 func (s *cacheSubresource) Apply(ctx context.Context, object runtime.ApplyConfiguration,
 	opts ...client.SubResourceApplyOption) error {
-	s.client.warnOfExtraction(ctx, object)
 	options := (&client.SubResourceApplyOptions{}).ApplyOpts(opts)
-	return s.client.write("apply", object, options, cmp.Or(options.SubResourceBody, object),
+	return s.client.write(ctx, "apply", object, options, cmp.Or(options.SubResourceBody, object),
 		func() error { return s.SubResourceClient.Apply(ctx, object, opts...) })
 }
 

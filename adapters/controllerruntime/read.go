@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -31,7 +32,13 @@ import (
 // version, the objects may exist, and the error is a *meta.NoKindMatchError.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object,
 	opts ...client.GetOption) error {
-	r, scoped, stored, err := c.findStored(ctx, key, out)
+	return c.get(ctx, nil, key, out, opts...)
+}
+
+// get is Get after the writes of a log.
+func (c *Cache) get(ctx context.Context, written *writeLog, key client.ObjectKey, out client.Object,
+	opts ...client.GetOption) error {
+	r, scoped, stored, err := c.findStored(ctx, written, key, out)
 	if err != nil {
 		return err
 	}
@@ -50,35 +57,38 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, out client.Object
 	}
 }
 
-// findStored returns the stored object with a key, of the type and form of example.
-func (c *Cache) findStored(ctx context.Context, key client.ObjectKey,
+// findStored returns the stored object with a key, of the type and form of example, after the writes of a
+// log.
+func (c *Cache) findStored(ctx context.Context, written *writeLog, key client.ObjectKey,
 	example client.Object) (r *resource, scoped *scopedInformer, stored any, err error) {
-	if r, scoped, err = c.informerToGet(ctx, key, example); err == nil {
-		stored, err = r.stored(scoped, key)
-	}
-	return r, scoped, stored, err
-}
-
-// informerToGet returns the synced informer for the object with a key, of the type and form of example.
-func (c *Cache) informerToGet(ctx context.Context, key client.ObjectKey,
-	example client.Object) (r *resource, scoped *scopedInformer, err error) {
 	gvk, err := apiutil.GVKForObject(example, c.scheme)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	r, started, err := c.resourceToRead(ctx, gvk, example)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return r, scoped, r.read(func(s *informerSet) error {
+	err = r.read(func(s *informerSet) error {
 		if scoped = s.forNamespace(key.Namespace); scoped == nil {
 			return errUnknownNamespace("get", key)
 		}
 		if !started {
 			return &cache.ErrCacheNotStarted{}
 		}
-		return r.awaitInformers(ctx, scoped)
+		if err := r.awaitInformers(ctx, scoped); err != nil {
+			return err
+		}
+		target := key
+		if !r.namespaced {
+			target.Namespace = ""
+		}
+		return written.await(ctx, r, target, scoped)
 	})
+	if err == nil {
+		stored, err = r.stored(scoped, key)
+	}
+	return r, scoped, stored, err
 }
 
 // resourceToRead returns the resource for reads of objects like object.
@@ -118,16 +128,21 @@ var errContinue = errors.New("continue list option is not supported by the cache
 // The result is a consistent snapshot of each namespace with a watch of its own, or of all namespaces with
 // a common one. List waits like Get. It fails if a selected object does not fit the Go type.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	options := client.ListOptions{}
-	r, err := c.resourceToList(ctx, list, options.ApplyOptions(opts))
+	return c.list(ctx, nil, list, (&client.ListOptions{}).ApplyOptions(opts))
+}
+
+// list is List after the writes of a log.
+func (c *Cache) list(ctx context.Context, written *writeLog, list client.ObjectList,
+	options *client.ListOptions) error {
+	r, err := c.resourceToList(ctx, list, options)
 	if err != nil {
 		return err
 	}
 	var results []convert.Result
-	err = r.read(func(s *informerSet) (err error) {
-		_, informers, err := r.informersToList(ctx, s, options.Namespace)
+	err = r.read(func(s *informerSet) error {
+		informers, err := r.informersToList(ctx, written, s, options.Namespace)
 		if err == nil {
-			results, err = r.find(informers, options)
+			results, err = r.find(informers, *options)
 		}
 		return err
 	})
@@ -161,21 +176,25 @@ func (c *Cache) resourceToList(ctx context.Context, list client.ObjectList,
 	return r, err
 }
 
-// informersToList returns the synced informers of a set for a list, and their namespace, or "" for all.
-func (r *resource) informersToList(ctx context.Context, s *informerSet,
-	requested string) (namespace string, informers []*scopedInformer, err error) {
-	informers = s.informersByNamespace
+// informersToList returns the synced informers of a set for a list, after the writes of a log.
+func (r *resource) informersToList(ctx context.Context, written *writeLog, s *informerSet,
+	requested string) ([]*scopedInformer, error) {
+	var namespace types.NamespacedName
+	informers := s.informersByNamespace
 	if requested != "" && r.namespaced {
 		v := s.forNamespace(requested)
 		if v == nil {
-			return "", nil, errUnknownNamespace("list", requested)
+			return nil, errUnknownNamespace("list", requested)
 		}
-		namespace, informers = requested, []*scopedInformer{v}
+		namespace.Namespace, informers = requested, []*scopedInformer{v}
 	}
 	if !r.cache.hasStarted() {
-		return "", nil, &cache.ErrCacheNotStarted{}
+		return nil, &cache.ErrCacheNotStarted{}
 	}
-	return namespace, informers, r.awaitInformers(ctx, informers...)
+	if err := r.awaitInformers(ctx, informers...); err != nil {
+		return nil, err
+	}
+	return informers, written.await(ctx, r, namespace, informers...)
 }
 
 // itemOf returns an empty item of a list.

@@ -360,6 +360,11 @@ func (s *informerSet) forNamespace(namespace string) *scopedInformer {
 	return nil
 }
 
+// serves reports whether the informer can have the objects of a namespace.
+func (s *scopedInformer) serves(namespace string) bool {
+	return s.informerSet.forNamespace(namespace) == s
+}
+
 // read calls f with the current informers. It calls f again if f fails after the informers were replaced.
 func (r *resource) read(f func(*informerSet) error) error {
 	for {

@@ -122,7 +122,7 @@ func (r *shardedReconciler) shardOf(ctx context.Context,
 	if s.options.Key == sharding.ByNamespace {
 		return s.shardOf(request.Namespace), "", r.checkScope(request)
 	}
-	_, _, stored, err := r.cache.findStored(ctx, request.NamespacedName, r.object)
+	_, _, stored, err := r.cache.findStored(ctx, nil, request.NamespacedName, r.object)
 	switch {
 	case err == nil:
 		return s.shardOf(string(stored.(metav1.Object).GetUID())), "", nil

@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// maxWrites limits the recorded versions of the objects of a kind, of their namespaces, and the recorded
-// deletions. Older writes are combined.
+// maxWrites limits the recorded versions of the objects of a kind, and the recorded deletions. Older writes
+// are combined.
 const maxWrites = 1000
 
 // writeLog has the writes of a client that a cache may not have yet. It decides which states a read needs.
@@ -30,14 +30,12 @@ type writeLog struct {
 
 // kindWrites are the writes of the objects of one kind. writeLog.mu guards it.
 type kindWrites struct {
-	runningWrites map[*write]struct{}
-	// versions has the latest resource version of each object, and namespaces the latest one in each
-	// namespace. minVersion is a version at least as late as every dropped version.
+	// pending has the running writes, and completed writes with unknown version: mostly deletions.
+	pending map[*write]struct{}
+	// versions has the latest resource version of each object, of each namespace (a key without a name) and
+	// of all objects (the empty key). minVersion is a version at least as late as every dropped version.
 	versions   map[types.NamespacedName]string
-	namespaces map[string]string
 	minVersion string
-	// unversioned are completed writes with unknown version: mostly deletions.
-	unversioned []*write
 }
 
 // write is one write, or several that were combined.
@@ -49,12 +47,12 @@ type write struct {
 	deletes bool
 	uid     types.UID
 	// version is the resource version that the server has returned, or empty if it has returned none.
-	version string
-	done    chan struct{} // closed when the write has ended
-	// deletionWaits wait until the cache of an informer that existed before the deletion shows it.
-	deletionWaits map[*dynamicinformer.Informer]func(context.Context) error
-	// cachedBy are the informers that have the write in their caches; guarded by writeLog.mu.
-	cachedBy []*dynamicinformer.Informer
+	version   string
+	succeeded bool
+	done      chan struct{} // closed when the write has ended
+	// waits wait until the cache of an informer shows a deletion, for informers that existed before it. The
+	// value is nil once the informer has shown the write. writeLog.mu guards it after the write has ended.
+	waits map[*dynamicinformer.Informer]func(context.Context) error
 }
 
 func newWriteLog(c *Cache) *writeLog {
@@ -64,31 +62,32 @@ func newWriteLog(c *Cache) *writeLog {
 func (l *writeLog) kindLocked(gk schema.GroupKind) *kindWrites {
 	k := l.kinds[gk]
 	if k == nil {
-		k = &kindWrites{runningWrites: map[*write]struct{}{}}
-		k.reset()
+		k = &kindWrites{pending: map[*write]struct{}{}, versions: map[types.NamespacedName]string{}}
 		l.kinds[gk] = k
 	}
 	return k
 }
 
-func (k *kindWrites) reset() {
-	k.versions, k.namespaces = map[types.NamespacedName]string{}, map[string]string{}
-}
-
 // begin records that a write begins.
-func (l *writeLog) begin(gk schema.GroupKind, started write) *write {
+func (l *writeLog) begin(ctx context.Context, gk schema.GroupKind, started write) *write {
 	w := &started
-	w.done = make(chan struct{})
+	w.done, w.waits = make(chan struct{}), map[*dynamicinformer.Informer]func(context.Context) error{}
 	if w.deletes {
 		l.mu.Lock()
 		k := l.kindLocked(gk)
 		latest := newestVersion(k.minVersion, k.versions[w.key])
 		l.mu.Unlock()
-		w.deletionWaits = l.cache.awaitDeletion(gk, w, latest)
+		for _, informer := range l.cache.informersOf(gk, w) {
+			// The cache may have an earlier object of the same name, with another UID.
+			if w.uid == "" && latest != "" && informer.WaitForVersion(ctx, latest) != nil {
+				continue
+			}
+			w.waits[informer] = informer.AwaitDeletion(toolscache.ObjectName(w.key), w.uid)
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.kindLocked(gk).runningWrites[w] = struct{}{}
+	l.kindLocked(gk).pending[w] = struct{}{}
 	return w
 }
 
@@ -96,204 +95,131 @@ func (l *writeLog) begin(gk schema.GroupKind, started write) *write {
 func (l *writeLog) end(gk schema.GroupKind, w *write, succeeded bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kind := l.kindLocked(gk)
-	delete(kind.runningWrites, w)
+	k := l.kindLocked(gk)
+	if w.succeeded = succeeded; !succeeded || w.version != "" {
+		delete(k.pending, w)
+	}
+	if succeeded && w.version != "" {
+		k.recordVersion(w.key, w.version)
+	}
 	close(w.done)
-	switch {
-	case !succeeded:
-	case w.version == "":
-		kind.unversioned = append(kind.unversioned, w)
-		if len(kind.unversioned) > maxWrites {
-			kind.unversioned = []*write{{affectsUnknownObjects: true}}
-		}
-	default:
-		kind.recordVersion(w.key, w.version)
+	if len(k.pending) > maxWrites {
+		k.combine()
 	}
 }
 
+// combine replaces the completed pending writes by one.
+func (k *kindWrites) combine() {
+	combined := &write{affectsUnknownObjects: true, succeeded: true, done: make(chan struct{}),
+		waits: map[*dynamicinformer.Informer]func(context.Context) error{}}
+	close(combined.done)
+	maps.DeleteFunc(k.pending, func(w *write, _ struct{}) bool { return w.succeeded })
+	k.pending[combined] = struct{}{}
+}
+
 func (k *kindWrites) recordVersion(key types.NamespacedName, version string) {
-	if len(k.versions) >= maxWrites || len(k.namespaces) >= maxWrites {
-		for _, latest := range k.namespaces {
-			k.minVersion = newestVersion(k.minVersion, latest)
-		}
-		k.reset()
+	if len(k.versions) >= maxWrites {
+		k.minVersion = newestVersion(k.minVersion, k.versions[types.NamespacedName{}])
+		clear(k.versions)
 	}
-	k.versions[key] = newestVersion(k.versions[key], version)
-	k.namespaces[key.Namespace] = newestVersion(k.namespaces[key.Namespace], version)
+	for _, key := range []types.NamespacedName{key, {Namespace: key.Namespace}, {}} {
+		k.versions[key] = newestVersion(k.versions[key], version)
+	}
 }
 
 // newestVersion returns the larger of two versions, or the second if they are not numbers: reads then fail.
 func newestVersion(a, b string) string {
-	if digits := strings.Trim(b, "0123456789") == ""; digits && (len(a) > len(b) || len(a) == len(b) && a > b) {
+	if b == "" || naming.IsOlder(b, a) {
 		return a
 	}
 	return b
 }
 
-// awaitGet waits until the cache shows the writes that concern a Get.
-func (l *writeLog) awaitGet(ctx context.Context, key client.ObjectKey, example client.Object) error {
-	r, _, err := l.cache.informerToGet(ctx, key, example)
-	if err != nil {
-		return err
-	}
-	target := key
-	if !r.namespaced {
-		target.Namespace = ""
-	}
-	return r.read(func(s *informerSet) error {
-		if scoped := s.forNamespace(key.Namespace); scoped != nil { // nil: the settings have changed
-			return l.await(ctx, r, &target, "", scoped)
-		}
-		return nil
-	})
-}
-
-// awaitList waits until the cache shows the writes that concern a List.
-func (l *writeLog) awaitList(ctx context.Context, list client.ObjectList, options *client.ListOptions) error {
-	r, err := l.cache.resourceToList(ctx, list, options)
-	if err != nil {
-		return err
-	}
-	return r.read(func(s *informerSet) error {
-		namespace, informers, err := r.informersToList(ctx, s, options.Namespace)
-		if err != nil {
-			return err
-		}
-		return l.await(ctx, r, nil, namespace, informers...)
-	})
-}
-
-// await waits until the informers of a resource show the writes that concern a read of an object, or of a
-// list if key is nil. An empty namespace means all.
-func (l *writeLog) await(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
+// await waits until the caches of informers show the writes that concern a read of an object, or of a list if
+// the key has no name. An empty namespace of a list means all. A nil log has no writes.
+func (l *writeLog) await(ctx context.Context, r *resource, key types.NamespacedName,
 	informers ...*scopedInformer) error {
-	gk := r.key.gvk.GroupKind()
-	version, isKnown := l.onlyVersion(gk, key, namespace)
-	var err error
-	switch {
-	case isKnown && version == "":
+	if l == nil {
 		return nil
-	case isKnown && len(informers) == 1:
-		err = l.awaitVersion(ctx, gk, informers[0].informer(), version)
-	default:
-		err = l.awaitAll(ctx, r, key, namespace, informers)
 	}
-	if err != nil {
-		return fmt.Errorf("wait until the cache of %s shows the writes of this client: %w", r.key.gvk, err)
-	}
-	return nil
-}
-
-// onlyVersion returns the version that a read needs if it needs nothing else: the frequent case, without
-// allocations.
-func (l *writeLog) onlyVersion(gk schema.GroupKind, key *types.NamespacedName,
-	namespace string) (version string, ok bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kind := l.kinds[gk]
-	switch {
-	case kind == nil:
-		return "", true
-	case len(kind.runningWrites) > 0 || len(kind.unversioned) > 0:
-		return "", false
-	case key != nil:
-		return newestVersion(kind.minVersion, kind.versions[*key]), true
-	case namespace != "":
-		return newestVersion(kind.minVersion, kind.namespaces[namespace]), true
-	}
-	version = kind.minVersion
-	for _, latest := range kind.namespaces {
-		version = newestVersion(version, latest)
-	}
-	return version, true
-}
-
-func (l *writeLog) awaitAll(ctx context.Context, r *resource, key *types.NamespacedName, namespace string,
-	informers []*scopedInformer) error {
 	gk := r.key.gvk.GroupKind()
-	affects := func(w *write) bool {
-		return w.affectsUnknownObjects || key != nil && w.key == *key ||
-			key == nil && (namespace == "" || w.key.Namespace == namespace)
-	}
-	if err := l.awaitRunning(ctx, gk, affects); err != nil {
-		return err
-	}
 	for _, v := range informers {
-		inView := func(w *write) bool {
-			return affects(w) && (w.affectsUnknownObjects || v.informerSet.forNamespace(w.key.Namespace) == v)
-		}
-		if err := l.awaitWrites(ctx, gk, v.informer(), key, inView); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// awaitRunning waits for the running writes that concern a read.
-func (l *writeLog) awaitRunning(ctx context.Context, gk schema.GroupKind, affects func(*write) bool) error {
-	l.mu.Lock()
-	var running []*write
-	for w := range l.kindLocked(gk).runningWrites {
-		if affects(w) {
-			running = append(running, w)
-		}
-	}
-	l.mu.Unlock()
-	for _, w := range running {
-		select {
-		case <-w.done:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for a write of %s: %w", gk, context.Cause(ctx))
-		}
-	}
-	return nil
-}
-
-// requiredWrites returns the writes that the cache of an informer has to show: the latest version, and writes
-// without a version. key is nil for a list.
-func (l *writeLog) requiredWrites(gk schema.GroupKind, informer *dynamicinformer.Informer,
-	key *types.NamespacedName,
-	isSelected func(*write) bool) (version string, unversioned []*write) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	kind := l.kindLocked(gk)
-	version = kind.minVersion
-	if key != nil {
-		version = newestVersion(version, kind.versions[*key])
-	} else {
-		for namespace, latest := range kind.namespaces {
-			if isSelected(&write{key: types.NamespacedName{Namespace: namespace}}) {
-				version = newestVersion(version, latest)
+		version, pending := l.required(gk, key, v)
+		var err error
+		for _, w := range pending {
+			if err = l.awaitWrite(ctx, gk, w, v.informer()); err != nil {
+				break
 			}
 		}
-	}
-	for _, w := range kind.unversioned {
-		if isSelected(w) && !slices.Contains(w.cachedBy, informer) {
-			unversioned = append(unversioned, w)
+		if len(pending) > 0 {
+			version, _ = l.required(gk, key, v) // with the versions of the awaited writes
+		}
+		if err == nil && version != "" {
+			err = l.awaitVersion(ctx, gk, v.informer(), version)
+		}
+		if err != nil {
+			return fmt.Errorf("wait until the cache of %s shows the writes of this client: %w", r.key.gvk, err)
 		}
 	}
-	return version, unversioned
+	return nil
 }
 
-// awaitWrites waits until the cache of an informer shows writes, or its type does not exist.
-func (l *writeLog) awaitWrites(ctx context.Context, gk schema.GroupKind, informer *dynamicinformer.Informer,
-	key *types.NamespacedName, inView func(*write) bool) error {
-	version, unversioned := l.requiredWrites(gk, informer, key, inView)
-	if version != "" {
-		if err := l.awaitVersion(ctx, gk, informer, version); err != nil {
-			return err
+// required returns the version and the pending writes that the cache of an informer has to show for a read.
+func (l *writeLog) required(gk schema.GroupKind, key types.NamespacedName,
+	v *scopedInformer) (version string, pending []*write) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k := l.kinds[gk]
+	if k == nil {
+		return "", nil
+	}
+	for w := range k.pending {
+		wait, exists := w.waits[v.informer()]
+		isShown := exists && wait == nil
+		if !isShown && w.concerns(key) && (w.affectsUnknownObjects || v.serves(w.key.Namespace)) {
+			pending = append(pending, w)
 		}
 	}
-	for _, w := range unversioned {
-		wait := w.deletionWaits[informer]
-		if wait == nil { // the object is not known, or the informer is younger than the write
-			wait = informer.AwaitDeletion(toolscache.ObjectName{}, "")
-		}
-		if err := wait(ctx); err != nil {
-			return ignoreAbsentType(err)
-		}
-		l.confirm(gk, w, informer)
+	version = k.minVersion
+	if key != (types.NamespacedName{}) || len(v.informerSet.informersByNamespace) == 1 {
+		return newestVersion(version, k.versions[key]), pending
 	}
+	for recorded, latest := range k.versions {
+		if recorded != key && v.serves(recorded.Namespace) {
+			version = newestVersion(version, latest)
+		}
+	}
+	return version, pending
+}
+
+// concerns reports whether a read of an object, or of a namespace, or of all objects needs the write.
+func (w *write) concerns(key types.NamespacedName) bool {
+	return w.affectsUnknownObjects || w.key == key ||
+		key.Name == "" && (key.Namespace == "" || key.Namespace == w.key.Namespace)
+}
+
+// awaitWrite waits until a pending write has ended and the cache of an informer shows it, unless the write
+// has a version.
+func (l *writeLog) awaitWrite(ctx context.Context, gk schema.GroupKind, w *write,
+	informer *dynamicinformer.Informer) error {
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a write of %s: %w", gk, context.Cause(ctx))
+	}
+	l.mu.Lock()
+	wait, exists := w.waits[informer]
+	l.mu.Unlock()
+	if !w.succeeded || w.version != "" || exists && wait == nil {
+		return nil
+	}
+	if !exists { // the object is not known, or the informer is younger than the write
+		wait = informer.AwaitDeletion(toolscache.ObjectName{}, "")
+	}
+	if err := wait(ctx); err != nil {
+		return ignoreAbsentType(err)
+	}
+	l.confirm(gk, w, informer)
 	return nil
 }
 
@@ -301,8 +227,12 @@ func (l *writeLog) awaitWrites(ctx context.Context, gk schema.GroupKind, informe
 func (l *writeLog) awaitVersion(ctx context.Context, gk schema.GroupKind, informer *dynamicinformer.Informer,
 	version string) error {
 	err := informer.WaitForVersion(ctx, version)
-	if errors.Is(err, dynamicinformer.ErrVersionLost) {
-		l.forgetVersions(gk)
+	if errors.Is(err, dynamicinformer.ErrVersionLost) { // the server was restored; this read fails
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		k := l.kindLocked(gk)
+		clear(k.versions)
+		k.minVersion = ""
 	}
 	return ignoreAbsentType(err)
 }
@@ -317,15 +247,6 @@ func ignoreAbsentType(err error) error {
 	return err
 }
 
-// forgetVersions forgets the versions that a restored server has lost. The read that noticed this fails.
-func (l *writeLog) forgetVersions(gk schema.GroupKind) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	k := l.kindLocked(gk)
-	k.reset()
-	k.minVersion = ""
-}
-
 // confirm records that the cache of an informer shows a write without a version. When all informers that can
 // have the object show it, their resource version replaces it, for later informers.
 func (l *writeLog) confirm(gk schema.GroupKind, w *write, informer *dynamicinformer.Informer) {
@@ -333,18 +254,18 @@ func (l *writeLog) confirm(gk schema.GroupKind, w *write, informer *dynamicinfor
 	informers := l.cache.informersOf(gk, w)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w.cachedBy = append(w.cachedBy, informer)
-	if slices.ContainsFunc(informers,
-		func(informer *dynamicinformer.Informer) bool { return !slices.Contains(w.cachedBy, informer) }) {
+	w.waits[informer] = nil
+	if slices.ContainsFunc(informers, func(informer *dynamicinformer.Informer) bool {
+		wait, exists := w.waits[informer]
+		return !exists || wait != nil
+	}) {
 		return
 	}
 	k := l.kindLocked(gk)
-	k.unversioned = slices.DeleteFunc(k.unversioned, func(other *write) bool { return other == w })
-	switch {
-	case version == "":
-	case w.affectsUnknownObjects:
+	delete(k.pending, w)
+	if w.affectsUnknownObjects {
 		k.minVersion = newestVersion(k.minVersion, version)
-	default:
+	} else if version != "" {
 		k.recordVersion(w.key, version)
 	}
 }
@@ -358,30 +279,10 @@ func (c *Cache) informersOf(gk schema.GroupKind, w *write) (informers []*dynamic
 			continue
 		}
 		for _, v := range r.allInformers() {
-			if w.affectsUnknownObjects || v.informerSet.forNamespace(w.key.Namespace) == v {
+			if w.affectsUnknownObjects || v.serves(w.key.Namespace) {
 				informers = append(informers, v.informer())
 			}
 		}
 	}
 	return informers
-}
-
-// awaitDeletion calls AwaitDeletion of all informers that can have the object of a deletion. latest is the
-// version of the last write of the object. Without a UID it omits caches that lack that write: they may have
-// an earlier object of the same name.
-func (c *Cache) awaitDeletion(gk schema.GroupKind, w *write,
-	latest string) map[*dynamicinformer.Informer]func(context.Context) error {
-	waits := map[*dynamicinformer.Informer]func(context.Context) error{}
-	key := toolscache.ObjectName(w.key)
-	for _, i := range c.informersOf(gk, w) {
-		if w.uid == "" && latest != "" {
-			stored, exists, err := i.GetStore().GetByKey(key.String())
-			if err != nil || !exists || newestVersion(latest, versionOf(stored)) == latest &&
-				versionOf(stored) != latest {
-				continue
-			}
-		}
-		waits[i] = i.AwaitDeletion(key, w.uid)
-	}
-	return waits
 }

@@ -49,10 +49,9 @@ type Cache struct {
 	mu struct {
 		sync.RWMutex
 		resources map[resourceKey]*resource
-		// beingCreated has a channel for each resource that is being created. The channel is closed at the
-		// end of the creation.
-		beingCreated map[resourceKey]chan struct{}
-		state        cacheState
+		// kindLocks has the locks of lockKind. A locked one contains an element.
+		kindLocks map[schema.GroupVersionKind]chan struct{}
+		state     cacheState
 	}
 	// settingsSemaphore contains an element while SetTypeSettings runs.
 	settingsSemaphore chan struct{}
@@ -106,7 +105,7 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
 	c.reportFailures = sync.OnceValue(c.listenToFailures)
-	c.mu.resources, c.mu.beingCreated = map[resourceKey]*resource{}, map[resourceKey]chan struct{}{}
+	c.mu.resources, c.mu.kindLocks = map[resourceKey]*resource{}, map[schema.GroupVersionKind]chan struct{}{}
 	if c.factory != nil {
 		c.indexSuffix = fmt.Sprintf(" (cache %d)", sharedCaches.Add(1))
 	} else {
@@ -169,10 +168,11 @@ func (c *Cache) reportFailure(f status.RequestFailure) {
 // created, because the creation of their informers may fail.
 func (c *Cache) ownersOf(gvr schema.GroupVersionResource, options string) (owners []*resource) {
 	c.mu.RLock()
-	pending := slices.Collect(maps.Values(c.mu.beingCreated))
+	locks := slices.Collect(maps.Values(c.mu.kindLocks))
 	c.mu.RUnlock()
-	for _, created := range pending {
-		<-created
+	for _, lock := range locks {
+		lock <- struct{}{}
+		<-lock
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()

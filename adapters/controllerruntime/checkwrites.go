@@ -215,9 +215,8 @@ func (c *cacheClient) warnOfExtraction(ctx context.Context, applied client.Objec
 	if err != nil {
 		return // the write reports it
 	}
-	for _, key := range formsOf(gvk) {
-		r, _ := c.cache.lookup(key)
-		if r == nil || !slices.ContainsFunc(r.current.Load().informers(),
+	for _, r := range c.cache.resourcesOf(gvk) {
+		if !slices.ContainsFunc(r.current.Load().informers(),
 			func(i *dynamicinformer.Informer) bool { return i.Drops(".metadata.managedFields") }) {
 			continue
 		}

@@ -83,6 +83,18 @@ func (c *Cache) lookup(key resourceKey) (*resource, cacheState) {
 	return c.mu.resources[key], c.mu.state
 }
 
+// resourcesOf returns the resources of a kind, in the order of their forms.
+func (c *Cache) resourcesOf(gvk schema.GroupVersionKind) (resources []*resource) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, form := range []convert.Form{convert.Typed, convert.Unstructured, convert.Metadata} {
+		if r := c.mu.resources[resourceKey{gvk, form}]; r != nil {
+			resources = append(resources, r)
+		}
+	}
+	return resources
+}
+
 // resource returns a resource, which it creates if necessary, and whether the cache has been started.
 func (c *Cache) resource(ctx context.Context, key resourceKey,
 	object runtime.Object) (r *resource, started bool, err error) {
@@ -93,6 +105,8 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 		return nil, started, lostInformerError(key.gvk)
 	case r != nil:
 		return r, started, nil
+	case state == cacheEnded:
+		return nil, started, endedError(key.gvk)
 	}
 	mapping, err := c.mapper.RESTMapping(key.gvk.GroupKind(), key.gvk.Version)
 	if err != nil {
@@ -105,70 +119,58 @@ func (c *Cache) resource(ctx context.Context, key resourceKey,
 	if c.types != nil {
 		c.types.add(mapping)
 	}
-	for {
-		r, created, err := c.findOrReserve(key)
-		if r != nil || err != nil {
-			return r, c.hasStarted(), err
-		}
-		if created != nil {
-			select {
-			case <-created: // closed by its creator
-				continue
-			case <-ctx.Done():
-				return nil, c.hasStarted(), context.Cause(ctx)
-			}
-		}
-		return c.makeResource(key, mapping, converter)
-	}
+	r, err = c.createResource(ctx, key, mapping, converter)
+	return r, c.hasStarted(), err
 }
 
-// findOrReserve returns a resource if it exists. While another caller creates it, findOrReserve returns a
-// channel that is closed at the end. Otherwise it returns nil values, and the caller must call makeResource.
-func (c *Cache) findOrReserve(key resourceKey) (r *resource, created <-chan struct{}, err error) {
+// lockKind excludes other callers that create resources of a kind or change its settings.
+func (c *Cache) lockKind(ctx context.Context, gvk schema.GroupVersionKind) (unlock func(), err error) {
+	c.mu.Lock()
+	lock := c.mu.kindLocks[gvk]
+	if lock == nil {
+		lock = make(chan struct{}, 1)
+		c.mu.kindLocks[gvk] = lock
+	}
+	c.mu.Unlock()
+	select {
+	case lock <- struct{}{}: // also if ctx has ended
+	default:
+		select {
+		case lock <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return func() { <-lock }, nil
+}
+
+// createResource creates a resource, unless another caller has created it in the meantime.
+func (c *Cache) createResource(ctx context.Context, key resourceKey, mapping *meta.RESTMapping,
+	converter *convert.Converter) (*resource, error) {
+	unlock, err := c.lockKind(ctx, key.gvk)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if r, _ := c.lookup(key); r != nil {
+		return r, nil
+	}
+	r, err := c.newResource(key, mapping, converter)
+	if err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r = c.mu.resources[key]; r != nil {
-		return r, nil, nil
+	if c.mu.state >= cacheEnded { // nothing would release the informers
+		r.close()
+		return nil, endedError(key.gvk)
 	}
-	if err := c.checkNotEndedLocked(key); err != nil {
-		return nil, nil, err
-	}
-	if created, ok := c.mu.beingCreated[key]; ok {
-		return nil, created, nil
-	}
-	c.mu.beingCreated[key] = make(chan struct{})
-	return nil, nil, nil
+	c.mu.resources[key] = r
+	return r, nil
 }
 
-// checkNotEndedLocked returns an error after the end of the cache: nothing would release new informers.
-func (c *Cache) checkNotEndedLocked(key resourceKey) error {
-	if c.mu.state < cacheEnded {
-		return nil
-	}
-	return fmt.Errorf("the cache has ended, and creates no informer of %s: %w", key.gvk, dynamicinformer.ErrStopped)
-}
-
-// makeResource creates a resource that findOrReserve has reserved. started reports whether the cache has been
-// started.
-func (c *Cache) makeResource(key resourceKey, mapping *meta.RESTMapping,
-	converter *convert.Converter) (r *resource, started bool, err error) {
-	defer func() { // runs even if an index panics
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		close(c.mu.beingCreated[key])
-		delete(c.mu.beingCreated, key)
-		if err == nil {
-			err = c.checkNotEndedLocked(key)
-		}
-		if r != nil && err != nil {
-			r.close()
-			r = nil
-		} else if r != nil {
-			c.mu.resources[key] = r
-		}
-	}()
-	r, err = c.newResource(key, mapping, converter)
-	return r, c.hasStarted(), err
+func endedError(gvk schema.GroupVersionKind) error {
+	return fmt.Errorf("the cache has ended, and creates no informer of %s: %w", gvk, dynamicinformer.ErrStopped)
 }
 
 // newResource acquires the informers of a resource. It holds no lock, because shared informers may have to
@@ -321,17 +323,11 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 	return options
 }
 
-// readsFullObjects reports whether whole objects of a kind are read, or are about to be.
+// readsFullObjects reports whether whole objects of a kind are read.
 func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
-	c.mu.RLock()
-	defer c.mu.RUnlock()
-	for _, form := range []convert.Form{convert.Typed, convert.Unstructured} {
-		key := resourceKey{gvk, form}
-		if c.mu.resources[key] != nil || c.mu.beingCreated[key] != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.resourcesOf(gvk), func(r *resource) bool {
+		return r.key.form != convert.Metadata
+	})
 }
 
 func (r *resource) close() {

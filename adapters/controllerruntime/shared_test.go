@@ -363,7 +363,7 @@ func TestReadsDoNotWaitForOtherIndexes(t *testing.T) {
 	// Wait until a caller creates the listed resource.
 	for {
 		second.mu.RLock()
-		making := len(second.mu.beingCreated)
+		making := len(second.mu.kindLocks[configMapKind])
 		second.mu.RUnlock()
 		if making > 0 {
 			break

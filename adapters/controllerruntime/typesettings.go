@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
@@ -66,10 +65,7 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 	defer func() { <-c.settingsSemaphore }()
 	err = errFormsChanged
 	for errors.Is(err, errFormsChanged) {
-		var all []*resource
-		if all, err = c.resourcesWithout(ctx, gvk, newSettings); err == nil && len(all) > 0 {
-			err = c.takeOver(ctx, gvk, newSettings, all)
-		}
+		err = c.takeOver(ctx, gvk, newSettings, c.resourcesOf(gvk))
 	}
 	if err != nil {
 		return fmt.Errorf("controllerruntime: set the settings of %s, the old ones stay in effect: %w", gvk, err)
@@ -79,77 +75,6 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 
 // errFormsChanged is returned if a form of the type was first used, or removed, during the change.
 var errFormsChanged = errors.New("the forms of the type have changed")
-
-// resourcesWithout returns the resources of a type that do not have the given settings. If there are none, it
-// sets them for new resources.
-func (c *Cache) resourcesWithout(ctx context.Context, gvk schema.GroupVersionKind,
-	settings *typeSettings) ([]*resource, error) {
-	for {
-		all, created := c.resourcesOnceWithout(gvk, settings)
-		if created == nil {
-			return all, nil
-		}
-		select {
-		case <-created:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// resourcesOnceWithout returns the result of resourcesWithout. While a form of the type is being created, it
-// returns a channel that is closed afterwards.
-func (c *Cache) resourcesOnceWithout(gvk schema.GroupVersionKind,
-	settings *typeSettings) (resources []*resource, created <-chan struct{}) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, key := range formsOf(gvk) {
-		if created := c.mu.beingCreated[key]; created != nil {
-			return nil, created
-		}
-		if r := c.mu.resources[key]; r != nil && r.current.Load().settings != settings {
-			resources = append(resources, r)
-		}
-	}
-	if len(resources) == 0 {
-		c.settings.byKind[gvk] = settings
-	}
-	return resources, nil
-}
-
-func formsOf(gvk schema.GroupVersionKind) []resourceKey {
-	return []resourceKey{{gvk, convert.Typed}, {gvk, convert.Unstructured}, {gvk, convert.Metadata}}
-}
-
-// reserveForms makes callers that first use a form of the type wait until release is called. It fails if
-// not all of the forms, and only these, are in use.
-func (c *Cache) reserveForms(gvk schema.GroupVersionKind, resources []*resource) (release func(), err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var unused []resourceKey
-	for _, key := range formsOf(gvk) {
-		r, index := c.mu.resources[key], slices.IndexFunc(resources,
-			func(r *resource) bool { return r.key == key })
-		switch {
-		case c.mu.beingCreated[key] != nil, r == nil && index >= 0, r != nil && index < 0,
-			r != nil && resources[index] != r:
-			return nil, errFormsChanged
-		case r == nil:
-			unused = append(unused, key)
-		}
-	}
-	for _, key := range unused {
-		c.mu.beingCreated[key] = make(chan struct{})
-	}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, key := range unused {
-			close(c.mu.beingCreated[key])
-			delete(c.mu.beingCreated, key)
-		}
-	}, nil
-}
 
 // takeOver replaces the informers of all forms of a type.
 func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, settings *typeSettings,
@@ -177,11 +102,14 @@ func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, setti
 			}
 		}
 	}
-	release, err := c.reserveForms(gvk, resources)
+	unlock, err := c.lockKind(ctx, gvk)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer unlock()
+	if !slices.Equal(c.resourcesOf(gvk), resources) {
+		return errFormsChanged
+	}
 	return c.commitIncoming(ctx, resources, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -19,7 +19,7 @@ FUZZTIME ?= 20s
 ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
 # Packages that are also tested with the oldest supported version of Kubernetes' modules, which the root module requires.
 # All other tests run with the newest version.
-FLOOR := ./dynamicinformer/... ./internal/informer ./internal/requests
+FLOOR := ./dynamicinformer ./internal/informer ./internal/requests
 # Platforms for which the library and the command must compile. All other modules must compile for darwin/arm64,
 # and the published ones for Windows.
 PLATFORMS := linux/386 linux/arm64 windows/amd64
@@ -118,17 +118,21 @@ nightly: ## Run what takes hours: race detector, histories, soak, skew, versions
 # Run two targets at a time and all of them, even if one fails. Do not mix the output of commands.
 TWO_LANES := --jobs=2 --keep-going --output-sync=line
 
+# The packages that take longest, which start first.
+LONGEST := ./cmd/crdcache/internal/cli ./dynamicinformer ./adapters/compat/dynamicinformer ./serving/readapi/live ./adapters/cel
+
 unit: ## Run the tests of all modules that need only Go
-	@$(LANE) unit $(TEST) -timeout 20m ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
+	@$(LANE) unit $(TEST) -p $(AT_ONCE) -timeout 20m $(LONGEST) ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
 	  ./adapters/metrics/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
 
 .PHONY: floor
 floor:
-	@$(LANE) floor go test -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
+	@$(LANE) floor go test -short -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
 
 .PHONY: floor-all bits32 promtool stranger statemetrics
-floor-all: $(BIN)/staticcheck ## Lint and test every module with the versions of its own go.mod
-	for m in $(PUBLISHED) . serving/server; do (cd $$m && $(BIN)/staticcheck ./... && go test -timeout 20m ./...) || exit 1; done
+floor-all: $(BIN)/staticcheck ## Lint and test every module with the versions of its own go.mod, and with all random histories
+	for m in $(PUBLISHED) . serving/server; do (cd $$m && $(BIN)/staticcheck ./... && \
+	  CRDCACHE_NIGHTLY=1 go test -timeout 40m ./...) || exit 1; done
 
 statemetrics: sandbox programs ## Build kube-state-metrics and compare its metrics with those of converted configs
 	dir=$$(go mod download -json $(KUBE_STATE_METRICS) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \

@@ -197,7 +197,7 @@ func TestWatchListsStall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var types []apitest.Type
-				for n := range 24 {
+				for n := range 12 {
 					gvr := widgets
 					gvr.Resource = fmt.Sprintf("widgets%d", n)
 					types = append(types, apitest.Type{GVR: gvr, Kind: fmt.Sprint("Widget", n), Namespaced: true})
@@ -226,7 +226,7 @@ func TestWatchListsStall(t *testing.T) {
 					time.Sleep(time.Second)
 					for n, typ := range types {
 						u := widget("web", fmt.Sprint("b", k))
-						if u.SetKind(typ.Kind); n%2 == 0 {
+						if u.SetKind(typ.Kind); k%3 == 0 && n%2 == 0 {
 							server.Create(t, typ.GVR, u)
 						}
 					}

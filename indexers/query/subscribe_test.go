@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -195,11 +196,12 @@ func meta(version string) metav1.ObjectMeta {
 // TestSubscriptionMatchesModel verifies that the events of random changes, applied to an empty set, produce
 // the objects that match the query.
 func TestSubscriptionMatchesModel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
+	queries := 40
+	if os.Getenv("CRDCACHE_NIGHTLY") != "" {
+		queries = 150
 	}
 	random := rand.New(rand.NewPCG(11, 12))
-	for range 150 {
+	for range queries {
 		q, matches := randomQuery(random, 2)
 		h, events := subscribe(t, q)
 		objects := map[string]*unstructured.Unstructured{}

@@ -18,6 +18,9 @@ import (
 
 var errKilled = errors.New("killed")
 
+// nightly is true in make nightly, which tries every failure.
+var nightly = os.Getenv("CRDCACHE_NIGHTLY") != ""
+
 // TestLives runs a thousand processes on one folder. Each saves a random history and is killed at a random
 // step; some lose power. The next one must load the last saved content, or the one that was being saved.
 func TestLives(t *testing.T) {
@@ -26,9 +29,9 @@ func TestLives(t *testing.T) {
 	disk := newDisk()
 	states := []objectTexts{nil}
 	saved := 0 // number of the last state whose save succeeded
-	lives := 1000
-	if testing.Short() || underRace { // without them, make test and make nightly run all
-		lives = 100
+	lives := 200
+	if nightly {
+		lives = 1000
 	}
 	for range lives {
 		s := New(dir, Options{disk: disk.do})
@@ -136,9 +139,9 @@ func TestExchangedFiles(t *testing.T) {
 // TestFullDisk makes every operation fail after some operations. Saving must return the error. When there is
 // space again, it must succeed; and the folder has the files of the last save only.
 func TestFullDisk(t *testing.T) {
-	step := 1
-	if underRace {
-		step = 4
+	step := 4
+	if nightly {
+		step = 1
 	}
 	for left := 0; left < 40; left += step {
 		disk, dir := newDisk(), t.TempDir()

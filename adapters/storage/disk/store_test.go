@@ -68,7 +68,7 @@ func TestNeedsRewrite(t *testing.T) {
 	if !content.NeedsRewrite() {
 		t.Error("NeedsRewrite() = false without content, want true")
 	}
-	c := numbered(5000, 1)
+	c := numbered(2500, 1)
 	save(t, content, 1, c)
 	size := func() int64 {
 		info, err := os.Stat(content.path)
@@ -80,7 +80,7 @@ func TestNeedsRewrite(t *testing.T) {
 	whole, rewrites := size(), 0
 	for version := 2; version < 40; version++ {
 		next := maps.Clone(c)
-		maps.Copy(next, numbered(300, version))
+		maps.Copy(next, numbered(150, version))
 		if content.NeedsRewrite() {
 			save(t, content, version, next)
 			rewrites++

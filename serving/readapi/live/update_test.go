@@ -320,7 +320,7 @@ func TestUpdateDuringQueries(t *testing.T) {
 			}
 		})
 	}
-	for i := range 200 {
+	for i := range 60 {
 		index := []string{byTier, byTeam, byTier + ", " + byOwner}[i%3]
 		u.must(u.binding.Update(t.Context(), u.settings(index, noOptions, name)))
 	}

@@ -19,10 +19,9 @@
 //
 // # How it works
 //
-// Each shard has a Lease, which is held through client-go's tools/leaderelection. Each replica also renews a
-// member Lease as its heartbeat. All replicas watch these Leases and decide by the same rule: a replica with
-// less than a fair share takes free shards, and one with more gives up a shard while none is free. Shards are
-// drained before they are given up.
+// Each shard has a Lease. Each replica also renews a member Lease as its heartbeat. All replicas watch these
+// Leases and decide by the same rule: a replica with less than a fair share takes free shards, and one with
+// more gives up a shard while none is free. Shards are drained before they are given up.
 //
 // # Safety
 //

@@ -12,52 +12,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 )
 
 // heartbeat renews the member Lease until ctx ends, and then removes it. It closes started after the first
 // write.
 func (m *Member) heartbeat(ctx context.Context, started chan<- struct{}) {
-	name := m.options.Name + "-member-" + m.idSuffix
+	lease := m.newLease(m.options.Name + "-member-" + m.idSuffix)
 	once := sync.OnceFunc(func() { close(started) })
 	for ctx.Err() == nil {
-		m.elect(ctx, &memberLease{LeaseLock: m.leaseLock(name, nil), logger: klog.FromContext(ctx)}, once)
+		if err := lease.renew(ctx); err == nil {
+			once()
+		} else if ctx.Err() == nil {
+			lease.held = nil // if another process has changed it
+			klog.FromContext(ctx).Error(err, "Cannot renew the member Lease; this replica takes no shards until it succeeds", "lease", lease.name)
+		}
+		pause(ctx, m.options.retryPeriod())
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
-	m.deleteLease(ctx, name, metav1.DeleteOptions{})
-}
-
-// memberLease is the Lock of an elector for a member Lease. It logs failures, because a replica without a
-// member Lease takes no shards.
-type memberLease struct {
-	resourcelock.LeaseLock
-	logger klog.Logger
-}
-
-func (m *memberLease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return m.report(ctx, m.LeaseLock.Create(ctx, record))
-}
-
-func (m *memberLease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return m.report(ctx, m.LeaseLock.Update(ctx, record))
-}
-
-func (m *memberLease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := m.LeaseLock.Get(ctx)
-	if !apierrors.IsNotFound(err) {
-		_ = m.report(ctx, err)
-	}
-	return record, raw, err
-}
-
-// report logs an error, unless ctx has ended, and returns it.
-func (m *memberLease) report(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() == nil {
-		m.logger.Error(err, "Cannot renew the member Lease; this replica takes no shards until it succeeds", "lease", m.Describe())
-	}
-	return err
+	m.deleteLease(ctx, lease.name, metav1.DeleteOptions{})
 }
 
 func (m *Member) deleteLease(ctx context.Context, name string, options metav1.DeleteOptions) {
@@ -79,25 +53,20 @@ func (m *Member) sweep(ctx context.Context) {
 		}
 		m.mu.Lock()
 		m.mu.observed.forget()
-		names := m.mu.observed.expiredMembers(m.now())
+		expired := m.mu.observed.expiredMembers(m.now())
 		m.mu.Unlock()
-		for _, name := range names {
-			m.removeAbandoned(ctx, name)
+		for name, version := range expired {
+			m.removeAbandoned(ctx, name, version)
 		}
 	}
 }
 
 // removeAbandoned deletes a member Lease if it has not changed since it was observed.
-func (m *Member) removeAbandoned(ctx context.Context, name string) {
-	m.mu.Lock()
-	known := m.mu.observed.leases[name]
-	m.mu.Unlock()
+func (m *Member) removeAbandoned(ctx context.Context, name, version string) {
 	ctx, cancel := context.WithTimeout(ctx, m.options.RetryPeriod)
 	defer cancel()
-	if known != nil && known.resourceVersion != "" {
-		m.deleteLease(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
-			ResourceVersion: &known.resourceVersion}})
-	}
+	m.deleteLease(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
+		ResourceVersion: &version}})
 }
 
 // observe watches the Leases of the group until ctx ends. It starts after the first heartbeat: of two

@@ -7,4 +7,4 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit"
 )
 
-func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/adapters/shard", "leaderelection")) }
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m, "crdcache/adapters/shard")) }

@@ -11,13 +11,9 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
-	"k8s.io/klog/v2"
 )
 
 // Handler starts and ends the work of shards. Both functions are optional.
@@ -210,29 +206,3 @@ func (o Options) shardOf(lease string) int {
 }
 
 func (o Options) leaseOf(shard int) string { return fmt.Sprintf("%s-%03d", o.Name, shard) }
-
-func (m *Member) leaseLock(name string, labels map[string]string) resourcelock.LeaseLock {
-	all := map[string]string{labelGroup: m.options.Name, labelShards: strconv.Itoa(m.options.Shards),
-		labelLayout: m.options.Layout}
-	maps.Copy(all, labels)
-	return resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: m.options.Namespace,
-			Name: name}, Client: m.client, Labels: all,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: m.identity},
-	}
-}
-
-// elect runs an elector for a lock until ctx ends or the Lease is lost.
-func (m *Member) elect(ctx context.Context, lock resourcelock.Interface, started func()) {
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: lock.Describe(),
-		LeaseDuration: m.options.LeaseDuration, RenewDeadline: m.options.RenewDeadline,
-		RetryPeriod: m.options.retryPeriod(),
-		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { started() },
-			OnStoppedLeading: func() {}},
-	})
-	if err != nil {
-		panic(err) // the options have been checked
-	}
-	elector.Run(klog.NewContext(ctx, klog.Logger{})) // it would log lost elections as errors
-}

@@ -7,7 +7,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/ptr"
 )
 
 // Labels of the Leases.
@@ -32,21 +32,16 @@ type observedLease struct {
 	deleted bool
 }
 
-func (o *observedLease) record() *resourcelock.LeaderElectionRecord {
-	return resourcelock.LeaseSpecToLeaderElectionRecord(&o.spec)
-}
-
 // holder returns the holder of the Lease; "" if it has none or has expired.
 func (o *observedLease) holder(now time.Time) string {
-	record := o.record()
-	if now.After(o.expiry(record)) {
+	if now.After(o.expiry()) {
 		return ""
 	}
-	return record.HolderIdentity
+	return holderOf(o.spec)
 }
 
-func (o *observedLease) expiry(record *resourcelock.LeaderElectionRecord) time.Time {
-	return o.observedAt.Add(time.Duration(record.LeaseDurationSeconds) * time.Second)
+func (o *observedLease) expiry() time.Time {
+	return o.observedAt.Add(time.Duration(ptr.Deref(o.spec.LeaseDurationSeconds, 0)) * time.Second)
 }
 
 // observedLeases are the observed Leases of a group, by name. It has all rules about members and holders, and
@@ -110,14 +105,13 @@ type planState struct {
 func (o *observedLeases) planInput(self string, now time.Time) planState {
 	state := planState{identity: self, members: []string{self}, holders: make([]string, o.options.Shards)}
 	for name, lease := range o.leases {
-		record := lease.record()
 		holder := lease.holder(now)
 		_, isShard := lease.labels[labelShard]
 		if holder == "" || !isShard && lease.deleted {
 			continue // a member that deletes its Lease has ended
 		}
 		if holder != self {
-			expiry := lease.expiry(record).Add(1)
+			expiry := lease.expiry().Add(1)
 			if state.nextExpiry.IsZero() || expiry.Before(state.nextExpiry) {
 				state.nextExpiry = expiry
 			}
@@ -136,16 +130,17 @@ func (o *observedLeases) planInput(self string, now time.Time) planState {
 	return state
 }
 
-// expiredMembers returns the names of member Leases that were not renewed for ten times their duration.
-func (o *observedLeases) expiredMembers(now time.Time) []string {
-	var names []string
+// expiredMembers returns the member Leases that were not renewed for ten times their duration: their resource
+// versions by name.
+func (o *observedLeases) expiredMembers(now time.Time) map[string]string {
+	expired := map[string]string{}
 	for name, lease := range o.leases {
 		_, isShard := lease.labels[labelShard]
 		if !isShard && !lease.deleted && now.Sub(lease.observedAt) > 10*o.options.LeaseDuration {
-			names = append(names, name)
+			expired[name] = lease.resourceVersion
 		}
 	}
-	return names
+	return expired
 }
 
 func (o *observedLeases) forget() {

@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
 )
 
 // The defaults of the fields of Options with these names.
@@ -93,10 +92,9 @@ func (o Options) validate() error {
 		"LeaseDuration is %v, must be whole seconds, as in a Lease", o.LeaseDuration)
 	refuse(o.RenewDeadline >= o.LeaseDuration,
 		"RenewDeadline %v must be less than LeaseDuration %v: work ends in between", o.RenewDeadline, o.LeaseDuration)
-	least := time.Duration(leaderelection.JitterFactor * float64(o.RetryPeriod))
-	refuse(o.RetryPeriod <= 0 || o.RenewDeadline <= least,
-		"RetryPeriod %v must be less than RenewDeadline %v divided by %.1f, for a second attempt",
-		o.RetryPeriod, o.RenewDeadline, leaderelection.JitterFactor)
+	refuse(o.RetryPeriod <= 0 || o.RenewDeadline <= o.RetryPeriod*6/5,
+		"RetryPeriod %v must be less than RenewDeadline %v divided by 1.2, for a second attempt",
+		o.RetryPeriod, o.RenewDeadline)
 	refuse(o.DrainTimeout < 0, "DrainTimeout is %v, must not be negative", o.DrainTimeout)
 	return errors.Join(errs...)
 }

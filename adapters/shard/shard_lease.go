@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 )
 
@@ -17,10 +17,10 @@ const acquireDelay = 250 * time.Millisecond
 
 // shardLease is a shard of this replica, from the attempt to acquire it to its release.
 type shardLease struct {
+	*ownLease
 	ownership *Ownership
-	lock      *shardLock
-	// electorDone is closed when the elector has ended.
-	electorDone chan struct{}
+	// holdEnded is closed when hold has returned. Until then, only hold uses the ownLease.
+	holdEnded chan struct{}
 	// observed is the state of the Lease when the election began; nil if there was no Lease.
 	observed *observedLease
 	// The rest is guarded by Member.mu.
@@ -49,41 +49,50 @@ func (m *Member) electionPause(shard int) time.Duration {
 
 func (m *Member) tryAcquire(ctx context.Context, shard int) {
 	name := m.options.leaseOf(shard)
-	lease := &shardLease{ownership: newOwnership(context.WithoutCancel(ctx), shard),
-		electorDone: make(chan struct{})}
-	lease.lock = &shardLock{
-		LeaseLock: m.leaseLock(name, map[string]string{labelShard: name[len(m.options.Name)+1:]}),
-		ownership: lease.ownership, deadline: m.options.RenewDeadline, endOwnership: lease.ownership.end,
-		isExpired:  func(record *resourcelock.LeaderElectionRecord) bool { return m.expired(name, record) },
-		onAcquired: func() { m.recordAcquired(lease) },
-	}
-	lease.lock.Client = fencedLeases{m.client, lease.lock}
-	if lease.observed = m.mu.observed.leases[name]; lease.observed != nil {
-		lease.lock.lastRecord, lease.lock.greatestToken = lease.observed.record(), lease.observed.token
-	}
+	lease := &shardLease{ownLease: m.newLease(name), observed: m.mu.observed.leases[name],
+		ownership: newOwnership(context.WithoutCancel(ctx), shard), holdEnded: make(chan struct{})}
+	lease.labels[labelShard] = name[len(m.options.Name)+1:]
 	m.mu.shards[shard] = lease
 	go func() { // ended with the ownership
-		m.elect(lease.ownership.ctx, lease.lock, func() {})
-		lease.ownership.lose() // if it is not over already
-		close(lease.electorDone)
+		lease.ownership.end(m.hold(lease))
+		close(lease.holdEnded)
 		m.wake()
 	}()
 	context.AfterFunc(lease.ownership.ctx, m.wake)
 }
 
-func (m *Member) recordAcquired(lease *shardLease) {
+// hold tries once to acquire the Lease of a shard, and renews it until the ownership ends. It returns the
+// cause of the end.
+func (m *Member) hold(lease *shardLease) error {
+	ctx := lease.ownership.ctx
+	if err := lease.acquire(ctx, lease.observed); err != nil {
+		return err
+	}
+	lease.ownership.renewed(lease.token, lease.sent.Add(m.options.RenewDeadline))
 	m.mu.Lock()
 	lease.acquired = time.Now()
 	m.mu.Unlock()
 	m.wake()
+	for {
+		pause(ctx, m.options.retryPeriod())
+		if ctx.Err() != nil {
+			return ErrLost
+		}
+		switch err := lease.renew(ctx); {
+		case err == nil:
+			lease.ownership.renewed(lease.token, lease.sent.Add(m.options.RenewDeadline))
+		case errors.Is(err, ErrLost):
+			return err
+		}
+	}
 }
 
-// expired reports whether the replica has observed the Lease with this record unchanged for its duration.
-func (m *Member) expired(name string, record *resourcelock.LeaderElectionRecord) bool {
+// expired reports whether the replica has observed the Lease in this state unchanged for its duration.
+func (m *Member) expired(name string, spec coordinationv1.LeaseSpec) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	observed := m.mu.observed.leases[name]
-	return observed != nil && apiequality.Semantic.DeepEqual(observed.record(), record) &&
+	return observed != nil && apiequality.Semantic.DeepEqual(observed.spec, spec) &&
 		observed.holder(m.now()) == ""
 }
 
@@ -96,13 +105,13 @@ func (m *Member) cleanUp(ctx context.Context) {
 		switch {
 		case lease.released:
 			delete(m.mu.shards, shard)
-		case hasEnded && lease.acquired.IsZero() && isClosed(lease.electorDone):
+		case hasEnded && lease.acquired.IsZero() && isClosed(lease.holdEnded):
 			delete(m.mu.shards, shard)
 			m.mu.failedElections[shard] = failedElection{lease.observed,
 				time.Now().Add(m.options.retryPeriod())}
 			m.reportLocked(ctx, lease)
 		case hasEnded && !lease.acquired.IsZero() && !lease.draining:
-			klog.FromContext(ctx).Info("Lost a shard", "lease", lease.lock.Describe(), "cause", context.Cause(lease.ownership.ctx))
+			klog.FromContext(ctx).Info("Lost a shard", "lease", lease.name, "cause", context.Cause(lease.ownership.ctx))
 			m.giveUp(ctx, lease)
 		}
 	}
@@ -118,7 +127,7 @@ func (m *Member) reportLocked(ctx context.Context, lease *shardLease) {
 		return
 	}
 	m.mu.lastReport = time.Now()
-	klog.FromContext(ctx).Error(cause, "Cannot acquire a shard", "lease", lease.lock.Describe())
+	klog.FromContext(ctx).Error(cause, "Cannot acquire a shard", "lease", lease.name)
 }
 
 // giveUp drains a shard, if it was announced, and releases its Lease. It needs the lock.
@@ -130,7 +139,7 @@ func (m *Member) giveUp(ctx context.Context, lease *shardLease) {
 			m.drain(ctx, lease.ownership)
 		}
 		lease.ownership.end(errReleased)
-		<-lease.electorDone
+		<-lease.holdEnded
 		m.release(ctx, lease)
 		m.mu.Lock()
 		lease.released = true
@@ -150,8 +159,8 @@ func (m *Member) drain(ctx context.Context, ownership *Ownership) {
 func (m *Member) release(ctx context.Context, lease *shardLease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
 	defer cancel()
-	if err := lease.lock.release(ctx); err != nil {
-		klog.FromContext(ctx).Info("Cannot release the Lease of a shard, which has to expire", "lease", lease.lock.Describe(), "err", err)
+	if err := lease.ownLease.release(ctx); err != nil {
+		klog.FromContext(ctx).Info("Cannot release the Lease of a shard, which has to expire", "lease", lease.name, "err", err)
 	}
 }
 
@@ -227,7 +236,7 @@ func (m *Member) giveUpAll(ctx context.Context) bool {
 		switch {
 		case s.acquired.IsZero():
 			s.ownership.end(errReleased)
-			if isClosed(s.electorDone) {
+			if isClosed(s.holdEnded) {
 				delete(m.mu.shards, shard)
 			}
 		case !s.draining:

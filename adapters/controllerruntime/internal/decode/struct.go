@@ -24,8 +24,8 @@ func (s *structCodec) add(named jsonField, decode codec) {
 		s.byName = map[string]int{}
 	}
 	s.byName[named.name] = len(s.fields)
-	s.fields = append(s.fields, field{})
-	s.fields[len(s.fields)-1].set(named, decode)
+	s.fields = append(s.fields, field{keyEnd: named.name + `":`, offset: named.offset, decode: decode,
+		isText: isText(named.typ)})
 }
 
 // decode is a codec. It skips unknown fields, and fails on duplicates, which sigs.k8s.io/json merges.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # k8s.io/apiserver v0.37.2 and cel-go v0.30.0: one would expect that a CEL rule gives one result for one object, because CEL has no
-# side effects. A macro over a map takes the keys in Go's random order. A list made from a
-# map, by map, filter or transformList, thus differs from call to call: a rule that compares it or takes its first element accepts an
-# object in one request and rejects the same object in the next. Maps compare equal in any order, so map equality is safe.
+# side effects. A macro over a map takes the keys in Go's random order. A list made from a map, by map, filter or transformList, thus
+# differs from call to call: a rule that compares it or takes its first element accepts an object in one request and rejects the same
+# object in the next. Maps compare equal in any order, and a sorted list is stable.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # client-go v0.37.2 and apiextensions-apiserver v0.37.2: one would expect the values of a map in the order of its keys, because JSON,
-# YAML and go-template write maps sorted. The wildcard of JSONPath walks maps in Go's random order. Two runs of
-# kubectl get -o jsonpath='{.data.*}' on one object differ, and a printer column with such a path, which shows the first
-# value only, changes its value while the object does not.
+# YAML and go-template write maps sorted. The wildcard of JSONPath walks maps in Go's random order. Two runs of kubectl get -o
+# jsonpath='{.data.*}' on one object differ. A printer column with such a path shows the first value only, so that its cell changes
+# while the object does not.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# controller-runtime v0.25.2 and client-go v0.37.2: one would expect that a REST mapping without a version follows the server's order of
-# versions, as kubectl's mapper does, or at least that it is the same each time. The mapper of controller-runtime puts the
-# preferred version of the group first, and the other versions in Go's random map order. A kind that the preferred version does not have, as
-# ReferenceGrant of the Gateway API, is mapped to v1beta1 in one process and to v1alpha2 in the next. A resource
-# that is named without a group and exists in two, as clusters, is found in either group at random.
+# controller-runtime v0.25.2 and client-go v0.37.2: one would expect that a REST mapping without a version follows the server's order
+# of versions, as kubectl's mapper does, or at least that it is the same each time. The mapper of controller-runtime puts the
+# preferred version of the group first, and the other versions in Go's random map order. A kind that the preferred version does not
+# have, as ReferenceGrant of the Gateway API 1.0, is mapped to v1beta1 in one process and to the deprecated v1alpha2 in the next. A
+# resource that is named without a group and exists in two, as clusters, is found in either group at random.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # controller-runtime v0.25.2 and client-go v0.37.2: one would expect that the priority queue of a controller keeps the promises of the
 # work queue whose interface it implements. It holds one entry for each key, where client-go keeps delayed adds apart. An AddAfter is
-# lost without a word if the key is already queued, and an Add takes the place of an earlier AddAfter. The check "again in an
-# hour" of an event handler then never comes, if another event arrives first. ShutDown also drops the queued keys: Get reports the
-# end at once, where client-go first hands out the rest.
+# lost silently if the key is already queued, and an Add takes the place of an earlier AddAfter. If an event handler asks for a check
+# in an hour, this check never comes when another event arrives first. ShutDown also drops the queued keys: Get reports the end at
+# once, where client-go first hands out the rest.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-const delay = 300 * time.Millisecond
+const delay = time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[string]
 
@@ -41,7 +41,7 @@ func count(q queue) int {
 	for n := 0; ; n++ {
 		select {
 		case <-got:
-		case <-time.After(5 * delay):
+		case <-time.After(3 * delay):
 			q.ShutDown()
 			return n
 		}

@@ -122,7 +122,7 @@ func TestPreferredVersionTakesOver(t *testing.T) {
 // TestVersionIsKeptWhileServed verifies that other versions, another order, and a type that is temporarily
 // not established change nothing.
 func TestVersionIsKeptWhileServed(t *testing.T) {
-	testVersions(t, VersionOrder("v2", "v1"), func(s *versionFixture) {
+	testVersions(t, PreferredVersion(), func(s *versionFixture) {
 		s.server.Create(s.T, widgets, widget("web", "a"))
 		s.serve("v1", "v0")
 		s.expect("v1 is served", status.Synced, "v1", "add a v1")
@@ -153,11 +153,11 @@ func TestUIDBecomesKnown(t *testing.T) {
 
 func TestVersionPolicyString(t *testing.T) {
 	var all []string
-	for _, p := range []VersionPolicy{{}, PinnedVersion(), PreferredVersion(), VersionOrder("v2", "v1")} {
+	for _, p := range []VersionPolicy{{}, PinnedVersion(), PreferredVersion()} {
 		all = append(all, p.String())
 	}
-	if got := strings.Join(all, " "); got != "pinned pinned preferred v2,v1" {
-		t.Errorf("String() of the policies = %s, want the versions of each", got)
+	if got := strings.Join(all, " "); got != "pinned pinned preferred" {
+		t.Errorf("String() of the policies = %s, want pinned twice, and preferred", got)
 	}
 }
 

@@ -160,7 +160,7 @@ func (o ResourceOptions) Validate() error { return errors.Join(o.validate()...) 
 func (o ResourceOptions) validate() []error {
 	_, _, err := o.pruner()
 	errs := slices.DeleteFunc([]error{
-		o.Namespaces.set.Validate(), o.Versions.versions.Validate(), alternatives(o.AnyOf).validate(),
+		o.Namespaces.set.Validate(), alternatives(o.AnyOf).validate(),
 		o.Shard.validate(), o.validateSelectors(), o.Storage.validate(), err, o.checkIndexes(), o.checkNone(),
 	}, func(err error) bool { return err == nil })
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
@@ -259,21 +259,15 @@ type VersionPolicy struct{ versions follow.Versions }
 
 // PinnedVersion watches only the requested version. While the server does not serve it, the informer keeps
 // its objects as stale, and waits.
-func PinnedVersion() VersionPolicy { return VersionPolicy{follow.PinnedVersion()} }
+func PinnedVersion() VersionPolicy { return VersionPolicy{follow.VersionsPinned} }
 
 // PreferredVersion watches the server's preferred version that supports list and watch. The informer keeps it
 // until the server stops serving it. Then it changes to the version that is preferred at that time, and
 // delivers objects that exist in both as updates. It requires Options.Types. The version of the requested GVR
 // may be empty and only identifies the informer.
-func PreferredVersion() VersionPolicy { return VersionPolicy{follow.PreferredVersion()} }
+func PreferredVersion() VersionPolicy { return VersionPolicy{follow.VersionsPreferred} }
 
-// VersionOrder works like PreferredVersion with a custom order: it selects the first of these versions that
-// supports list and watch, or else list, and no other version.
-func VersionOrder(versions ...string) VersionPolicy {
-	return VersionPolicy{follow.OrderedVersions(versions...)}
-}
-
-// String returns "pinned", "preferred", or the versions in order.
+// String returns "pinned" or "preferred".
 func (p VersionPolicy) String() string { return p.versions.String() }
 
 // optionsKey identifies the options that distinguish informers of a type.

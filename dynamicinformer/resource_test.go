@@ -232,12 +232,8 @@ func TestNewChecksOptions(t *testing.T) {
 			[]string{"Defaults: PageSize is -1"}},
 		"a short watch": {forType(widgets, ResourceOptions{MinWatchTimeout: time.Minute}),
 			[]string{"widgets.v1.example.com: MinWatchTimeout is 1m0s; it must be at least 5m0s"}},
-		"no versions": {defaults(ResourceOptions{Versions: VersionOrder()}),
-			[]string{"order of versions is empty", "requires Options.Types"}},
 		"an incomparable compression": {defaults(ResourceOptions{Storage: Storage{Mode: StorageCompressed,
 			Compression: incomparable{}}}), []string{"type dynamicinformer.incomparable is not comparable"}},
-		"an empty version": {defaults(ResourceOptions{Versions: VersionOrder("v1", "")}),
-			[]string{"contains an empty version"}},
 		"no source of types": {forType(widgets, ResourceOptions{Versions: PreferredVersion()}),
 			[]string{
 				"widgets.v1.example.com: a version policy other than PinnedVersion requires Options.Types"}},

@@ -99,10 +99,7 @@ func (s *Shard) currentRanges() requests.Ranges {
 }
 
 // Contains reports whether an object is in the current ranges. It does not look at caches.
-func (s *Shard) Contains(obj metav1.Object) bool { return s.ContainsHash(s.key.Hash(obj)) }
-
-// ContainsHash reports whether a hash is in the current ranges.
-func (s *Shard) ContainsHash(hash uint64) bool { return s.currentRanges().Contains(hash) }
+func (s *Shard) Contains(obj metav1.Object) bool { return s.currentRanges().Contains(s.key.Hash(obj)) }
 
 // SetRanges replaces the ranges. When it returns, no informer shows an object outside the new ranges, and
 // OnLeftShard calls have been queued (Informer.Flush waits for handlers). Additions follow asynchronously:

@@ -378,10 +378,10 @@ func TestHandlersOfStoppedControllers(t *testing.T) {
 		t.Errorf("Status() = %v, %v, want Synced", all, err)
 	}
 	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
-		TypeSettings{Versions: dynamicinformer.VersionOrder("v2", "v1")}); err != nil {
+		TypeSettings{Versions: dynamicinformer.PreferredVersion()}); err != nil {
 		t.Fatal(err)
 	}
-	if all, _ := c.Status(&corev1.ConfigMap{}); !strings.Contains(all[0].Options, "v2") {
-		t.Errorf("after the change of the version policy the informer has the options %q, want v2", all[0].Options)
+	if all, _ := c.Status(&corev1.ConfigMap{}); !strings.Contains(all[0].Options, "preferred") {
+		t.Errorf("after the change of the version policy the informer has the options %q, want preferred", all[0].Options)
 	}
 }

@@ -167,7 +167,7 @@ func served(uid types.UID, versions ...string) typesource.Type {
 
 // TestFollowerOrder checks that the cache is cleared after the end of an incarnation and before the next one.
 func TestFollowerOrder(t *testing.T) {
-	runFollower(t, &callRecorder{}, func(f *Follower) { f.Versions = PreferredVersion() },
+	runFollower(t, &callRecorder{}, func(f *Follower) { f.Versions = VersionsPreferred },
 		func(registry *TypeRegistry, expect func(string, ...string)) {
 			expect("nothing is known", "pending TypesUnknown")
 			registry.SetComplete()
@@ -364,24 +364,17 @@ func TestRunnable(t *testing.T) {
 		{"absent, and another version is unknown", typeState{complete: true, unknown: unknown}, "v1",
 			in(Namespaces{}), "", status.ReasonNotInstalled},
 		{"absent, and any version may be there", typeState{complete: true, unknown: unknown}, "",
-			by(PreferredVersion()), "", status.ReasonGroupUnknown},
+			by(VersionsPreferred), "", status.ReasonGroupUnknown},
 		{"not served, and the version is unknown", failed, "v4", in(Namespaces{}), "",
 			status.ReasonGroupUnknown},
 		{"served, and another version is unknown", failed, "v1", in(Namespaces{}), "v1", status.ReasonNone},
-		{"none of the order, and one is unknown", failed, "v1", by(OrderedVersions("v5", "v4")), "",
-			status.ReasonGroupUnknown},
-		{"the preferred version", several, "v1", by(PreferredVersion()), "v3", status.ReasonNone},
+		{"the preferred version", several, "v1", by(VersionsPreferred), "v3", status.ReasonNone},
 		{"the preferred version of those that can be listed", with(func(k *typeState) { k.Versions = nil }),
-			"", by(PreferredVersion()), "v0", status.ReasonNone},
+			"", by(VersionsPreferred), "v0", status.ReasonNone},
 		{"none can be listed", with(func(k *typeState) { k.Versions, k.ListOnly = nil, nil }),
-			"", by(PreferredVersion()), "", status.ReasonVerbUnsupported},
+			"", by(VersionsPreferred), "", status.ReasonVerbUnsupported},
 		{"no version at all", with(func(k *typeState) { k.Type = typesource.Type{Established: true} }), "v1",
-			by(PreferredVersion()), "", status.ReasonVersionNotServed},
-		{"the first in order", several, "", by(OrderedVersions("v4", "v2", "v1", "v3")), "v1", status.ReasonNone},
-		{"none of the order", several, "v1", by(OrderedVersions("v4", "v5")), "", status.ReasonVersionNotServed},
-		{"the first in order that can be watched", installed, "", by(OrderedVersions("v0", "v1")), "v1", status.ReasonNone},
-		{"the order can't be listed", several, "v1", by(OrderedVersions("v4", "v2")), "",
-			status.ReasonVerbUnsupported},
+			by(VersionsPreferred), "", status.ReasonVersionNotServed},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -186,28 +182,6 @@ func (l *listReader) finish() error {
 		l.list.ShardInfo = &metav1.ShardInfo{Selector: selector}
 	}
 	return nil
-}
-
-// CheckList returns an error if client-go's decoder has read another answer as an empty list: a Status, whose
-// failure is the error, a Table, or an object, which has a name. An answer without a list is no empty list.
-// CheckList also removes the items that are null, which the decoder has read as objects.
-func CheckList(list *unstructured.UnstructuredList) error {
-	list.Items = slices.DeleteFunc(list.Items, func(item unstructured.Unstructured) bool {
-		const typeMembers = 2
-		return item.Object["metadata"] == nil && len(item.Object) <= typeMembers
-	})
-	gvk := list.GroupVersionKind()
-	isStatus := gvk == metav1.Unversioned.WithKind("Status")
-	name, _, _ := unstructured.NestedString(list.Object, "metadata", "name")
-	if len(list.Items) > 0 || name == "" && !isStatus && !isTable(gvk) {
-		return nil
-	}
-	status := &metav1.Status{}
-	if isStatus && runtime.DefaultUnstructuredConverter.FromUnstructured(list.Object, status) == nil &&
-		status.Status == metav1.StatusFailure {
-		return apierrors.FromObject(status)
-	}
-	return fmt.Errorf("the server answered the list request with the kind %s, which is no list", gvk.Kind)
 }
 
 // kindOf returns the kind and version of an object, or nil if one of them is missing or invalid.

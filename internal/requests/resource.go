@@ -73,7 +73,7 @@ func (d decodedResource) List(ctx context.Context, options metav1.ListOptions,
 	if err != nil {
 		return nil, err // not the nil list in a non-nil interface
 	}
-	return list, codec.CheckList(list)
+	return list, CheckList(list)
 }
 
 func (d decodedResource) Events(ctx context.Context, options metav1.ListOptions) (events, error) {
@@ -188,7 +188,7 @@ func (r *packedResource) List(
 		if err := request().Do(ctx).Into(decoded); err != nil {
 			return nil, err
 		}
-		return decoded, codec.CheckList(decoded)
+		return decoded, CheckList(decoded)
 	case err != nil:
 		return nil, fmt.Errorf("read list: %w", err)
 	}

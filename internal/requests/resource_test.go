@@ -346,3 +346,26 @@ func TestRateLimitIsShared(t *testing.T) {
 		t.Errorf("NewClient() with QPS -1 has a rate limit, or failed: %v", err)
 	}
 }
+
+// TestCheckList verifies that no answer without a list is taken for an empty list.
+func TestCheckList(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"apiVersion":"v1","kind":"WidgetList","items":[]}`:                                           "",
+		`{"apiVersion":"v1","kind":"WidgetList","items":null}`:                                         "",
+		`{"apiVersion":"v1","kind":"Widgets","metadata":{"resourceVersion":"1"}}`:                      "",
+		`{"apiVersion":"v1","kind":"Odd","metadata":{"name":"a"},"items":[{"metadata":{"name":"b"}}]}`: "",
+		`{"apiVersion":"v1","kind":"Widget","metadata":{"name":"a"}}`:                                  "kind Widget, which is no list",
+		`{"apiVersion":"meta.k8s.io/v1","kind":"Table","rows":[]}`:                                     "kind Table, which is no list",
+		`{"apiVersion":"v1","kind":"Status","status":"Success"}`:                                       "kind Status, which is no list",
+		`{"apiVersion":"v1","kind":"Status","status":"Failure","message":"gone","code":410}`:           "gone",
+	} {
+		list := &unstructured.UnstructuredList{}
+		if err := list.UnmarshalJSON([]byte(body)); err != nil {
+			t.Fatal(err)
+		}
+		if err := CheckList(list); (err == nil) != (want == "") || err != nil &&
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("CheckList(%s) = %v, want %q", body, err, want)
+		}
+	}
+}

@@ -10,13 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/internal/codec"
-	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 const (
@@ -123,60 +122,20 @@ func (t *Types) requestPage(ctx context.Context, resource discovery.Resource, to
 		return Page{}, err
 	}
 	options.Limit, options.Continue = chunkSize, token
-	if t.tableClient != nil && t.formatters[resource.GVR] == nil {
-		return t.decodedPage(ctx, t.tableClient, resource, options, selects)
-	}
-	client, err := print.NewPlainClient(t.reader.Rest, t.httpClient)
+	items, next, err := requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
+		t.reader.NamespaceFor(resource), options, t.reader.informerOptions.Transform != nil)
 	if err != nil {
 		return Page{}, err
 	}
-	body, err := print.ListRequest(client, resource, t.reader.Namespace).SpecificallyVersionedParams(&options,
-		metav1.ParameterCodec, schema.GroupVersion{Version: "v1"}).Stream(ctx)
-	if err != nil {
-		return Page{}, err
-	}
-	defer body.Close()
-	list, err := codec.ReadList(body, t.reader.packer())
-	if errors.Is(err, codec.ErrUnsupportedList) {
-		return t.decodedPage(ctx, t.Client, resource, options, selects)
-	}
-	if err != nil {
-		return Page{}, err
-	}
-	page := Page{continueToken: list.Continue}
-	for _, object := range list.Items {
-		if selects(object.GetNamespace()) {
-			page.Items = append(page.Items, object)
+	page := Page{continueToken: next}
+	for _, item := range items {
+		if object, ok := item.(*unstructured.Unstructured); ok {
+			if err := t.reader.transform(object); err != nil {
+				return Page{}, err
+			}
 		}
-	}
-	return page, nil
-}
-
-// packer removes the fields that the flags omit.
-func (r *Reader) packer() *packed.Packer {
-	if r.informerOptions.Transform == nil {
-		return packed.NewPacker(nil)
-	}
-	pruner, _ := packed.NewPruner(packed.Prune{ManagedFields: true}) // it fails only for invalid paths
-	return packed.NewPacker(pruner)
-}
-
-func (t *Types) decodedPage(ctx context.Context, client dynamic.Interface, resource discovery.Resource,
-	options metav1.ListOptions, selects func(namespace string) bool) (Page, error) {
-	list, err := t.reader.inNamespace(client, resource).List(ctx, options)
-	if err == nil {
-		err = codec.CheckList(list)
-	}
-	if err != nil {
-		return Page{}, err
-	}
-	page := Page{continueToken: list.GetContinue()}
-	for i := range list.Items {
-		if err := t.reader.transform(&list.Items[i]); err != nil {
-			return Page{}, err
-		}
-		if selects(list.Items[i].GetNamespace()) {
-			page.Items = append(page.Items, &list.Items[i])
+		if selects(item.(metav1.Object).GetNamespace()) {
+			page.Items = append(page.Items, item)
 		}
 	}
 	return page, nil
@@ -216,7 +175,7 @@ func PrintItem(w *print.Writer, resource discovery.Resource, item any) error {
 	}
 	var err error
 	switch object := item.(type) {
-	case *packed.Object:
+	case dynamicinformer.PackedObject:
 		err = object.ReadJSON(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
 	case *unstructured.Unstructured:
 		err = w.Print(print.Object{Key: key, Decoded: object})
@@ -232,9 +191,4 @@ func wrapErr(resource discovery.Resource, key string, err error) error {
 }
 
 // KeyOf returns the key of an item of a Page.
-func KeyOf(item any) string {
-	if object, ok := item.(*packed.Object); ok {
-		return object.Key()
-	}
-	return print.NewObject(item.(*unstructured.Unstructured)).Key
-}
+func KeyOf(item any) string { return cache.MetaObjectToName(item.(metav1.Object)).String() }

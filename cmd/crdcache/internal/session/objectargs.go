@@ -17,7 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/internal/codec"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // ObjectArg is a type and names of its objects on the command line.
@@ -159,19 +159,18 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 	}
 	return func(ctx context.Context, name string) (objects []*unstructured.Unstructured, err error) {
 		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		list, err := client.Resource(resource.GVR).List(ctx, metav1.ListOptions{FieldSelector: selector})
-		if err == nil {
-			err = codec.CheckList(list)
-		}
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			if list.Items[i].GetName() == name { // some servers ignore field selectors
-				objects = append(objects, &list.Items[i])
+		items, _, err := requests.ListPage(ctx, client, resource.GVR, "", metav1.ListOptions{FieldSelector: selector}, false)
+		for _, item := range items {
+			if item.(metav1.Object).GetName() != name { // some servers ignore field selectors
+				continue
 			}
+			object, err := DecodeStored(item)
+			if err != nil {
+				return nil, err
+			}
+			objects = append(objects, object)
 		}
-		if len(objects) == 0 {
+		if err == nil && len(objects) == 0 {
 			err = apierrors.NewNotFound(resource.GVR.GroupResource(), name)
 		}
 		return objects, err

@@ -18,7 +18,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/internal/codec"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // A page has minPageSize to maxPageSize objects and about pageBytes bytes. This bounds the memory of a save.
@@ -125,7 +125,7 @@ func (l *listOrTable) page(body []byte) (*listPage, error) {
 			if err := empty.UnmarshalJSON(body); err != nil {
 				return nil, fmt.Errorf("decode the list: %w", err)
 			}
-			if err := codec.CheckList(&empty); err != nil {
+			if err := requests.CheckList(&empty); err != nil {
 				return nil, err
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -169,7 +169,7 @@ func TestHandlerCannotAwaitItself(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("web", "a"))
 		f := newVirtualFactory(t, server, Options{})
-		var registration *informer.Registration
+		var registration *delivery.Registration
 		var failure error
 		added, err := mustInformer(t, f,
 			widgets).AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
@@ -180,7 +180,7 @@ func TestHandlerCannotAwaitItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		registration = added.(*informer.Registration)
+		registration = added.(*delivery.Registration)
 		start(t, f)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()

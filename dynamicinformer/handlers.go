@@ -7,7 +7,6 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/informer"
 )
 
 // Handlers returns the event handlers, including those of subscriptions, in the order of their addition.
@@ -38,10 +37,10 @@ func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventH
 	return namedHandler{wrapper{handler}, name}
 }
 
-// wrapper forwards to an event handler. Structs that embed it add a property to the handler.
+// wrapper forwards to an event handler. Structs that embed it add a property that informers look for.
 type wrapper struct{ cache.ResourceEventHandler }
 
-// Unwrap implements informer.HandlerWrapper.
+// Unwrap returns the handler for the informer, which calls it in place of the wrapper.
 func (w wrapper) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }
 
 type namedHandler struct {
@@ -73,7 +72,7 @@ func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler
 
 type metadataHandler struct{ wrapper }
 
-// TakesUndecoded implements informer.UndecodedHandler.
+// TakesUndecoded marks the handler for the informer.
 func (metadataHandler) TakesUndecoded() {}
 
 // Coalesce returns an event handler that forwards to handler. Its queue has at most one event per object. A
@@ -114,7 +113,7 @@ type coalescingHandler struct {
 	merge bool
 }
 
-// CoalescesEvents implements informer.CoalescingHandler.
+// CoalescesEvents chooses for the informer.
 func (c coalescingHandler) CoalescesEvents() bool { return c.merge }
 
 // WithLeftShard returns an event handler that forwards to handler and implements sharding.LeftShardHandler.
@@ -132,11 +131,4 @@ type leftShardHandler struct {
 
 func (w leftShardHandler) OnLeftShard(obj any) { w.leftShard(obj) }
 
-// The properties that informers look for.
-var (
-	_ informer.HandlerWrapper    = wrapper{}
-	_ informer.NamedHandler      = namedHandler{}
-	_ informer.UndecodedHandler  = metadataHandler{}
-	_ informer.CoalescingHandler = coalescingHandler{}
-	_ sharding.LeftShardHandler  = leftShardHandler{}
-)
+var _ sharding.LeftShardHandler = leftShardHandler{}

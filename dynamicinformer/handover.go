@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
 // handoverTimeout bounds the time during which MoveHandlers holds back events.
@@ -86,7 +87,7 @@ func MoveHandlers(ctx context.Context, ready func(), moves ...*HandlerMove) erro
 type handover struct {
 	*HandlerMove
 	detached  []*informer.DetachedContent // of From
-	previous  [][]*informer.Registration
+	previous  [][]*delivery.Registration
 	recorder  *removalRecorder // of the shard of To, if any
 	attachErr error
 }
@@ -96,11 +97,11 @@ func (m *HandlerMove) detach() *handover {
 	if k := slices.IndexFunc(m.To, func(i *Informer) bool { return i.Shard() != nil }); k >= 0 {
 		h.recorder = m.To[k].Shard().recordRemovals()
 	}
-	byInformer := make([][]*informer.Registration, len(m.From))
+	byInformer := make([][]*delivery.Registration, len(m.From))
 	for _, handles := range m.Handlers {
-		var registrations []*informer.Registration
+		var registrations []*delivery.Registration
 		for k, handle := range handles {
-			if r, ok := handle.(*informer.Registration); ok {
+			if r, ok := handle.(*delivery.Registration); ok {
 				registrations, byInformer[k] = append(registrations, r), append(byInformer[k], r)
 			}
 		}

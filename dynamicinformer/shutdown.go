@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
 // errEventsDropped is the cause of a status.ShutdownError if another call has dropped events.
@@ -102,8 +102,8 @@ func (f *Factory) markShutdown() []*entry {
 
 // drain cancels each informer once its handlers have handled all queued events, or ctx has ended. It returns
 // the handlers of each informer that have not. It counts a drop before it cancels one with queued events.
-func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*informer.Registration {
-	busy := make([][]*informer.Registration, len(entries))
+func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*delivery.Registration {
+	busy := make([][]*delivery.Registration, len(entries))
 	var drains sync.WaitGroup
 	for k, e := range entries {
 		if e.cancel == nil || e.ctx.Err() != nil {
@@ -129,8 +129,8 @@ func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*informer.Reg
 }
 
 // busyHandlers returns the handlers of a stopped informer that have not returned.
-func (i *Informer) busyHandlers() []*informer.Registration {
-	var busy []*informer.Registration
+func (i *Informer) busyHandlers() []*delivery.Registration {
+	var busy []*delivery.Registration
 	for _, r := range i.core.Registrations() {
 		select {
 		case <-r.ShutdownChan():

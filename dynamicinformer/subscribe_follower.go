@@ -10,10 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
-	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -166,7 +167,7 @@ type follower struct {
 	*Subscription
 	handle       *Handle
 	informer     *Informer
-	registration *informer.Registration
+	registration *delivery.Registration
 	unfollow     func() // ends calls of statusChanged
 	// openIncarnations is the number of incarnations whose end the subscriber has not received yet. suspended
 	// is the last incarnation that ended without deletions, after the subscriber has received its events.
@@ -183,7 +184,7 @@ type follower struct {
 	known map[string]store.Item
 }
 
-var _ informer.LeftShardHandler = (*follower)(nil)
+var _ sharding.LeftShardHandler = (*follower)(nil)
 
 // follow begins to watch a type. If the informer stops meanwhile, it retries with a new one.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
@@ -220,13 +221,13 @@ func (f *follower) addHandler(now health.Status) error {
 	if err != nil {
 		return err
 	}
-	f.registration = registration.(*informer.Registration)
+	f.registration = registration.(*delivery.Registration)
 	if health.IsRunning(now) {
 		f.registration.Mark(f.reportStarted) // for a type without objects
 	}
 	switch {
 	case health.IsFilled(now):
-		f.registration.MarkFilled(f.reportSynced)
+		f.informer.core.MarkFilled(f.registration, f.reportSynced)
 	case !isOpen(now):
 		f.registration.Mark(f.deleteKnown)
 	}

@@ -6,7 +6,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
 // Handler is an event handler for converted objects. A nil function is not called, and its objects are
@@ -34,10 +34,7 @@ type adapter[T any] struct {
 	converter converter[T]
 }
 
-var (
-	_ informer.NamedHandler     = (*adapter[struct{}])(nil)
-	_ informer.LeftShardHandler = (*adapter[struct{}])(nil)
-)
+var _ sharding.LeftShardHandler = (*adapter[struct{}])(nil)
 
 func (a *adapter[T]) HandlerName() string {
 	if a.handler.Name != "" {

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -248,9 +249,17 @@ func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool
 	return err == nil && bytes.Equal(body, stored), err
 }
 
+// newUID returns a random UID. Package uuid of apimachinery would add two packages to the command.
+func newUID() types.UID {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+}
+
 func setMetadataOnCreate(u *unstructured.Unstructured, rules Rules, now time.Time) {
 	if u.GetUID() == "" {
-		u.SetUID(uuid.NewUUID())
+		u.SetUID(newUID())
 	}
 	if created := u.GetCreationTimestamp(); created.IsZero() {
 		u.SetCreationTimestamp(metav1.NewTime(now))

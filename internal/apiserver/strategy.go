@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -74,7 +73,7 @@ func (s *strategy) prepareForCreate(u *unstructured.Unstructured) error {
 	if u.GetName() == "" && u.GetGenerateName() != "" {
 		u.SetName(u.GetGenerateName() + rand.String(5))
 	}
-	u.SetUID(uuid.NewUUID())
+	u.SetUID(newUID())
 	u.SetCreationTimestamp(metav1.NewTime(s.now))
 	u.SetDeletionTimestamp(nil)
 	u.SetDeletionGracePeriodSeconds(nil)

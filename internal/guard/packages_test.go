@@ -132,9 +132,6 @@ type layer struct {
 var enginePackages = []string{"dynamicinformer", "internal/informer", "internal/store", "internal/packed",
 	"internal/codec", "internal/requests", "internal/persist", "internal/snapshot"}
 
-// listReader prints and saves lists as the server sends them, so it reads them with the engine's decoder.
-const listReader = "cmd/crdcache/internal"
-
 var layers = []layer{
 	{"github.com/spf13/cobra", []string{"cmd"}, "commands live in the command line"},
 	{"github.com/spf13/pflag", []string{"cmd"}, "flags live in the command line"},
@@ -148,9 +145,9 @@ var layers = []layer{
 	{"k8s.io/client-go/tools/leaderelection", nil, "it brings every API group"},
 	{modulePath + "/internal/store", enginePackages,
 		"dynamicinformer.Snapshot is the public form of a cache's content"},
-	{modulePath + "/internal/packed", append([]string{"adapters/storage/s2", listReader}, enginePackages...),
+	{modulePath + "/internal/packed", append([]string{"cmd/crdcache/internal/snapshot"}, enginePackages...),
 		"dynamicinformer.PackedObject is the public form of an object"},
-	{modulePath + "/internal/codec", append([]string{listReader}, enginePackages...), "the wire format is the engine's business"},
+	{modulePath + "/internal/codec", enginePackages, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},
 }
 

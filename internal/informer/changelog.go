@@ -63,7 +63,7 @@ func (i *Informer) History() History {
 		l.changed = make(chan struct{})
 	}
 	return History{
-		Snapshot: i.store.Snapshot(), Synced: i.synced.Load().reached(),
+		Snapshot: i.store.Snapshot(), Synced: i.HasSynced(),
 		Version: l.version, Oldest: l.oldest, Changes: l.log[:len(l.log):len(l.log)],
 		EpochStart: l.epochStart,
 		Epoch:      l.epoch, Next: l.changed,
@@ -94,9 +94,9 @@ func (l *changeLog) record(key, version string, old, next Item) {
 // recordPut records that a prepared object has been stored. old is the object that it replaces, or nil.
 func (l *changeLog) recordPut(stored store.PreparedItem, old Item) {
 	switch {
-	case old == nil || sameUID(old, stored.Item) && !sameVersion(old, stored.Item):
+	case old == nil || store.SameUID(old, stored.Item) && !store.SameVersion(old, stored.Item):
 		l.record(stored.Key, stored.ResourceVersion, old, stored.Item)
-	case sameUID(old, stored.Item):
+	case store.SameUID(old, stored.Item):
 		l.advanceTo(stored.ResourceVersion)
 	default: // a deletion has been missed
 		l.reset(stored.ResourceVersion)

@@ -9,9 +9,8 @@ import (
 // a program with a newer client-go compiles, and a call of an added method panics. TestForeign verifies that
 // no known method is missing.
 type (
-	foreignInformer     = cache.SharedIndexInformer
-	foreignIndexer      = cache.Indexer
-	foreignRegistration = cache.ResourceEventHandlerRegistration
+	foreignInformer = cache.SharedIndexInformer
+	foreignIndexer  = cache.Indexer
 )
 
 // clientGoMetrics reports the changes of a partition to the provider of cache.SetInformerMetricsProvider.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -99,7 +100,7 @@ func playCoalesced(t *testing.T, steps []byte) {
 	f.ok(err)
 	handle, err := f.AddEventHandler(coalescingHandler{coalesced, turns, true})
 	f.ok(err)
-	coalescing := handle.(*Registration)
+	coalescing := handle.(*delivery.Registration)
 	f.startIncarnation()
 	version, uids := 1, 0
 	serverObjects := map[string]*unstructured.Unstructured{}

@@ -11,6 +11,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // collectedList has the objects of the initial events of a watch-list. A reflector would put them into a
@@ -88,7 +90,7 @@ func (c *collectedList) add(event watch.Event) (err error) {
 			return err
 		}
 	}
-	key, err := keyOf(item)
+	key, err := store.KeyOf(item)
 	if err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	}
 	at, exists := c.indexByKey[key]
 	switch {
-	case event.Type == watch.Deleted && exists && !sameUID(c.items[at], item): // another object with this key
+	case event.Type == watch.Deleted && exists && !store.SameUID(c.items[at], item): // another object with this key
 	case event.Type == watch.Deleted && exists:
 		c.items[at] = nil
 		delete(c.indexByKey, key)
@@ -130,7 +132,7 @@ func (c *collectedList) mapKeys() error {
 	}
 	at := make(map[string]int, len(c.items))
 	for n, item := range c.items {
-		key, err := keyOf(item)
+		key, err := store.KeyOf(item)
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
 // object returns an object of the namespace "ns". name can be name@uid; the default UID is uid-<name>.
@@ -113,19 +115,19 @@ func (f *feed) delete(o *unstructured.Unstructured) {
 }
 
 // recordEvents adds a handler that records its events.
-func (f *feed) recordEvents() (*eventLog, *Registration) {
+func (f *feed) recordEvents() (*eventLog, *delivery.Registration) {
 	f.Helper()
 	return f.recordEventsWith(cache.HandlerOptions{}, nil)
 }
 
 // recordEventsWith adds a handler that records its events and then calls also.
 func (f *feed) recordEventsWith(options cache.HandlerOptions,
-	afterEvent func(event string)) (*eventLog, *Registration) {
+	afterEvent func(event string)) (*eventLog, *delivery.Registration) {
 	f.Helper()
 	l := &eventLog{onEvent: afterEvent}
 	handle, err := f.AddEventHandlerWithOptions(l, options)
 	f.ok(err)
-	return l, handle.(*Registration)
+	return l, handle.(*delivery.Registration)
 }
 
 // flush waits until all events have been delivered.

@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
 func expect(t *testing.T, name string, got, want []string) {
@@ -146,8 +147,8 @@ func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 	if !handle.HasSynced() || !isClosed(handle.Synced()) {
 		t.Error("the handler has not synced after the first list")
 	}
-	if name := handle.syncName(); name != "informer of objects + event handler *informer.eventLog" {
-		t.Errorf("syncName() = %q, want the names of the informer and the handler", name)
+	if name := handle.HasSyncedChecker().Name(); name != "informer of objects + event handler *informer.eventLog" {
+		t.Errorf("the checker has the name %q, want the names of the informer and the handler", name)
 	}
 }
 
@@ -226,43 +227,10 @@ func TestResync(t *testing.T) {
 	expect(t, "third check", resync(), []string{"1 1 0"})
 }
 
-func TestResyncPeriodsAreAdjusted(t *testing.T) {
-	type granted struct{ Check, Early, Late time.Duration }
-	for _, tc := range []struct {
-		name                  string
-		informer, early, late time.Duration
-		want                  granted
-	}{
-		{"no resyncs at all", 0, time.Minute, time.Minute, granted{0, 0, 0}},
-		{"as requested", time.Minute, 2 * time.Minute, 3 * time.Minute, granted{time.Minute, 2 * time.Minute,
-			3 * time.Minute}},
-		{"early ones lower the check", time.Minute, 10 * time.Second, time.Minute,
-			granted{10 * time.Second, 10 * time.Second, time.Minute}},
-		{"late ones are raised", time.Minute, time.Minute, 10 * time.Second,
-			granted{time.Minute, time.Minute, time.Minute}},
-		{"at least a second", time.Minute, time.Millisecond, time.Millisecond,
-			granted{time.Second, time.Second, time.Second}},
-		{"none requested", time.Minute, 0, 0, granted{time.Minute, 0, 0}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			f := newIdleFeed(t, Options{ResyncPeriod: tc.informer})
-			_, early := f.recordEventsWith(cache.HandlerOptions{ResyncPeriod: &tc.early}, nil)
-			f.startIncarnation()
-			_, late := f.recordEventsWith(cache.HandlerOptions{ResyncPeriod: &tc.late}, nil)
-			f.Informer.mu.Lock()
-			defer f.Informer.mu.Unlock()
-			if diff := cmp.Diff(tc.want, granted{f.Informer.mu.resyncCheckPeriod, early.period,
-				late.period}); diff != "" {
-				t.Errorf("granted (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestHandlerRemovesItself(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(1)
-	var handle *Registration
+	var handle *delivery.Registration
 	ready := make(chan struct{})
 	log, handle := f.recordEventsWith(cache.HandlerOptions{}, func(string) {
 		<-ready
@@ -285,7 +253,7 @@ func TestRemoveBeforeFirstRun(t *testing.T) {
 	_, handle := f.recordEvents()
 	f.ok(f.RemoveEventHandler(handle))
 	<-handle.ShutdownChan()
-	if err := handle.WaitForSync(f.ctx); !errors.Is(err, ErrHandlerRemoved) {
+	if err := handle.WaitForSync(f.ctx); !errors.Is(err, delivery.ErrHandlerRemoved) {
 		t.Errorf("WaitForSync() of a removed handler = %v, want ErrHandlerRemoved", err)
 	}
 }
@@ -328,9 +296,9 @@ func TestPanickingHandler(t *testing.T) {
 		expect(t, "after the pause", log.take(), []string{"initial b2"})
 		// Stopping the handler ends its pause.
 		f.ok(f.RemoveEventHandler(handle))
-		for _, end := range []func(*Registration){
-			func(r *Registration) { f.ok(f.RemoveEventHandler(r)) },
-			func(*Registration) { f.Stop() },
+		for _, end := range []func(*delivery.Registration){
+			func(r *delivery.Registration) { f.ok(f.RemoveEventHandler(r)) },
+			func(*delivery.Registration) { f.Stop() },
 		} {
 			log, handle := f.recordEventsWith(cache.HandlerOptions{}, func(string) { panic("handler trouble") })
 			synctest.Wait()
@@ -343,24 +311,6 @@ func TestPanickingHandler(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestPanicCrashesByDefault(t *testing.T) {
-	handlers := utilruntime.PanicHandlers
-	t.Cleanup(func() { utilruntime.PanicHandlers = handlers })
-	utilruntime.PanicHandlers = nil
-	i := New(nil, Options{})
-	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { panic("handler trouble") }}
-	r := &Registration{informer: i, logger: *i.options.Logger,
-		project: i.projectionFor(collectTraits(handler)),
-		handler: handler}
-	defer func() {
-		if recovered := recover(); recovered != "handler trouble" {
-			t.Errorf("recovered %v, want the handler's panic", recovered)
-		}
-	}()
-	r.call(newAddition(&unstructured.Unstructured{}, false))
-	t.Error("the panic of the handler was recovered")
 }
 
 // TestDetachBetweenIncarnations checks that Detach returns the content's version even if no watch runs.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -44,21 +45,13 @@ func (c *knownContent) all(yield func(key string, item Item) bool) {
 
 // Detach removes handlers from the informer so that Attach can continue them. Each handler processes its
 // queue, and then its registration ends.
-func (i *Informer) Detach(handlers []*Registration) *DetachedContent {
+func (i *Informer) Detach(handlers []*delivery.Registration) *DetachedContent {
 	i.registering.Lock()
 	defer i.registering.Unlock()
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.mu.handlers = slices.DeleteFunc(i.mu.handlers, func(r *Registration) bool {
-		if !slices.Contains(handlers, r) {
-			return false
-		}
-		if i.mu.state != StateStopped {
-			r.push(newMark(r.end))
-		}
-		return true
-	})
-	d := &DetachedContent{knownContent: i.knownContentLocked(), Synced: i.synced.Load().reached()}
+	i.mu.handlers.Detach(handlers)
+	d := &DetachedContent{knownContent: i.knownContentLocked(), Synced: i.HasSynced()}
 	d.Version = d.snapshot.ResourceVersion() // also between two incarnations
 	for _, p := range i.mu.partitions {
 		if d.Version == "" || naming.IsOlder(d.Version, p.observedVersion) {
@@ -81,14 +74,10 @@ type Handover struct {
 // Attach adds handlers that were detached. previous has the registrations of each handler. When these have
 // finished, the handler receives the difference between their content and that of the informer, and then
 // further events. It fails after the stop.
-func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registration, error) {
-	next := make([]*Registration, len(previous))
+func (i *Informer) Attach(h Handover, previous [][]*delivery.Registration) ([]*delivery.Registration, error) {
+	next := make([]*delivery.Registration, len(previous))
 	for k, p := range previous {
-		next[k] = i.newRegistration(p[0].added, p[0].options)
-		next[k].previous.Store(&p)
-		if p[0].options.ResyncPeriod != nil {
-			next[k].requestedPeriod = p[0].period
-		}
+		next[k] = delivery.Continue(&i.delivery, p, i.selectsObjects.Load())
 	}
 	i.registering.Lock()
 	defer i.registering.Unlock()
@@ -97,45 +86,23 @@ func (i *Informer) Attach(h Handover, previous [][]*Registration) ([]*Registrati
 	if i.mu.state == StateStopped {
 		return nil, ErrStopped
 	}
-	var l listChanges
-	var leaving []notification
+	var l delivery.List
+	var leaving []delivery.Notification
 	if len(next) > 0 {
-		l.changes, leaving = i.differencesLocked(h)
-		l.initial = slices.ContainsFunc(h.From, func(d *DetachedContent) bool { return !d.Synced })
+		l.Changes, leaving = i.differencesLocked(h)
+		l.Initial = slices.ContainsFunc(h.From, func(d *DetachedContent) bool { return !d.Synced })
 	}
-	for k, r := range next {
-		i.addLocked(r)
-		r.push(newMark(r.awaitPrevious))
-		r.push(leaving...)
-		if count, _ := l.countEvents(&Events{}); count > 0 {
-			r.push(newList(l, count, false))
-		}
-		switch {
-		case !slices.ContainsFunc(previous[k], func(p *Registration) bool { return !p.HasSynced() }):
-			r.synced.Load().markReached()
-		case i.synced.Load().reached():
-			r.push(newMark(r.synced.Load().markReached))
-		}
-		i.startLocked(r)
+	for _, r := range next {
+		i.mu.handlers.Add(r, i.mu.state != StateNew)
+		r.PushDifferences(leaving, l, i.HasSynced())
+		r.Start()
 	}
 	return next, nil
 }
 
-// awaitPrevious waits until the previous registrations of the handler have finished, or the handler ends.
-func (r *Registration) awaitPrevious() {
-	for _, p := range *r.previous.Load() {
-		select {
-		case <-p.finished:
-		case <-r.ending:
-			return
-		}
-	}
-	r.previous.Store(nil)
-}
-
 // differencesLocked returns the changes from the content of the previous informers, and the objects that have
 // left the shard, which precede the changes. Objects with an unchanged resource version do not count.
-func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving []notification) {
+func (i *Informer) differencesLocked(h Handover) (changes delivery.ChangeSlice, leaving []delivery.Notification) {
 	format, now := i.store.Format(), i.knownContentLocked()
 	for _, from := range h.From {
 		for key, old := range from.all {
@@ -144,11 +111,11 @@ func (i *Informer) differencesLocked(h Handover) (changes changeSlice, leaving [
 			case !h.Owns(key):
 			case regained, next == nil && h.LeftShard(old):
 				leaving = append(leaving,
-					newShardExit(format.Item(old))) // the informers may have different formats
+					delivery.LeftShard(format.Item(old))) // the informers may have different formats
 				if next != nil {
 					changes = append(changes, store.Change{Key: key, New: next})
 				}
-			case next == nil || !sameVersion(old, next):
+			case next == nil || !store.SameVersion(old, next):
 				changes = append(changes, store.Change{Key: key, Old: format.Item(old), New: next})
 			}
 		}

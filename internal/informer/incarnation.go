@@ -2,16 +2,13 @@ package informer
 
 import (
 	"context"
-	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -49,7 +46,7 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 			return obj, nil
 		}
 		i := g.informer
-		if key, err := keyOf(item); err == nil {
+		if key, err := store.KeyOf(item); err == nil {
 			stored, found := i.store.Snapshot().Get(key)
 			if found && i.store.StoresObjects() && i.store.Format().Same(stored, item) {
 				item = stored
@@ -101,11 +98,11 @@ func (p *partition) commit(next store.PreparedItem) (bool, error) {
 	delete(p.untransformed, next.Key)
 	switch {
 	case old == nil:
-		i.notifyLocked(p, newAddition(next.Item, false))
-	case sameUID(old, next.Item):
-		i.notifyLocked(p, newUpdate(old, next.Item, unchanged(old, next.Item)))
+		i.notifyLocked(p, delivery.Added(next.Item, false))
+	case store.SameUID(old, next.Item):
+		i.notifyLocked(p, delivery.Updated(old, next.Item, store.Unchanged(old, next.Item)))
 	default:
-		i.notifyLocked(p, deletedUnobserved(next.Key, old), newAddition(next.Item, false))
+		i.notifyLocked(p, delivery.DeletedUnobserved(next.Key, old), delivery.Added(next.Item, false))
 		if !p.lastList.repeatedKeys[next.Key] {
 			p.requestListLocked()
 		}
@@ -115,7 +112,7 @@ func (p *partition) commit(next store.PreparedItem) (bool, error) {
 
 // recordUntransformed records that the transform of an object failed.
 func (p *partition) recordUntransformed(obj any) {
-	key, err := keyOf(obj)
+	key, err := store.KeyOf(obj)
 	if err != nil {
 		return
 	}
@@ -146,7 +143,7 @@ func (p *partition) Delete(obj any) error {
 	if failure != nil {
 		item = obj // which has the key and the resource version
 	}
-	key, err := keyOf(item)
+	key, err := store.KeyOf(item)
 	if err != nil {
 		return err
 	}
@@ -170,8 +167,8 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 	if i.mu.current != p.incarnation {
 		return ErrIncarnationOver
 	}
-	version := resourceVersion(final)
-	if stored, found := i.store.Snapshot().Get(key); found && !sameUID(stored, final) {
+	version := store.OwnedVersionOf(final)
+	if stored, found := i.store.Snapshot().Get(key); found && !store.SameUID(stored, final) {
 		i.store.SetResourceVersion(version)
 		p.advanceLocked(version)
 		i.mu.log.advanceTo(version)
@@ -192,11 +189,11 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 	switch {
 	case old == nil:
 	case leftSelection && i.store.StoresObjects():
-		i.notifyLocked(p, newDeletion(old, old))
+		i.notifyLocked(p, delivery.Deleted(old, old))
 	case known && !leftSelection:
-		i.notifyLocked(p, newDeletion(final, old))
+		i.notifyLocked(p, delivery.Deleted(final, old))
 	default:
-		i.notifyLocked(p, deletedUnobserved(key, old))
+		i.notifyLocked(p, delivery.DeletedUnobserved(key, old))
 	}
 	return nil
 }
@@ -212,54 +209,4 @@ func (p *partition) Bookmark(resourceVersion string) error {
 	p.advanceLocked(resourceVersion)
 	i.mu.log.advanceTo(resourceVersion)
 	return nil
-}
-
-// sameUID reports whether two items with one key are the same object. A missing UID equals all others.
-func sameUID(a, b Item) bool {
-	before, after := uidOf(a), uidOf(b)
-	return before == after || before == "" || after == ""
-}
-
-// uidOf returns "" if the item has no metadata.
-func uidOf(item Item) types.UID {
-	if o, ok := item.(*packed.Object); ok {
-		return o.UID()
-	}
-	if m, err := meta.Accessor(item); err == nil {
-		return m.GetUID()
-	}
-	return ""
-}
-
-// unchanged reports whether two items are the same version of an object, as in a relist or resync. The
-// content of objects without a resource version, which some aggregated API servers send, is compared.
-func unchanged(a, b Item) bool {
-	if !sameVersion(a, b) || versionOf(a) != "" {
-		return sameVersion(a, b)
-	}
-	x, isPacked := a.(*packed.Object)
-	y, bothPacked := b.(*packed.Object)
-	if isPacked && bothPacked {
-		return !isIdentity(x) && !isIdentity(y) && x.SameContent(y)
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-// sameVersion reports whether two items have the same resource version.
-func sameVersion(a, b Item) bool { return versionOf(a) == versionOf(b) }
-
-// versionOf returns the resource version of an item. Unlike resourceVersion's, it may reference the item.
-func versionOf(item Item) string {
-	if o, ok := item.(*packed.Object); ok {
-		return o.Version()
-	}
-	return resourceVersion(item)
-}
-
-// resourceVersion returns "" if the object has no metadata. The result does not reference the object.
-func resourceVersion(obj any) string {
-	if m, err := meta.Accessor(obj); err == nil {
-		return m.GetResourceVersion()
-	}
-	return ""
 }

@@ -59,11 +59,11 @@ func (x *indexer) Add(obj any) error {
 func (x *indexer) Update(obj any) error { return x.Add(obj) }
 
 func (x *indexer) Delete(obj any) error {
-	key, err := keyOf(obj)
+	key, err := store.KeyOf(obj)
 	if err != nil {
 		return err
 	}
-	x.informer.writeDirectly(func() { x.informer.store.Remove(key, resourceVersion(obj)) })
+	x.informer.writeDirectly(func() { x.informer.store.Remove(key, store.OwnedVersionOf(obj)) })
 	return nil
 }
 
@@ -104,7 +104,7 @@ func (x *indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys(
 
 // Get looks up the object with the key of obj.
 func (x *indexer) Get(obj any) (item any, exists bool, err error) {
-	key, err := keyOf(obj)
+	key, err := store.KeyOf(obj)
 	if err != nil {
 		return nil, false, err
 	}

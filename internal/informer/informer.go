@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -36,7 +36,9 @@ type Informer struct {
 	// mutations finds handlers that change cached objects, if KUBE_CACHE_MUTATION_DETECTOR is set.
 	mutations cache.MutationDetector
 	// synced is reached after the first list. Forget replaces it.
-	synced atomic.Pointer[syncPoint]
+	synced atomic.Pointer[delivery.SyncPoint]
+	// delivery has the properties that handlers need.
+	delivery delivery.Config
 	// stopping is closed by Stop, stopped when all goroutines have ended.
 	stopping, stopped chan struct{}
 	// workers counts handlers' goroutines and the running incarnation.
@@ -50,27 +52,20 @@ type Informer struct {
 	mu struct {
 		sync.Mutex
 		state    State
-		handlers []*Registration
+		handlers delivery.Handlers
 		// current is the incarnation that can write, or nil.
-		current *incarnation
-		// resyncCheckPeriod is how often to look for handlers that are due for a resync. Zero means never.
-		// resyncCheckChanged, if not nil, is closed when it changes.
-		resyncCheckPeriod  time.Duration
-		resyncCheckChanged chan struct{}
-		transform          cache.TransformFunc
-		unconfirmed        unconfirmedRestore
+		current     *incarnation
+		transform   cache.TransformFunc
+		unconfirmed unconfirmedRestore
 		// partitions are the partitions of the latest incarnation. Without any, no object is selected.
 		partitions   []*partition
 		watchFailure cache.WatchErrorHandlerWithContext
 		log          changeLog
-		events       Events
 		waits        versionWaits
 		// streams are the running inline watches. streamsChanged, if not nil, is closed when one
 		// is added or the partitions change.
 		streams        []*inlineWatch
 		streamsChanged chan struct{}
-		// lists is the number of complete lists.
-		lists int
 	}
 }
 
@@ -93,10 +88,12 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 		stopping:  make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}
-	i.synced.Store(newSyncPoint())
+	i.synced.Store(delivery.NewSyncPoint())
 	i.indexer.informer = i
+	i.delivery = delivery.Config{Format: i.store.Format(), Clock: i.clock, Logger: options.Logger,
+		ResyncPeriod: options.ResyncPeriod, InformerName: i.syncName, Stopping: i.stopping, Workers: &i.workers}
 	i.selectsObjects.Store(options.SelectsObjects)
-	i.mu.resyncCheckPeriod = options.ResyncPeriod
+	i.mu.handlers.Resyncs.Period = options.ResyncPeriod
 	return i
 }
 
@@ -114,20 +111,22 @@ func (i *Informer) IsStopped() bool { return i.State() == StateStopped }
 func (i *Informer) Stopped() <-chan struct{} { return i.stopped }
 
 // HasSynced reports whether the first complete list has been stored since the last call of Forget.
-func (i *Informer) HasSynced() bool { return i.synced.Load().reached() }
+func (i *Informer) HasSynced() bool { return i.synced.Load().Reached() }
 
 // Synced returns a channel that is closed when HasSynced becomes true. Forget replaces the channel. As in
 // client-go, it stays open if the informer stops before; WaitForSync returns in that case.
-func (i *Informer) Synced() <-chan struct{} { return i.synced.Load().done }
+func (i *Informer) Synced() <-chan struct{} { return i.synced.Load().Done() }
 
 // HasSyncedChecker returns HasSynced as a channel.
-func (i *Informer) HasSyncedChecker() cache.DoneChecker { return checker{i.syncName, &i.synced} }
+func (i *Informer) HasSyncedChecker() cache.DoneChecker {
+	return delivery.Checker{NameOf: i.syncName, Current: &i.synced}
+}
 
 func (i *Informer) syncName() string { return "informer of " + i.options.ObjectDescription }
 
 // WaitForSync waits for HasSynced. It returns ErrStopped if the informer stops, or the context's cause.
 func (i *Informer) WaitForSync(ctx context.Context) error {
-	ended, err := i.synced.Load().wait(ctx, i.stopping)
+	ended, err := i.synced.Load().Wait(ctx, i.stopping)
 	if ended {
 		return ErrStopped
 	}
@@ -237,3 +236,10 @@ func (i *Informer) Store() *store.Store { return i.store }
 
 // Snapshot returns the current content. It is immutable.
 func (i *Informer) Snapshot() *store.Snapshot { return i.store.Snapshot() }
+
+// Events returns the numbers of events since the informer was created.
+func (i *Informer) Events() delivery.Events {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.mu.handlers.Events
+}

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
@@ -66,9 +64,9 @@ func (g *incarnation) applyTransform(original any) (next any, err error) {
 	if !g.informer.selectsObjects.Load() {
 		return g.transform(obj)
 	}
-	uid, namespace := uidOf(obj), namespaceOf(obj)
+	uid, namespace := store.UIDOf(obj), store.NamespaceOf(obj)
 	next, err = g.transform(obj)
-	if err == nil && (uidOf(next) != uid || namespaceOf(next) != namespace) {
+	if err == nil && (store.UIDOf(next) != uid || store.NamespaceOf(next) != namespace) {
 		return nil, errIdentityChanged
 	}
 	return next, err
@@ -76,27 +74,7 @@ func (g *incarnation) applyTransform(original any) (next any, err error) {
 
 var errIdentityChanged = errors.New("the transform changes the UID or namespace of a sharded object")
 
-// namespaceOf returns "" if the item has no metadata.
-func namespaceOf(item Item) string {
-	if m, err := meta.Accessor(item); err == nil {
-		return m.GetNamespace()
-	}
-	return ""
-}
-
 func withKey(item Item) (store.KeyedItem, error) {
-	key, err := keyOf(item)
-	return store.KeyedItem{Key: key, ResourceVersion: resourceVersion(item), Item: item}, err
-}
-
-// keyOf is client-go's key function, without an allocation for packed objects.
-func keyOf(obj any) (string, error) {
-	if o, ok := obj.(*packed.Object); ok {
-		return o.Key(), nil
-	}
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return "", cache.KeyError{Obj: obj, Err: err}
-	}
-	return key, nil
+	key, err := store.KeyOf(item)
+	return store.KeyedItem{Key: key, ResourceVersion: store.OwnedVersionOf(item), Item: item}, err
 }

@@ -173,7 +173,7 @@ func TestForget(t *testing.T) {
 	f := newFeed(t, Options{})
 	f.list(2, object("a", 1), object("b", 2))
 	log, handle := f.recordEvents()
-	synced, handleSynced := checker{current: &f.synced}, checker{current: &handle.synced}
+	synced, handleSynced := f.HasSyncedChecker(), handle.HasSyncedChecker()
 	f.put(object("c", 3))
 	f.delete(object("a", 4))
 	f.stopIncarnation()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/watchlist"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -172,7 +173,7 @@ func (w *inlineWatch) extend(ctx context.Context) (bool, error) {
 	awaited := w.awaited
 	for n := range listed.items {
 		k := listed.itemWithKey(n)
-		switch version := versionOf(k.Item); {
+		switch version := store.VersionOf(k.Item); {
 		case !naming.IsVersion(version):
 			return false, nil
 		case naming.IsOlder(w.version, version):
@@ -201,7 +202,7 @@ func (w *inlineWatch) commitPart(part SelectionPart, prepared []store.PreparedIt
 	done := true
 	for _, next := range prepared {
 		stored, found := i.store.Snapshot().Get(next.Key)
-		if found && sameUID(stored, next.Item) || !w.selects(next.Item) {
+		if found && store.SameUID(stored, next.Item) || !w.selects(next.Item) {
 			continue
 		}
 		if done = !found; done { // or two objects have one key
@@ -214,7 +215,7 @@ func (w *inlineWatch) commitPart(part SelectionPart, prepared []store.PreparedIt
 		changes = append(changes, store.Change{Key: next.Key, New: next.Item})
 	}
 	i.mu.log.reset(i.store.Snapshot().ResourceVersion())
-	w.recordListLocked(listChanges{partition: w.partition, changes: changeSlice(changes)}, false)
+	w.recordListLocked(w.partition, delivery.List{Changes: delivery.ChangeSlice(changes)}, false)
 	return done, nil
 }
 

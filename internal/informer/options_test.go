@@ -102,8 +102,8 @@ var optionEffects = map[string]func(t *testing.T){
 	},
 	"ResyncPeriod": func(t *testing.T) {
 		f := newIdleFeed(t, Options{ResyncPeriod: time.Minute})
-		if _, handle := f.recordEvents(); handle.period != time.Minute {
-			t.Errorf("the handler's resync period = %v, want 1m", handle.period)
+		if got := f.Informer.mu.handlers.Resyncs.Period; got != time.Minute {
+			t.Errorf("the check period of resyncs = %v, want 1m", got)
 		}
 	},
 	"VerifyPeriod": expectVerification, "OnVerified": expectVerification,
@@ -136,15 +136,16 @@ var optionEffects = map[string]func(t *testing.T){
 	"Clock": func(t *testing.T) {
 		clock := testclock.NewFakeClock(time.Unix(1000, 0))
 		f := newIdleFeed(t, Options{Clock: clock, ResyncPeriod: time.Minute})
-		if _, handle := f.recordEvents(); !handle.nextResync.Equal(time.Unix(1060, 0)) {
-			t.Errorf("the next resync is due at %v, want after one minute", handle.nextResync)
+		f.recordEvents()
+		if h := &f.Informer.mu.handlers; h.SelectDue(time.Unix(1059, 0)) || !h.SelectDue(time.Unix(1060, 0)) {
+			t.Error("the next resync is not due after one minute")
 		}
 	},
 	"Logger": func(t *testing.T) {
 		var logger klog.Logger // discards, unlike the default
 		f := newIdleFeed(t, Options{Logger: &logger})
-		if _, handle := f.recordEvents(); handle.logger != logger {
-			t.Error("the handler has another logger than the informer")
+		if *f.delivery.Logger != logger {
+			t.Error("handlers have another logger than the informer")
 		}
 	},
 	"MinWatchTimeout": func(t *testing.T) {
@@ -190,7 +191,7 @@ var optionEffects = map[string]func(t *testing.T){
 				f.list(1, object(order[0], 1), object(order[1], 1), object(order[2], 1))
 				var kept []string
 				for key, item := range f.store.Snapshot().All {
-					kept = append(kept, fmt.Sprintf("%q %s", key, uidOf(item)))
+					kept = append(kept, fmt.Sprintf("%q %s", key, store.UIDOf(item)))
 				}
 				slices.Sort(kept)
 				expect(t, "objects", kept, []string{`"ns/a" 1`, `"ns/a\x00000001" 3`, `"ns/b" 2`})

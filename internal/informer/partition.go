@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
 var errNotInline = errors.New("a partition with State or Selection requires an InlineWatcher and no ExampleObject")
@@ -133,16 +135,16 @@ func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
 // only LeftShardHandlers are notified. It first calls narrow, which can narrow selections. Events are applied
 // before narrow or after the removal. Both are called under the informer's lock and must not call it.
 func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
-	i.evict(narrow, inShard, func(_ string, item Item) notification { return newShardExit(item) })
+	i.evict(narrow, inShard, func(_ string, item Item) delivery.Notification { return delivery.LeftShard(item) })
 }
 
 // Deselect is EvictOutOfShard for a GrowingSelection: it delivers deletions.
 func (i *Informer) Deselect(narrow func(), selects func(Item) bool) {
-	i.evict(narrow, selects, deletedUnobserved)
+	i.evict(narrow, selects, delivery.DeletedUnobserved)
 }
 
 // evict removes the objects for which keeps returns false.
-func (i *Informer) evict(narrow func(), keeps func(Item) bool, exit func(string, Item) notification) {
+func (i *Informer) evict(narrow func(), keeps func(Item) bool, exit func(string, Item) delivery.Notification) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	owners := i.ownersLocked()
@@ -150,7 +152,7 @@ func (i *Informer) evict(narrow func(), keeps func(Item) bool, exit func(string,
 	if i.mu.state == StateStopped {
 		return
 	}
-	leaving := map[*partition][]notification{}
+	leaving := map[*partition][]delivery.Notification{}
 	for key, item := range i.store.Snapshot().All {
 		if !keeps(item) {
 			i.store.Remove(key, "")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -140,7 +141,7 @@ func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]
 			s.pendingLists--
 		}
 		removed := i.removeLocked(r.prefix(), func(string) bool { return true })
-		i.notifyListLocked(listChanges{partition: r, changes: changeSlice(removed)})
+		i.notifyListLocked(r, delivery.List{Changes: delivery.ChangeSlice(removed)})
 	}
 	var changes []store.Change
 	if !s.started {
@@ -148,7 +149,7 @@ func (s *partitionSet) commitSet(partitions []Partition, added map[partitionKey]
 		s.started = true
 		s.pendingLists--
 	}
-	s.recordListLocked(listChanges{changes: changeSlice(changes)}, false)
+	s.recordListLocked(nil, delivery.List{Changes: delivery.ChangeSlice(changes)}, false)
 	for _, r := range removed { // last, because handlers never received the unconfirmed objects
 		r.confirmLocked()
 	}
@@ -163,7 +164,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 		byPrefix[p.prefix()] = append(byPrefix[p.prefix()], p)
 	}
 	var deleted []store.Change
-	var leaving []notification
+	var leaving []delivery.Notification
 	for key, item := range i.store.Snapshot().All {
 		within := byPrefix[""]
 		if slash := strings.IndexByte(key, '/'); slash >= 0 {
@@ -174,7 +175,7 @@ func (i *Informer) removeOutsideLocked(partitions []Partition) []store.Change {
 		case slices.ContainsFunc(within, selects):
 			continue
 		case slices.ContainsFunc(within, Partition.isShard):
-			leaving = append(leaving, newShardExit(item))
+			leaving = append(leaving, delivery.LeftShard(item))
 		default:
 			deleted = append(deleted, store.Change{Key: key, Old: item})
 		}

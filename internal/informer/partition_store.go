@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -34,7 +35,7 @@ type partition struct {
 	hasListed, relisting bool
 	// untransformed has the keys of the objects that are missing or old, because the transform failed.
 	untransformed map[string]bool
-	// listNumber is Informer.mu.lists after the last complete list of the partition; 0 before the first.
+	// listNumber is Handlers.Lists after the last complete list of the partition; 0 before the first.
 	listNumber int
 	// lastList is the outcome of the last complete list. Only the reflector uses it.
 	lastList listOutcome
@@ -175,16 +176,16 @@ func (p *partition) commitList(prepared []store.PreparedItem, listed map[string]
 	}
 	i.mu.log.reset(resourceVersion)
 	if !done {
-		p.recordLocked(listChanges{changes: changeSlice(changes)}, false)
+		p.recordLocked(delivery.List{Changes: delivery.ChangeSlice(changes)}, false)
 		return false, nil
 	}
 	i.store.SetResourceVersion(resourceVersion)
-	p.recordListedLocked(changeSlice(changes), resourceVersion)
+	p.recordListedLocked(delivery.ChangeSlice(changes), resourceVersion)
 	return true, nil
 }
 
 // recordListedLocked records the changes that a complete list has made.
-func (p *partition) recordListedLocked(changes changeList, resourceVersion string) {
+func (p *partition) recordListedLocked(changes delivery.Changes, resourceVersion string) {
 	p.observedVersion, p.resumeVersion = p.informer.observedListLocked(p.observedVersion, resourceVersion), ""
 	if !isUnordered(resourceVersion) {
 		p.resumeVersion = resourceVersion
@@ -192,24 +193,23 @@ func (p *partition) recordListedLocked(changes changeList, resourceVersion strin
 	if p.Selection != nil {
 		p.Selection.RecordList()
 	}
-	l := listChanges{changes: changes, handlersLackOld: p.confirmLocked()}
-	if l.handlersLackOld {
+	l := delivery.List{Changes: changes, HandlersLackOld: p.confirmLocked()}
+	if l.HandlersLackOld {
 		p.informer.mu.unconfirmed.listed = true
 	}
 	p.recordLocked(l, true)
 }
 
 // recordLocked adds the changes of a list to the history. done is true if the list is complete.
-func (p *partition) recordLocked(l listChanges, done bool) {
+func (p *partition) recordLocked(l delivery.List, done bool) {
 	if done && p.relisting && !p.polled {
-		p.informer.mu.events.Relists++
+		p.informer.mu.handlers.Events.Relists++
 	}
 	first := done && !p.hasListed
 	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
-	l.partition, l.complete = p, done
-	l.withoutResyncs = p.listsMissing || p.polled
+	l.Complete, l.WithoutResyncs = done, p.listsMissing || p.polled
 	p.listsMissing = p.listsMissing && !done
-	p.lastList.changed = p.recordListLocked(l, first) && p.informer.store.StoresObjects()
+	p.lastList.changed = p.recordListLocked(p, l, first) && p.informer.store.StoresObjects()
 }
 
 // advanceLocked records that the stream has been applied up to a resource version.

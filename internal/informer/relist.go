@@ -157,7 +157,7 @@ func (i *Informer) ListMissing() bool {
 
 // lacksObjectsLocked reports whether objects were selected, or a late handler was added, after the last list.
 func (p *partition) lacksObjectsLocked() bool {
-	return p.Selection != nil && p.Selection.IsIncomplete() || p.hasLateHandlerLocked()
+	return p.Selection != nil && p.Selection.IsIncomplete() || p.informer.mu.handlers.HasLate(p.listNumber)
 }
 
 // mustList reports whether the next request of the stream must be a list, not a watch from its version.

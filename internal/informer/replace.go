@@ -9,6 +9,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
@@ -117,7 +118,7 @@ func (p *partition) separateRepeated(listed *items, keys int) *items {
 			distinct.add(key, same[last])
 			for _, item := range same[:last] {
 				// Otherwise the list has one object twice.
-				if uid := uidOf(item); uid == "" || uid != uidOf(same[last]) {
+				if uid := store.UIDOf(item); uid == "" || uid != store.UIDOf(same[last]) {
 					repeated[key] = true
 					text := fmt.Sprintf("%s (UID %s)", key, uid)
 					missing = append(missing, strings.TrimSuffix(text, " (UID )"))
@@ -154,8 +155,8 @@ func (l *items) addNumbered(key string, same []Item) {
 
 // compareRepeated orders objects of one key by UID, then by resource version and then by content.
 func compareRepeated(a, b Item) int {
-	byVersion, _ := naming.CompareVersions(resourceVersion(a), resourceVersion(b)) // 0 without an order
-	return cmp.Or(strings.Compare(string(uidOf(a)), string(uidOf(b))), byVersion,
+	byVersion, _ := naming.CompareVersions(store.OwnedVersionOf(a), store.OwnedVersionOf(b)) // 0 without an order
+	return cmp.Or(strings.Compare(string(store.UIDOf(a)), string(store.UIDOf(b))), byVersion,
 		strings.Compare(contentOf(a), contentOf(b)))
 }
 
@@ -186,7 +187,7 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 		if failure != nil {
 			item = obj
 		}
-		key, err := keyOf(item)
+		key, err := store.KeyOf(item)
 		if err != nil {
 			return nil, err
 		}
@@ -210,29 +211,26 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 	return listed, nil
 }
 
-// recordListLocked notifies the handlers of the changes of a list, and reports whether there are any. first
-// is true for the first list of a partition in this incarnation. The last of them syncs the informer.
-func (g *incarnation) recordListLocked(l listChanges, first bool) (changed bool) {
+// recordListLocked notifies the handlers of the changes of a list, and reports whether there are any. p is nil
+// for several partitions. first is true for the first list of a partition in this incarnation. The last of
+// them syncs the informer.
+func (g *incarnation) recordListLocked(p *partition, l delivery.List, first bool) (changed bool) {
 	i := g.informer
 	synced := i.synced.Load()
-	initial := !synced.reached()
-	l.initial, l.firstOfIncarnation = initial, first && (!initial || i.mu.lists > 0)
-	changed = i.notifyListLocked(l)
-	if l.complete {
-		i.mu.lists++
-		l.partition.listNumber = i.mu.lists
+	initial := !synced.Reached()
+	l.Initial, l.FirstOfIncarnation = initial, first && (!initial || i.mu.handlers.Lists > 0)
+	changed = i.notifyListLocked(p, l)
+	if l.Complete {
+		i.mu.handlers.Lists++
+		p.listNumber = i.mu.handlers.Lists
 	}
 	if first {
 		g.pendingLists--
 	}
 	if initial && g.pendingLists == 0 {
-		synced.markReached()
+		synced.MarkReached()
 		i.mu.log.notify()
-		for _, r := range i.mu.handlers {
-			if r.addedAt == 0 {
-				r.push(newMark(r.synced.Load().markReached))
-			}
-		}
+		i.mu.handlers.PushSynced()
 	}
 	i.recordCaughtUpLocked()
 	i.releaseWaitsLocked()

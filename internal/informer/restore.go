@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -80,7 +81,7 @@ func restorable(partitions []*partition) (state PersistedState, lw InlineWatcher
 func (i *Informer) isSyncedOrNonEmpty() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.synced.Load().reached() || i.store.Snapshot().Len() > 0
+	return i.synced.Load().Reached() || i.store.Snapshot().Len() > 0
 }
 
 // storeRestored stores the restored objects of the partitions.
@@ -99,10 +100,10 @@ func (g *incarnation) storeRestored(restored *RestoredContent, state PersistedSt
 	}
 	keyed := make([]store.KeyedItem, 0, len(restored.Items))
 	for _, item := range restored.Items {
-		if versions[""] == "" && versions[namespaceOf(item)] == "" {
+		if versions[""] == "" && versions[store.NamespaceOf(item)] == "" {
 			continue
 		}
-		key, err := keyOf(item)
+		key, err := store.KeyOf(item)
 		if err != nil {
 			return err
 		}
@@ -282,21 +283,21 @@ func (p *partition) confirmStored(version string) error {
 	}
 	p.confirmLocked()
 	p.observedVersion = version
-	l := listChanges{changes: changeSlice(nil)}
-	if snapshot := i.store.Snapshot(); len(i.mu.handlers) > 0 || !p.isAll() {
-		l.changes = p.restoredAdditions(snapshot)
+	l := delivery.List{Changes: delivery.ChangeSlice(nil)}
+	if snapshot := i.store.Snapshot(); i.mu.handlers.Len() > 0 || !p.isAll() {
+		l.Changes = p.restoredAdditions(snapshot)
 	} else {
-		i.mu.events.Adds += int64(snapshot.Len())
+		i.mu.handlers.Events.Adds += int64(snapshot.Len())
 	}
 	p.recordLocked(l, true)
 	return nil
 }
 
 // restoredAdditions returns the partition's objects as changes.
-func (p *partition) restoredAdditions(snapshot *store.Snapshot) changeSlice {
-	var changes changeSlice
+func (p *partition) restoredAdditions(snapshot *store.Snapshot) delivery.ChangeSlice {
+	var changes delivery.ChangeSlice
 	if p.isAll() {
-		changes = make(changeSlice, 0, snapshot.Len())
+		changes = make(delivery.ChangeSlice, 0, snapshot.Len())
 		for key, item := range snapshot.All {
 			changes = append(changes, store.Change{Key: key, New: item})
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -73,7 +74,7 @@ func (i *Informer) makeCurrent(ctx context.Context,
 		g.onError = cache.DefaultWatchErrorHandler
 	}
 	hidden = i.dropUnconfirmedLocked() // of the previous incarnation
-	i.resetLateHandlersLocked()
+	i.restartLateHandlersLocked()
 	i.mu.partitions = nil
 	i.mu.current = g
 	i.workers.Add(1)
@@ -212,15 +213,13 @@ func (i *Informer) Stop() {
 	if i.mu.state == StateStopped {
 		return
 	}
-	for _, r := range i.mu.handlers {
-		r.end()
-	}
+	close(i.stopping)
+	i.mu.handlers.End()
 	i.mu.state = StateStopped
 	if i.mu.current != nil {
 		i.mu.current.cancel()
 		i.mu.current = nil
 	}
-	close(i.stopping)
 	// Ended by the workers, which are all stopping.
 	go func() {
 		i.workers.Wait()
@@ -240,15 +239,13 @@ func (i *Informer) Forget() error {
 		return err
 	}
 	i.dropUnconfirmedLocked()
-	i.resetLateHandlersLocked()
+	i.restartLateHandlersLocked()
 	i.mu.partitions = nil
 	changes := i.clearLocked()
 	i.releaseWaitsLocked()
-	i.notifyListLocked(listChanges{changes: changes})
+	i.notifyListLocked(nil, delivery.List{Changes: changes})
 	i.resetSyncedLocked()
-	for _, r := range i.mu.handlers {
-		r.addedAt, r.onCaughtUp = 0, nil
-	}
+	i.mu.handlers.ForgetLate()
 	return nil
 }
 
@@ -271,13 +268,11 @@ func (i *Informer) Suspend() error {
 
 // resetSyncedLocked makes HasSynced false until the next list, and reports whether it was true.
 func (i *Informer) resetSyncedLocked() bool {
-	if !i.synced.Load().reached() {
+	if !i.HasSynced() {
 		return false
 	}
-	i.synced.Store(newSyncPoint())
-	for _, r := range i.mu.handlers {
-		r.synced.Store(newSyncPoint())
-	}
+	i.synced.Store(delivery.NewSyncPoint())
+	i.mu.handlers.ResetSynced()
 	return true
 }
 
@@ -286,7 +281,7 @@ func (i *Informer) Discard() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.clearLocked()
-	i.synced.Store(newSyncPoint())
+	i.synced.Store(delivery.NewSyncPoint())
 }
 
 func (i *Informer) clearLocked() store.Differences {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // Select returns the objects that a selector matches, in no particular order. It decodes only these.
@@ -21,7 +22,7 @@ func (i *Informer) SelectIn(namespace string, selector labels.Selector) []any {
 	items, err := snapshot.ItemsByIndex(cache.NamespaceIndex, namespace)
 	if err != nil { // there is no index by namespace
 		items = slices.DeleteFunc(snapshot.Items(),
-			func(item Item) bool { return namespaceOf(item) != namespace })
+			func(item Item) bool { return store.NamespaceOf(item) != namespace })
 	}
 	return i.matching(items, selector)
 }

@@ -1,5 +1,10 @@
 package informer
 
+import (
+	"github.com/crdcache/crdcache/internal/informer/delivery"
+	"github.com/crdcache/crdcache/internal/store"
+)
+
 // unconfirmedRestore describes the restored objects that the server has not confirmed. Handlers lack them.
 type unconfirmedRestore struct {
 	// namespaces are the namespaces with unconfirmed objects; "" means everything.
@@ -13,12 +18,12 @@ type unconfirmedRestore struct {
 func (u *unconfirmedRestore) any() bool { return len(u.namespaces) > 0 }
 
 func (u *unconfirmedRestore) has(item Item) bool {
-	return u.any() && (u.namespaces[""] || u.namespaces[namespaceOf(item)])
+	return u.any() && (u.namespaces[""] || u.namespaces[store.NamespaceOf(item)])
 }
 
 // filterChanges returns the changes of confirmed objects.
-func (u *unconfirmedRestore) filterChanges(changes changeList) changeSlice {
-	var confirmed changeSlice
+func (u *unconfirmedRestore) filterChanges(changes delivery.Changes) delivery.ChangeSlice {
+	var confirmed delivery.ChangeSlice
 	for n := range changes.Len() {
 		c := changes.At(n)
 		if c.New != nil && !u.has(c.New) || c.New == nil && !u.has(c.Old) {
@@ -26,18 +31,6 @@ func (u *unconfirmedRestore) filterChanges(changes changeList) changeSlice {
 		}
 	}
 	return confirmed
-}
-
-// item returns the object of a notification; nil for a mark.
-func (n notification) item() Item {
-	switch last := n.previous.(type) {
-	case nil:
-		return n.current
-	case *tombstone:
-		return last.lastItem
-	default:
-		return last
-	}
 }
 
 // confirmLocked confirms the partition's objects. It returns false if they were confirmed before.

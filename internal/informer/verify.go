@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 const (
@@ -123,7 +125,7 @@ var digestSeed = maphash.MakeSeed()
 
 func (d *digest) add(key string, object Item) {
 	d.objectCount++
-	d.sum += maphash.Comparable(digestSeed, [3]string{key, string(uidOf(object)), versionOf(object)})
+	d.sum += maphash.Comparable(digestSeed, [3]string{key, string(store.UIDOf(object)), store.VersionOf(object)})
 }
 
 // cachedDigest returns the digest of the partition's objects, and their resource version; empty if they have
@@ -155,7 +157,7 @@ func (w *inlineWatch) listedDigest(ctx context.Context, options metav1.ListOptio
 			return d, "", err
 		}
 		err = meta.EachListItem(page, func(object runtime.Object) error {
-			key, err := keyOf(object)
+			key, err := store.KeyOf(object)
 			if err == nil && w.selects(object) && !omitted[key] {
 				d.add(key, object)
 			}

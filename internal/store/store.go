@@ -10,9 +10,6 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Item is the stored representation of an object. meta.Accessor works on it without decoding a body.
-type Item = any
-
 // Options configure a Store. The zero value stores objects unchanged, without indexes.
 type Options struct {
 	// Indexers are the initial index functions.

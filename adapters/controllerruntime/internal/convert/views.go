@@ -83,10 +83,10 @@ type handlerWithReason struct {
 	reason string
 }
 
-// DecodesBecause implements informer.DecodingHandler.
+// DecodesBecause returns the reason for the informer.
 func (h handlerWithReason) DecodesBecause() string { return h.reason }
 
-// Unwrap implements informer.HandlerWrapper.
+// Unwrap returns the handler for the informer, which calls it in place of this one.
 func (h handlerWithReason) Unwrap() toolscache.ResourceEventHandler { return h.ResourceEventHandler }
 
 // ReducedAnnotation is the key of the annotation of reduced objects: see controllerruntime.ReducedAnnotation.
@@ -141,12 +141,12 @@ type reducedItem struct {
 	keptFields string
 }
 
-// MarkReduced implements informer.MarkingHandler.
+// MarkReduced marks the argument of the handler.
 func (h *convertingHandler) MarkReduced(stored any, keptFields string) any {
 	return reducedItem{stored, keptFields}
 }
 
-// MarkReduced implements informer.MarkingHandler, for handlers of unstructured objects.
+// MarkReduced marks the argument of the handler, for handlers of unstructured objects.
 func (h handlerWithReason) MarkReduced(object any, keptFields string) any {
 	if object, ok := object.(client.Object); ok {
 		return MarkedCopy(object, keptFields)

@@ -1,4 +1,4 @@
-package informer
+package delivery
 
 import (
 	"sync"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/internal/queue"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 // coalescer is the content of a queue that keeps at most one pending notification per object: an entry per
@@ -28,7 +29,7 @@ import (
 // all entries with keys. A list that arrives while such entries are pending is split into entries.
 type coalescer struct {
 	// queue has at most one element, for all pending entries. Its length is that of their notifications.
-	queue *queue.Queue[notification]
+	queue *queue.Queue[Notification]
 	now   func() time.Time
 	began time.Time
 	// handling is the arrival time of the notification being handled, in nanoseconds since began, or 0.
@@ -56,21 +57,21 @@ type pendingEntry struct {
 	key string
 	// removal is pending if removed is set. Its current item is the state that the handler has, or nil if
 	// that state may equal the final state.
-	removal, change  notification
+	removal, change  Notification
 	removed, changed bool
 	list             *notificationCursor
 	queuedAt         int64 // arrival of the first notification, in nanoseconds since coalescer.began
 	previous, next   *pendingEntry
 }
 
-func newCoalescer(q *queue.Queue[notification], now func() time.Time) *coalescer {
+func newCoalescer(q *queue.Queue[Notification], now func() time.Time) *coalescer {
 	c := &coalescer{queue: q, now: now, began: now().Add(-1)}
 	c.mu.entries = map[string]*pendingEntry{}
 	return c
 }
 
 // push adds notifications. It drops resyncs if the handler does not take part in them.
-func (c *coalescer) push(resyncing bool, notifications ...notification) {
+func (c *coalescer) push(resyncing bool, notifications ...Notification) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed || c.queue.Closed() {
@@ -89,7 +90,7 @@ func (c *coalescer) push(resyncing bool, notifications ...notification) {
 	}
 	if c.mu.first != nil && !c.mu.scheduled {
 		c.mu.scheduled = true
-		c.queue.Push(notification{kind: kindCoalesced, current: c})
+		c.queue.Push(Notification{kind: kindCoalesced, current: c})
 	}
 }
 
@@ -106,7 +107,7 @@ func (c *coalescer) pushListLocked(list *notificationCursor) {
 	c.queue.AddElements(list.remaining)
 }
 
-func (c *coalescer) putLocked(n notification) {
+func (c *coalescer) putLocked(n Notification) {
 	key, err := c.keyOfNotification(n)
 	if err != nil { // it can be delivered, but not merged
 		c.appendLocked(&pendingEntry{change: n, changed: true, queuedAt: c.elapsed()})
@@ -129,7 +130,7 @@ func (c *coalescer) putLocked(n notification) {
 	before := e.eventCount()
 	e.apply(n)
 	after := e.eventCount()
-	c.countMergedLocked(before+1, after)
+	c.coalesced.Add(int64(before + 1 - after))
 	c.queue.AddElements(after - before)
 	switch {
 	case after == 0:
@@ -141,18 +142,15 @@ func (c *coalescer) putLocked(n notification) {
 	}
 }
 
-// countMergedLocked counts notifications that were merged.
-func (c *coalescer) countMergedLocked(before, after int) { c.coalesced.Add(int64(before - after)) }
-
-func (c *coalescer) keyOfNotification(n notification) (string, error) {
+func (c *coalescer) keyOfNotification(n Notification) (string, error) {
 	if n.kind == kindLostDeletion {
 		return n.previous.(*tombstone).key, nil
 	}
-	return keyOf(n.item())
+	return store.KeyOf(n.Item())
 }
 
 // apply merges a later notification of the object into the entry.
-func (e *pendingEntry) apply(n notification) {
+func (e *pendingEntry) apply(n Notification) {
 	switch n.kind {
 	case kindAdd:
 		if e.changed {
@@ -160,9 +158,9 @@ func (e *pendingEntry) apply(n notification) {
 			return
 		}
 		if handlerState := e.handlerItem(); handlerState != nil && !n.initial &&
-			sameUID(handlerState, n.current) {
-			n = newUpdate(handlerState, n.current, false)
-			e.removal, e.removed = notification{}, false
+			store.SameUID(handlerState, n.current) {
+			n = Updated(handlerState, n.current, false)
+			e.removal, e.removed = Notification{}, false
 		}
 		e.change, e.changed = n, true
 	case kindUpdate:
@@ -173,9 +171,9 @@ func (e *pendingEntry) apply(n notification) {
 		e.change, e.changed = n, true
 	default:
 		if e.changed && e.change.kind == kindAdd {
-			e.change, e.changed = notification{}, false
+			e.change, e.changed = Notification{}, false
 			if e.removed && e.removal.kind == kindLeftShard && n.kind != kindLeftShard &&
-				sameUID(e.removal.previous, n.item()) {
+				store.SameUID(e.removal.previous, n.Item()) {
 				n.current, e.removal = e.removal.previous, n
 			}
 			return
@@ -184,20 +182,20 @@ func (e *pendingEntry) apply(n notification) {
 			n.current = e.change.previous
 		}
 		e.removal, e.removed = n, true
-		e.change, e.changed = notification{}, false
+		e.change, e.changed = Notification{}, false
 	}
 }
 
 // handlerItem returns the state that the handler has of an object while its deletion is pending, and nil
 // otherwise. It returns nil for an object that left the shard, because the handler must be notified of that.
-func (e *pendingEntry) handlerItem() Item {
+func (e *pendingEntry) handlerItem() store.Item {
 	switch {
 	case !e.removed || e.removal.kind == kindLeftShard:
 		return nil
 	case e.removal.current != nil:
 		return e.removal.current
 	}
-	return e.removal.item()
+	return e.removal.Item()
 }
 
 // eventCount returns the number of pending notifications. A mark is not an event.
@@ -212,18 +210,18 @@ func (e *pendingEntry) eventCount() int {
 	return count
 }
 
-func (e *pendingEntry) removeFirst() (n notification) {
+func (e *pendingEntry) removeFirst() (n Notification) {
 	if e.removed {
-		n, e.removal, e.removed = e.removal, notification{}, false
+		n, e.removal, e.removed = e.removal, Notification{}, false
 		return n
 	}
-	n, e.change, e.changed = e.change, notification{}, false
+	n, e.change, e.changed = e.change, Notification{}, false
 	return n
 }
 
 // next removes the first pending notification, and reports whether there are more. Only the queue's goroutine
 // calls it. If no notification is left, it returns a mark without effect.
-func (c *coalescer) next() (notification, bool) {
+func (c *coalescer) next() (Notification, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -232,7 +230,7 @@ func (c *coalescer) next() (notification, bool) {
 			c.mu.scheduled = false
 			return newMark(func() {}), false
 		}
-		var n notification
+		var n Notification
 		c.handling.Store(e.queuedAt)
 		if e.list == nil {
 			if n = e.removeFirst(); e.eventCount() == 0 {
@@ -251,7 +249,7 @@ func (c *coalescer) next() (notification, bool) {
 
 // nextOfListLocked returns the next notification of a list. It releases the lock meanwhile, because for a
 // new handler, the first notification enumerates the cache.
-func (c *coalescer) nextOfListLocked(e *pendingEntry) notification {
+func (c *coalescer) nextOfListLocked(e *pendingEntry) Notification {
 	c.mu.Unlock()
 	n := e.list.next()
 	c.mu.Lock()
@@ -264,7 +262,7 @@ func (c *coalescer) nextOfListLocked(e *pendingEntry) notification {
 
 // mergedLocked merges the last notification of a list about a key with the later ones, if there are any. They
 // become the first entry, with the arrival time of the list.
-func (c *coalescer) mergedLocked(n notification, at int64) bool {
+func (c *coalescer) mergedLocked(n Notification, at int64) bool {
 	if len(c.mu.entries) == 0 {
 		return false
 	}
@@ -285,7 +283,7 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 		merged.apply(latest.change)
 	}
 	before, after := 1+latest.eventCount(), merged.eventCount()
-	c.countMergedLocked(before, after)
+	c.coalesced.Add(int64(before - after))
 	c.queue.AddElements(after - before)
 	if after == 0 {
 		c.removeLocked(latest)
@@ -306,8 +304,8 @@ func (c *coalescer) mergedLocked(n notification, at int64) bool {
 
 // wrap returns handle with the end of the notification's age. If handle ends its goroutine (runtime.Goexit),
 // which closes the queue, the coalescer drops its entries.
-func (c *coalescer) wrap(handle func(notification)) func(notification) {
-	return func(n notification) {
+func (c *coalescer) wrap(handle func(Notification)) func(Notification) {
+	return func(n Notification) {
 		returned := false
 		defer func() {
 			if !returned {

@@ -1,4 +1,4 @@
-package informer
+package delivery
 
 import (
 	"fmt"
@@ -8,61 +8,6 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 )
-
-// UndecodedHandler is implemented by event handlers that only need the metadata of objects. They receive
-// store items. The getters of metav1.Object and runtime.Object work on such objects; the setters panic.
-type UndecodedHandler interface {
-	cache.ResourceEventHandler
-	// TakesUndecoded is never called.
-	TakesUndecoded()
-}
-
-// DecodingHandler is implemented by UndecodedHandlers that decode objects themselves.
-type DecodingHandler interface {
-	// DecodesBecause returns the reason, which can be empty.
-	DecodesBecause() string
-}
-
-// MarkingHandler is implemented by event handlers that mark objects without all fields, for which the
-// informer's keep-list has removed some.
-type MarkingHandler interface {
-	cache.ResourceEventHandler
-	// MarkReduced returns the object to call the handler with. It must not change its argument. keptFields
-	// identifies the keep-list.
-	MarkReduced(object any, keptFields string) any
-}
-
-// HandlerWrapper is implemented by event handlers that only add properties to another one, which is called in
-// their place: UndecodedHandler, CoalescingHandler, NamedHandler, MarkingHandler or LeftShardHandler.
-type HandlerWrapper interface {
-	cache.ResourceEventHandler
-	// Unwrap returns the other handler.
-	Unwrap() cache.ResourceEventHandler
-}
-
-// CoalescingHandler is implemented by event handlers that choose whether events of an object are merged while
-// they wait in the handler's queue. The default is to merge them for UndecodedHandlers of informers that do
-// not select objects.
-type CoalescingHandler interface {
-	cache.ResourceEventHandler
-	// CoalescesEvents returns the choice.
-	CoalescesEvents() bool
-}
-
-// NamedHandler is implemented by event handlers with a name.
-type NamedHandler interface {
-	cache.ResourceEventHandler
-	// HandlerName returns the name. It can be empty.
-	HandlerName() string
-}
-
-// LeftShardHandler is implemented by event handlers that are notified of objects that leave the cache without
-// being deleted. Other handlers are not.
-type LeftShardHandler interface {
-	cache.ResourceEventHandler
-	// OnLeftShard is called in order with the other methods.
-	OnLeftShard(obj any)
-}
 
 // handlerTraits is an event handler with the properties of its wrappers.
 type handlerTraits struct {
@@ -77,30 +22,45 @@ type handlerTraits struct {
 	coalescing, coalescingByDefault bool
 }
 
-// collectTraits collects the properties of wrappers. The outermost name, OnLeftShard and Coalescing count.
+// collectTraits collects the properties of a handler: it has those for which it has a method. Packages that
+// do not import this one have such handlers, too.
+//
+//	HandlerName() string       the name, if it is not empty
+//	TakesUndecoded()           it needs only metadata, and receives store items: their setters panic
+//	DecodesBecause() string    it takes undecoded objects and decodes them, for a reason that can be empty
+//	CoalescesEvents() bool     whether events of an object are merged while they wait. By default, they are if
+//	                           it takes undecoded objects, and the informer does not select objects
+//	OnLeftShard(any)           called in order for objects that leave the cache without being deleted
+//	MarkReduced(any, string)   returns the argument for an object without all fields, and must not change it.
+//	                           The string identifies the informer's keep-list
+//	Unwrap()                   it only adds properties to the result, which is called in its place
+//
+// The outermost name, OnLeftShard and CoalescesEvents count.
 func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 	traits := handlerTraits{decodesBecause: "it is not wrapped in MetadataOnly", coalescingByDefault: true}
 	for {
-		if n, ok := handler.(NamedHandler); ok && traits.name == "" {
+		if n, ok := handler.(interface{ HandlerName() string }); ok && traits.name == "" {
 			traits.name = n.HandlerName()
 		}
-		if _, ok := handler.(UndecodedHandler); ok {
+		if _, ok := handler.(interface{ TakesUndecoded() }); ok {
 			traits.undecoded, traits.decodesBecause = true, ""
 		}
-		if d, ok := handler.(DecodingHandler); ok {
+		if d, ok := handler.(interface{ DecodesBecause() string }); ok {
 			traits.decodesBecause = d.DecodesBecause()
 		}
-		if c, ok := handler.(CoalescingHandler); ok && traits.coalescingByDefault {
+		if c, ok := handler.(interface{ CoalescesEvents() bool }); ok && traits.coalescingByDefault {
 			traits.coalescing, traits.coalescingByDefault = c.CoalescesEvents(), false
 		}
-		if d, ok := handler.(LeftShardHandler); ok && traits.onLeftShard == nil {
+		if d, ok := handler.(interface{ OnLeftShard(obj any) }); ok && traits.onLeftShard == nil {
 			traits.onLeftShard = d.OnLeftShard
 		}
-		if m, ok := handler.(MarkingHandler); ok {
+		if m, ok := handler.(interface{ MarkReduced(any, string) any }); ok {
 			traits.markReduced = m.MarkReduced
 		}
 		traits.handler = handler
-		w, ok := handler.(HandlerWrapper)
+		w, ok := handler.(interface {
+			Unwrap() cache.ResourceEventHandler
+		})
 		if !ok {
 			break
 		}
@@ -118,9 +78,9 @@ func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 // handlerProjection converts items to the arguments of a handler.
 type handlerProjection struct {
 	// object converts an item.
-	object func(Item) any
+	object func(store.Item) any
 	// pair converts the items before and after an update.
-	pair func(before, after Item) (previous, current any)
+	pair func(before, after store.Item) (previous, current any)
 	// onLeftShard is optional.
 	onLeftShard func(obj any)
 	// skippedKinds are the kinds of notification that the handler ignores.
@@ -129,8 +89,7 @@ type handlerProjection struct {
 	decodesBecause string
 }
 
-func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
-	format := i.store.Format()
+func newProjection(format store.Format, traits handlerTraits) handlerProjection {
 	v := handlerProjection{object: format.PeekObject, skippedKinds: skippedKindsOf(traits.handler),
 		onLeftShard: traits.onLeftShard}
 	v.skippedKinds[kindLeftShard] = traits.onLeftShard == nil
@@ -143,7 +102,7 @@ func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
 		v.object = undecoded
 	}
 	object := v.object
-	v.pair = func(before, after Item) (any, any) { return object(before), object(after) }
+	v.pair = func(before, after store.Item) (any, any) { return object(before), object(after) }
 	if ok && !traits.undecoded {
 		v.pair = packedFormat.Pair
 	}
@@ -157,21 +116,21 @@ func (i *Informer) projectionFor(traits handlerTraits) handlerProjection {
 func (p *handlerProjection) markReduced(pruner *packed.Pruner,
 	mark func(object any, keptFields string) any) {
 	object, pair, keptFields := p.object, p.pair, pruner.KeptFields()
-	marked := func(item Item, object any) any {
+	marked := func(item store.Item, object any) any {
 		if pruner.Reduces(item) {
 			return mark(object, keptFields)
 		}
 		return object
 	}
-	p.object = func(item Item) any { return marked(item, object(item)) }
-	p.pair = func(before, after Item) (any, any) {
+	p.object = func(item store.Item) any { return marked(item, object(item)) }
+	p.pair = func(before, after store.Item) (any, any) {
 		previous, current := pair(before, after)
 		return marked(before, previous), marked(after, current)
 	}
 }
 
 // undecoded returns the argument of an Undecoded handler. Its getters decompress the item at most once.
-func undecoded(item Item) any {
+func undecoded(item store.Item) any {
 	if o, ok := item.(*packed.Object); ok && o.Compressed() {
 		return o.MetadataReader()
 	}

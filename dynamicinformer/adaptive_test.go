@@ -23,7 +23,7 @@ import (
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
-var adaptive = Storage{Mode: StorageAdaptive, Compression: s2.New(s2.Options{})}
+var adaptive = Storage{Mode: StorageAdaptive, Compression: s2.New()}
 
 // manyWidgets creates enough objects to train a compressor.
 func manyWidgets(t testing.TB, server *apitest.Server) (count int) {

@@ -133,7 +133,7 @@ func ExampleOptions_memoryBudget() {
 		Config:       &rest.Config{Host: server.URL},
 		MemoryBudget: 256 << 20,
 		Defaults: dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
-			Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{}),
+			Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(),
 		}},
 	})
 	must(err)

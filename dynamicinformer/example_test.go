@@ -50,7 +50,7 @@ func Example() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Defaults: dynamicinformer.ResourceOptions{
-			Transform: dynamicinformer.StripManagedFields,
+			Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}},
 		},
 		Resources: map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{
 			widgets: {Indexers: cache.Indexers{"color": func(obj any) ([]string, error) {

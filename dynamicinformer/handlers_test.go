@@ -167,7 +167,7 @@ func TestParsePrunePath(t *testing.T) {
 		".a.*":          {{Key: "a"}, {Any: true}},
 		".a]":           nil,
 	} {
-		path, err := parsePath(text)
+		path, err := packed.ParsePath(text)
 		if want == nil && text != "" {
 			if err == nil {
 				t.Errorf("ParsePrunePath(%q) = %v, want an error", text, path)
@@ -186,11 +186,11 @@ func FuzzParsePrunePath(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		path, err := parsePath(text)
+		path, err := packed.ParsePath(text)
 		if err != nil {
 			return
 		}
-		again, err := parsePath(path.String())
+		again, err := packed.ParsePath(path.String())
 		if diff := cmp.Diff(path, again); diff != "" || err != nil {
 			t.Errorf("%q is formatted as %q, which is parsed with the error %v (-want +got):\n%s", text, path,
 				err, diff)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -157,33 +156,6 @@ func TestLister(t *testing.T) {
 	}
 	if _, err := lister.Get("c"); !apierrors.IsNotFound(err) {
 		t.Errorf("Get() without the namespace = %v, want NotFound", err)
-	}
-}
-
-func TestStripManagedFields(t *testing.T) {
-	managed := widget("web", "a")
-	managed.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone"}})
-	server := newServer(t)
-	server.Create(t, widgets, managed)
-	for name, tt := range map[string]struct {
-		transform cache.TransformFunc
-		want      int
-	}{"kept": {nil, 1}, "stripped": {StripManagedFields, 0}} {
-		t.Run(name, func(t *testing.T) {
-			options := Options{Defaults: ResourceOptions{Transform: tt.transform}}
-			i := startSynced(t, newFactory(t, server, options))
-			obj, err := i.Lister().ByNamespace("web").Get("a")
-			must(t, err)
-			if got := len(obj.(*unstructured.Unstructured).GetManagedFields()); got != tt.want {
-				t.Errorf("the cached object has %d managed fields, want %d", got, tt.want)
-			}
-		})
-	}
-	tombstone := cache.DeletedFinalStateUnknown{Key: "web/a", Obj: managed}
-	for _, other := range []any{tombstone, "text", nil, 1} {
-		if got, err := StripManagedFields(other); err != nil || !cmp.Equal(got, other) {
-			t.Errorf("StripManagedFields(%v) = %v, %v, want the argument", other, got, err)
-		}
 	}
 }
 

@@ -163,7 +163,7 @@ var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
 func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, options ResourceOptions,
 	typeRegistry *follow.TypeRegistry) (*Informer, error) {
-	format, transform, err := options.storeFormat(gvr.GroupResource(), deps.dictionaries)
+	format, err := options.storeFormat(gvr.GroupResource(), deps.dictionaries)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +191,8 @@ func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, opti
 		SelectsObjects:    options.Shard.orNil() != nil,
 		Selects:           alternatives(options.AnyOf).filter(),
 	})
-	if transform != nil {
-		if err := core.SetTransform(transform); err != nil {
+	if options.Transform != nil {
+		if err := core.SetTransform(options.Transform); err != nil {
 			return nil, err
 		}
 	}

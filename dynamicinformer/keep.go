@@ -3,13 +3,11 @@ package dynamicinformer
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/tools/cache"
 )
 
 // Keep selects the fields to store. It drops all other fields before Transform, as cheaply as Prune
@@ -71,7 +69,7 @@ func (k Keep) conditionKey() string {
 	return text
 }
 
-var errKeepAndPrune = errors.New("Keep and Prune are both set: set only Keep, which drops all fields that it does not list")
+var errKeepAndPrune = errors.New("Keep and paths or annotations of Prune are both set: set only Keep, which drops all fields that it does not list")
 
 var errWholeAndTransform = errors.New("conditions of Keep on whole objects, and Transform are set: the condition must hold for the same objects after " +
 	"Transform; remove one of them")
@@ -107,34 +105,21 @@ func (k Keep) key() string {
 	return fmt.Sprintf(" keep %q%s", textsOf(paths), k.conditionKey())
 }
 
-// pruneAndTransform returns Prune and Transform. A Prune, which decodes nothing, replaces StripManagedFields.
-func (o ResourceOptions) pruneAndTransform() (Prune, cache.TransformFunc) {
-	prune, transform := o.Prune, o.Transform
-	if isStripManagedFields(transform) {
-		prune.Presets, transform = append(slices.Clone(prune.Presets), PruneManagedFields), nil
-	}
-	return prune, transform
-}
-
-// pruner returns the fields to drop and the transform.
-func (o ResourceOptions) pruner() (*packed.Pruner, cache.TransformFunc, error) {
-	prune, transform := o.pruneAndTransform()
-	pruner, err := prune.pruner()
+// pruner returns the fields to drop, or nil.
+func (o ResourceOptions) pruner() (*packed.Pruner, error) {
+	pruner, err := o.Prune.pruner()
 	if err != nil || !o.Keep.isSet() {
-		return pruner, transform, err
+		return pruner, err
 	}
-	managedFields := packed.Path{{Key: "metadata"}, {Key: "managedFields"}}
-	if pruner, err = o.Keep.pruner(pruner); !pruner.Drops(managedFields, false) {
-		transform = o.Transform
-	}
+	pruner, err = o.Keep.pruner(pruner)
 	switch {
 	case err != nil || !o.Keep.keepsWholeObjects():
-	case transform != nil:
+	case o.Transform != nil:
 		err = errWholeAndTransform
 	case o.Storage.Mode == StorageMetadata:
 		err = errWholeMetadata
 	}
-	return pruner, transform, err
+	return pruner, err
 }
 
 // IsWhole reports whether an object of the cache, packed or unstructured, has all fields except those
@@ -152,12 +137,12 @@ func (i *Informer) KeptFields() string { return i.objectOptions.Packer.Pruner().
 // list, and .. at the end selects all values below. With a Transform, which can add fields, it returns false.
 // It returns true for an invalid path.
 func (i *Informer) Drops(path string) bool {
-	pruner, transform := i.objectOptions.Packer.Pruner(), i.options.Transform
-	if pruner == nil && !i.objectOptions.Metadata || transform != nil && !isStripManagedFields(transform) {
+	pruner := i.objectOptions.Packer.Pruner()
+	if pruner == nil && !i.objectOptions.Metadata || i.options.Transform != nil {
 		return false
 	}
 	path, below := strings.CutSuffix(path, "..")
-	steps, err := parsePath(path)
+	steps, err := packed.ParsePath(path)
 	return err != nil || pruner.Drops(steps, below) ||
 		i.objectOptions.Metadata && packed.MetadataOnly.Drops(steps, below)
 }

@@ -37,7 +37,7 @@ func TestKeep(t *testing.T) {
 	}
 	for with, options := range clients {
 		for _, storage := range wholeObjectModes {
-			for _, transform := range []cache.TransformFunc{nil, StripManagedFields,
+			for _, transform := range []cache.TransformFunc{nil,
 				func(obj any) (any, error) { return obj, nil }} {
 				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transform != nil), func(t *testing.T) {
 					server := newServer(t)
@@ -81,7 +81,8 @@ func TestKeepWhole(t *testing.T) {
 				backend := newMemoryBackend()
 				o := options(t, server)
 				o.Persistence = backend
-				resource := ResourceOptions{Storage: storage, Keep: keepRed, Transform: StripManagedFields}
+				resource := ResourceOptions{Storage: storage, Keep: keepRed,
+					Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}}
 				o.Defaults = resource
 				f, err := New(o)
 				must(t, err)
@@ -212,7 +213,7 @@ func TestGetLive(t *testing.T) {
 func TestKeepIsValidated(t *testing.T) {
 	keep, prune := Keep{Paths: []string{".spec"}}, Prune{Paths: []string{".spec"}}
 	for want, options := range map[string]ResourceOptions{
-		"Keep and Prune are both set":    {Keep: keep, Prune: prune},
+		"annotations of Prune are both set": {Keep: keep, Prune: prune},
 		"* is not a key":                 {Prune: Prune{Paths: []string{".spec.*"}}},
 		"the path must end in a key":     {Keep: Keep{Paths: []string{".spec[*]"}}},
 		`a key in brackets needs quotes`: {Keep: Keep{Paths: []string{".spec[x]"}}},
@@ -220,8 +221,6 @@ func TestKeepIsValidated(t *testing.T) {
 		"can read any field":             {Keep: Keep{WholeWhen: "@..a"}},
 		"and Transform": {Keep: keepRed,
 			Transform: func(obj any) (any, error) { return obj, nil }},
-		"Transform are set": {Keep: Keep{Paths: []string{".metadata"}, WholeWhen: keepRed.WholeWhen},
-			Transform: StripManagedFields},
 		"with StorageMetadata": {Keep: keepRed, Storage: Storage{Mode: StorageMetadata}},
 	} {
 		if err := options.Validate(); err == nil || !strings.Contains(err.Error(), want) {

@@ -42,7 +42,7 @@ func (o ResourceOptions) whyNotPersisted(gvr schema.GroupVersionResource) string
 		return "StorageNone stores no objects"
 	case o.Persist == nil && gvr.GroupResource() == secrets:
 		return "Secrets require ResourceOptions.Persist"
-	case o.Transform != nil && !isStripManagedFields(o.Transform):
+	case o.Transform != nil:
 		return "its Transform may be another one in the next process"
 	case o.TweakListOptions != nil:
 		return "its TweakListOptions may be another function in the next process"

@@ -127,7 +127,7 @@ func TestRestoredObjectsLeaveTheirBlocks(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	for name, storage := range map[string]Storage{
-		"compressed": {Mode: StorageCompressed, Compression: s2.New(s2.Options{})},
+		"compressed": {Mode: StorageCompressed, Compression: s2.New()},
 		"packed":     {}, "adaptive": adaptive,
 	} {
 		t.Run(name, func(t *testing.T) {

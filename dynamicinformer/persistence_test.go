@@ -355,7 +355,6 @@ func TestWhyNotPersisted(t *testing.T) {
 		"secrets with Persist": {secrets, ResourceOptions{Persist: &yes}, true},
 		"transform": {widgets,
 			ResourceOptions{Transform: func(o any) (any, error) { return o, nil }}, false},
-		"strip": {widgets, ResourceOptions{Transform: StripManagedFields}, true},
 		"tweak": {widgets, ResourceOptions{TweakListOptions: func(schema.GroupVersionResource,
 			*metav1.ListOptions) {
 		}}, false},

@@ -1,14 +1,11 @@
 package dynamicinformer
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdcache/crdcache/internal/jsonpath"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -94,7 +91,7 @@ func (p Prune) pruner() (*packed.Pruner, error) {
 func parsePaths(texts []string) ([]packed.Path, error) {
 	var paths []packed.Path
 	for _, text := range texts {
-		path, err := parsePath(text)
+		path, err := packed.ParsePath(text)
 		if err != nil {
 			return nil, fmt.Errorf("path %q: %w", text, err)
 		}
@@ -111,40 +108,4 @@ func textsOf(paths []packed.Path) []string {
 	}
 	slices.Sort(texts)
 	return texts
-}
-
-// parsePath parses a path as described at Prune.Paths. It accepts .* as well, which packed refuses there.
-func parsePath(text string) (packed.Path, error) {
-	if text == "" {
-		return nil, nil
-	}
-	parsed, err := jsonpath.Compile(text)
-	if err != nil {
-		return nil, err
-	}
-	var path packed.Path
-	for _, step := range parsed.Steps() {
-		s := step.Selectors[0]
-		next := packed.Step{Key: s.Name, Each: s.Kind == jsonpath.SelectElements,
-			Any: s.Kind == jsonpath.SelectMembers}
-		isField := s.Kind == jsonpath.SelectName || next.Each || next.Any
-		if step.Recursive || len(step.Selectors) > 1 || !isField {
-			return nil, errors.New("the path of a field has only names and [*]")
-		}
-		path = append(path, next)
-	}
-	return path, nil
-}
-
-// StripManagedFields is a cache.TransformFunc that drops metadata.managedFields (see PruneManagedFields). It
-// returns objects without metadata, such as tombstones, unchanged, and never an error.
-func StripManagedFields(obj any) (any, error) {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return obj, nil
-	}
-	if len(accessor.GetManagedFields()) > 0 {
-		accessor.SetManagedFields(nil)
-	}
-	return obj, nil
 }

@@ -93,15 +93,14 @@ type ResourceOptions struct {
 	// Prune drops fields from objects, before Transform. Default: none.
 	Prune Prune
 
-	// Keep stores only some fields. It cannot be combined with Prune. Either one overrides both in less
-	// specific options. Default: all fields.
+	// Keep stores only some fields. Of a Prune, it can be combined with Presets, for whole objects. Either one
+	// overrides both in less specific options. Default: all fields.
 	Keep Keep
 
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see
 	// cache.TransformFunc. In every storage mode it receives an *unstructured.Unstructured that it owns.
 	// Packed storage modes decode and encode each object for it, so prefer Prune for dropping fields. It may
 	// run while the initial events of a watch-list arrive, and must not wait for another type.
-	// StripManagedFields is handled like Prune.
 	Transform cache.TransformFunc
 
 	// Indexers are index functions in addition to the index by namespace. Those of Defaults, Resources
@@ -158,7 +157,7 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 func (o ResourceOptions) Validate() error { return errors.Join(o.validate()...) }
 
 func (o ResourceOptions) validate() []error {
-	_, _, err := o.pruner()
+	_, err := o.pruner()
 	errs := slices.DeleteFunc([]error{
 		o.Namespaces.set.Validate(), alternatives(o.AnyOf).validate(),
 		o.Shard.validate(), o.validateSelectors(), o.Storage.validate(), err, o.checkIndexes(), o.checkNone(),
@@ -166,7 +165,7 @@ func (o ResourceOptions) validate() []error {
 	if c := o.Storage.Compression; c != nil && !reflect.ValueOf(c).Comparable() {
 		errs = append(errs, fmt.Errorf("Storage.Compression of type %T is not comparable: use a pointer", c))
 	}
-	if o.Prune.isSet() && o.Keep.isSet() {
+	if (o.Prune.Paths != nil || o.Prune.Annotations != nil) && o.Keep.isSet() {
 		errs = append(errs, errKeepAndPrune)
 	}
 	if o.Resync != nil {
@@ -282,15 +281,14 @@ type optionsKey struct {
 }
 
 func (o ResourceOptions) key() optionsKey {
-	prune, transform := o.pruneAndTransform()
 	key := optionsKey{
 		namespaces:     o.Namespaces.set.Key(),
 		selectsNothing: o.matchesNothing(),
 		anyOf:          alternatives(o.AnyOf).key(),
 		versions:       o.Versions.String(),
-		prune:          prune.key() + o.Keep.key(),
+		prune:          o.Prune.key() + o.Keep.key(),
 		tweak:          identityOf(o.TweakListOptions),
-		transform:      identityOf(transform),
+		transform:      identityOf(o.Transform),
 		storage:        o.Storage,
 		shard:          o.Shard.orNil(),
 		selectors:      o.Selectors,
@@ -347,7 +345,7 @@ func (o ResourceOptions) describe() string {
 	if key.transform != nil {
 		parts = append(parts, "transformed")
 	}
-	if prune, _ := o.pruneAndTransform(); prune.isSet() {
+	if o.Prune.isSet() {
 		parts = append(parts, "pruned")
 	}
 	if o.Keep.isSet() {

@@ -63,7 +63,7 @@ func twoValues(t *testing.T, field reflect.StructField) (a, b reflect.Value) {
 		return pair(func(schema.GroupVersionResource, *metav1.ListOptions) {},
 			func(_ schema.GroupVersionResource, o *metav1.ListOptions) { o.Limit = 0 })
 	case *cache.TransformFunc:
-		return pair(cache.TransformFunc(StripManagedFields),
+		return pair(cache.TransformFunc(func(any) (any, error) { return nil, nil }),
 			cache.TransformFunc(func(obj any) (any, error) { return obj, nil }))
 	}
 	t.Fatalf("add two values for the field %s of type %s to twoValues", field.Name, field.Type)
@@ -286,15 +286,14 @@ func TestWire(t *testing.T) {
 			return o,
 				nil
 		}}},
-		"pruned":             {options: ResourceOptions{Prune: managed}, pruned: true},
-		"StripManagedFields": {options: ResourceOptions{Transform: StripManagedFields}, pruned: true},
-		"object":             {options: ResourceOptions{Storage: Storage{Mode: StorageObject}}},
+		"pruned": {options: ResourceOptions{Prune: managed}, pruned: true},
+		"object": {options: ResourceOptions{Storage: Storage{Mode: StorageObject}}},
 		"object, pruned": {options: ResourceOptions{Storage: Storage{Mode: StorageObject},
 			Prune: managed}, pruned: true},
 		"metadata": {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}},
 			metadata: true},
 	} {
-		form, _, err := tt.options.storeFormat(widgets.GroupResource(), &store.Dictionaries{})
+		form, err := tt.options.storeFormat(widgets.GroupResource(), &store.Dictionaries{})
 		if err != nil {
 			t.Fatal(err)
 		}

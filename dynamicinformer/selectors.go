@@ -128,7 +128,7 @@ func (o ResourceOptions) validateSelectors() error {
 	if o.Selectors == nil {
 		return nil
 	}
-	pruner, transform, err := o.pruner()
+	pruner, err := o.pruner()
 	switch {
 	case o.Selectors.current.Load() == nil:
 		return errors.New("Selectors is empty: use NewSelectors")
@@ -136,7 +136,7 @@ func (o ResourceOptions) validateSelectors() error {
 		return errors.New("AnyOf and Selectors are set: set one of them")
 	case o.Shard.orNil() != nil:
 		return errors.New("Shard and Selectors are set: an object could leave both; set one of them")
-	case transform != nil:
+	case o.Transform != nil:
 		return errors.New("a Transform could change the labels, by which Selectors select: use Keep or Prune")
 	case o.Storage.Mode == StorageNone:
 		return fmt.Errorf("removed Selectors delete stored objects: %w", ErrNotStored)

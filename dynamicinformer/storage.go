@@ -3,11 +3,9 @@ package dynamicinformer
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
@@ -19,7 +17,7 @@ type Storage struct {
 	Mode StorageMode
 
 	// Compression is required by StorageCompressed and StorageAdaptive, and ignored by other modes. Use
-	// s2.New(s2.Options{}) of package adapters/storage/s2.
+	// s2.New() of package adapters/storage/s2.
 	Compression Compression
 
 	// CompressLists makes StorageAdaptive compress lists and watch-lists of 1 MB or more on arrival, rather
@@ -170,12 +168,12 @@ func (i *Informer) checkStored() error {
 	return fmt.Errorf("%s: %w", formatGVR(i.gvr), ErrNotStored)
 }
 
-// storeFormat returns the store's format for a type, and the transform.
-func (o ResourceOptions) storeFormat(gr schema.GroupResource, dictionaries *store.Dictionaries) (
-	format store.Format, transform cache.TransformFunc, err error) {
-	pruner, transform, err := o.pruner()
+// storeFormat returns the store's format for a type.
+func (o ResourceOptions) storeFormat(gr schema.GroupResource,
+	dictionaries *store.Dictionaries) (format store.Format, err error) {
+	pruner, err := o.pruner()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	dictionary := dictionaries.Get(gr, o.key().prune, o.Storage.Compression)
 	switch o.Storage.Mode {
@@ -196,13 +194,7 @@ func (o ResourceOptions) storeFormat(gr schema.GroupResource, dictionaries *stor
 	default:
 		format = store.NewPacked(pruner, nil)
 	}
-	return format, transform, nil
-}
-
-// isStripManagedFields compares code addresses, because Go cannot compare functions.
-func isStripManagedFields(transform cache.TransformFunc) bool {
-	return transform != nil &&
-		reflect.ValueOf(transform).Pointer() == reflect.ValueOf(StripManagedFields).Pointer()
+	return format, nil
 }
 
 // objectOptions returns the options of requests for objects: objects are packed on arrival, and

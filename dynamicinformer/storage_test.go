@@ -23,7 +23,7 @@ import (
 
 var wholeObjectModes = []Storage{
 	{}, {Mode: StoragePacked}, {Mode: StorageCompressed,
-		Compression: s2.New(s2.Options{})}, adaptive, {Mode: StorageObject},
+		Compression: s2.New()}, adaptive, {Mode: StorageObject},
 }
 
 func widgetWithColor(namespace, name, color string) *unstructured.Unstructured {

@@ -107,7 +107,9 @@ func storedField(steps []jsonpath.Step) string {
 // stores them only for the index.
 func (d *decoder) checkStorage(r *Resource, index *Index) {
 	d.warnIndexedPruned(r, index)
-	d.checkKeepCoversIndex(r, index)
+	if r.Keep.Paths != nil { // an index that may read any field is an error
+		d.checkReadsFields(index, "index")
+	}
 	d.checkStorageMode(r, index)
 }
 
@@ -124,13 +126,6 @@ func (d *decoder) warnIndexedPruned(r *Resource, index *Index) {
 				"it is stored nevertheless; remove the index, or the path from prune")
 			return
 		}
-	}
-}
-
-// checkKeepCoversIndex reports an index that may read any field.
-func (d *decoder) checkKeepCoversIndex(r *Resource, index *Index) {
-	if r.Keep.Paths != nil {
-		d.checkReadsFields(index, "index")
 	}
 }
 

@@ -78,7 +78,7 @@ type Options struct {
 }
 
 // defaultCompression is shared by all caches, so that caches of one factory can share informers.
-var defaultCompression = s2.New(s2.Options{})
+var defaultCompression = s2.New()
 
 // compression returns the compression for types without a setting of their own.
 func (o Options) compression() dynamicinformer.Compression {

@@ -171,7 +171,7 @@ func TestStorage(t *testing.T) {
 		"default": {Options{}, false, dynamicinformer.StorageAdaptive},
 		"packed": {Options{Storage: dynamicinformer.Storage{Mode: dynamicinformer.StoragePacked}},
 			false, dynamicinformer.StoragePacked},
-		"compression alone": {Options{Storage: dynamicinformer.Storage{Compression: s2.New(s2.Options{})}},
+		"compression alone": {Options{Storage: dynamicinformer.Storage{Compression: s2.New()}},
 			false, dynamicinformer.StorageAdaptive},
 		"config":             {Options{Indexes: config}, false, dynamicinformer.StorageCompressed},
 		"of the factory":     {Options{}, true, dynamicinformer.StoragePacked},

@@ -297,7 +297,7 @@ func (metadataHandler) Generic(context.Context, event.GenericEvent,
 // handlers queue the same requests and receive the same metadata, also of compressed objects.
 func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 	for storage, options := range map[string]Options{"default": {}, "compressed": {Storage: dynamicinformer.Storage{
-		Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}}} {
+		Mode: dynamicinformer.StorageCompressed, Compression: s2.New()}}} {
 		for form, empty := range deploymentForms() {
 			t.Run(storage+"/"+form, func(t *testing.T) {
 				server := apitest.New(t, deployments)

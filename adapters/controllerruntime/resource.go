@@ -276,7 +276,7 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	switch {
 	case config.Transform == nil:
 	case convert.StripsManagedFields(config.Transform):
-		options.Transform = dynamicinformer.StripManagedFields
+		options.Prune.Presets = append(slices.Clip(options.Prune.Presets), dynamicinformer.PruneManagedFields)
 	default:
 		options.Transform = r.converter.Transform(config.Transform)
 	}

@@ -11,11 +11,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// compressions are the compressions with dictionaries and various options, by name.
-var compressions = map[string]dynamicinformer.Compression{
-	"s2": s2.New(s2.Options{}), "s2, small dictionary": s2.New(s2.Options{DictionarySize: 4 << 10}),
-	"s2, too large dictionary": s2.New(s2.Options{DictionarySize: 1 << 30}),
-}
+// compressions are the compressions with dictionaries by name.
+var compressions = map[string]dynamicinformer.Compression{"s2": s2.New()}
 
 func train(t testing.TB, compression dynamicinformer.Compression,
 	samples [][]byte) dynamicinformer.Compressor {

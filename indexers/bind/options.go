@@ -76,7 +76,7 @@ func (o Options) ResourceOptions(r *indexers.Resource) (dynamicinformer.Resource
 		switch out.Storage.Mode {
 		case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
 			if o.Compression == nil {
-				return fail(fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New(s2.Options{}) of package adapters/storage/s2 for example", r.Storage.Mode))
+				return fail(fmt.Errorf("storage mode %s needs a compression: set bind.Options.Compression, to s2.New() of package adapters/storage/s2 for example", r.Storage.Mode))
 			}
 			out.Storage.Compression, out.Storage.CompressLists = o.Compression, true
 		}

@@ -35,7 +35,7 @@ func TestResourceOptions(t *testing.T) {
       remove: [".status.conditions[*].message", '.metadata.labels["a\"'']b/c.d"]', .spec.kept]
     indexes: [{name: i, path: .spec.kept.x}]
 `)
-	got, err := bind.Options{Compression: s2.New(s2.Options{})}.ResourceOptions(config.Resources[0])
+	got, err := bind.Options{Compression: s2.New()}.ResourceOptions(config.Resources[0])
 	if err != nil {
 		t.Fatal(err)
 	}

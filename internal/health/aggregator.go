@@ -91,7 +91,10 @@ func (b *Aggregator) Join(h *Health) {
 	h.member = m
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(b.mu.members, m, compareMembers)
+	at, _ := slices.BinarySearchFunc(b.mu.members, m, func(x, y *member) int {
+		return cmp.Or(naming.CompareTypes(x.status.GVR, y.status.GVR),
+			cmp.Compare(x.status.Options, y.status.Options))
+	})
 	b.mu.members = slices.Insert(b.mu.members, at, m)
 	m.inTotals = true
 	m.addLocked(1)
@@ -262,10 +265,4 @@ func (b *Aggregator) notifyLocked(calls func(*Listener) []func()) {
 	for _, l := range b.mu.listeners {
 		l.queue.Push(calls(&l.listener)...)
 	}
-}
-
-// compareMembers orders informers by type and options.
-func compareMembers(x, y *member) int {
-	return cmp.Or(naming.CompareTypes(x.status.GVR, y.status.GVR),
-		cmp.Compare(x.status.Options, y.status.Options))
 }

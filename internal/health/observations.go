@@ -49,7 +49,7 @@ type observations struct {
 
 // hasPartitions reports whether there are partitions, or none are needed because no objects are selected.
 // Otherwise the incarnation is not synced, because its cache receives no events.
-func (f observations) hasPartitions() bool { return f.selectsNothing || f.partitions.hasAny() }
+func (f observations) hasPartitions() bool { return f.selectsNothing || len(f.partitions.all) > 0 }
 
 // problem is the current problem of one kind of request. It is zero if there is none.
 type problem struct {

@@ -171,9 +171,6 @@ func (p *partitionRecords) update(partition *partitionRecord) {
 	}
 }
 
-// hasAny reports whether there is a partition.
-func (p *partitionRecords) hasAny() bool { return len(p.all) > 0 }
-
 // setRelistReason sets the reason of the next list of each partition that has listed.
 func (p *partitionRecords) setRelistReason(reason status.RelistReason) {
 	for _, one := range p.all {

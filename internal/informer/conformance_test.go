@@ -26,10 +26,10 @@ func TestConformance(t *testing.T) {
 		conformance.Subject{Name: "packed",
 			New: withFormat(func(testing.TB) store.Format { return store.NewPacked(nil, nil) })},
 		conformance.Subject{Name: "compressed",
-			New: withFormat(compressedFormats(&trainOnce{Trainer: s2.New(s2.Options{})},
+			New: withFormat(compressedFormats(&trainOnce{Trainer: s2.New()},
 				store.NewPacked))},
 		conformance.Subject{Name: "adaptive",
-			New: sweptInformers(compressedFormats(&trainOnce{Trainer: s2.New(s2.Options{})},
+			New: sweptInformers(compressedFormats(&trainOnce{Trainer: s2.New()},
 				store.NewAdaptive))},
 	)
 }

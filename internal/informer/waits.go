@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/internal/store"
 )
 
 var (
@@ -112,8 +113,8 @@ func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version s
 // was not cached before, or had a deletion timestamp, only its removal or a probe ends the wait.
 func (i *Informer) AwaitDeletion(key string, uid types.UID) func(context.Context, GiveUp) error {
 	var expected *expectedDeletion
-	if stored, found := i.store.Snapshot().Get(key); found && (uid == "" || uid == uidOf(stored)) {
-		expected = &expectedDeletion{key: key, uid: uidOf(stored), terminating: isTerminating(stored),
+	if stored, found := i.store.Snapshot().Get(key); found && (uid == "" || uid == store.UIDOf(stored)) {
+		expected = &expectedDeletion{key: key, uid: store.UIDOf(stored), terminating: isTerminating(stored),
 			lastItem: stored}
 	}
 	return func(ctx context.Context, giveUp GiveUp) error {
@@ -247,7 +248,7 @@ func (i *Informer) isSatisfiedLocked(w *versionWait) bool {
 // streams, because no objects are selected then.
 func (i *Informer) hasReachedLocked(version string) (bool, error) {
 	g := i.mu.current
-	if g == nil || g.pendingLists > 0 || !i.synced.Load().reached() {
+	if g == nil || g.pendingLists > 0 || !i.HasSynced() {
 		return false, nil
 	}
 	for _, p := range i.mu.partitions {
@@ -288,7 +289,7 @@ func (i *Informer) observedListLocked(before, listed string) string {
 // isObserved reports whether the cache shows the deletion.
 func (d *expectedDeletion) isObserved(i *Informer) bool {
 	stored, found := i.store.Snapshot().Get(d.key)
-	if !found || uidOf(stored) != d.uid {
+	if !found || store.UIDOf(stored) != d.uid {
 		return true
 	}
 	if stored == d.lastItem {

@@ -105,3 +105,27 @@ func pathOf(steps []jsonpath.Step) (path Path, isExact bool) {
 	}
 	return path, true
 }
+
+// ParsePath parses the path of a field: names and [*] of the language of paths. It accepts .* as well, which
+// a Pruner refuses.
+func ParsePath(text string) (Path, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parsed, err := jsonpath.Compile(text)
+	if err != nil {
+		return nil, err
+	}
+	var path Path
+	for _, step := range parsed.Steps() {
+		s := step.Selectors[0]
+		next := Step{Key: s.Name, Each: s.Kind == jsonpath.SelectElements,
+			Any: s.Kind == jsonpath.SelectMembers}
+		isField := s.Kind == jsonpath.SelectName || next.Each || next.Any
+		if step.Recursive || len(step.Selectors) > 1 || !isField {
+			return nil, errors.New("the path of a field has only names and [*]")
+		}
+		path = append(path, next)
+	}
+	return path, nil
+}

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,13 +28,7 @@ func NewReader(client dynamic.Interface, restores *RestoreDetector, gvr schema.G
 	unread []string) *Reader {
 	var prune packed.Prune
 	for _, text := range unread {
-		var path packed.Path
-		for _, name := range strings.Split(text, ".") {
-			name, isList := strings.CutSuffix(name, "[*]")
-			if path = append(path, packed.Step{Key: name}); isList {
-				path = append(path, packed.Step{Each: true})
-			}
-		}
+		path, _ := packed.ParsePath("." + text)
 		prune.Paths = append(prune.Paths, path)
 	}
 	pruner, err := packed.NewPruner(prune)

@@ -181,7 +181,7 @@ func (s *Store) Replace(b *Batch, resourceVersion string) (d Differences, ok boo
 	}
 	s.publish(b.snapshot, "")
 	if f := s.Adaptive(); f != nil {
-		f.endList()
+		f.listedBytes.Store(0)
 	}
 	if onFill := s.onFill.Load(); onFill != nil {
 		(*onFill)()

@@ -26,7 +26,7 @@ func (s *countingTrainer) Train(samples [][]byte) (packed.Compressor, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	return s2.New(s2.Options{}).Train(samples)
+	return s2.New().Train(samples)
 }
 
 // TestFewLargeObjectsAreEnough trains the compressor with fewer than 200 objects of 100 KB.
@@ -157,7 +157,7 @@ func formats(t testing.TB) map[string]Format {
 	return map[string]Format{
 		"object":     Objects(managedFieldsPruner(t)),
 		"packed":     NewPacked(managedFieldsPruner(t), nil),
-		"compressed": NewPacked(managedFieldsPruner(t), s2.New(s2.Options{})),
+		"compressed": NewPacked(managedFieldsPruner(t), s2.New()),
 	}
 }
 

@@ -68,18 +68,13 @@ func (f *Packed) compressListed(o *packed.Object) *packed.Object {
 		return o
 	case !f.adaptive:
 		return f.compressor.compress(o)
-	case !f.compressLists || f.listedBytes.Add(int64(o.Len())) < minSavedBytes && !f.compressesSmallLists():
-		return o
+	case !f.compressLists || f.listedBytes.Add(int64(o.Len())) < minSavedBytes && !f.compressor.isTrained():
+		return o // with a Dictionary, compression costs no memory
 	}
 	if use := o.Usage(); use.InUse || use.Incompressible {
 		return o
 	}
 	return f.compressor.compress(o)
-}
-
-// compressesSmallLists reports whether compression costs no memory, because the Dictionary exists.
-func (f *Packed) compressesSmallLists() bool {
-	return f.compressor.isTrained()
 }
 
 // RestartList makes ForList measure the current list from its first object again, unless it is large enough.
@@ -88,8 +83,6 @@ func (f *Packed) RestartList() {
 		f.listedBytes.Store(0)
 	}
 }
-
-func (f *Packed) endList() { f.listedBytes.Store(0) }
 
 func (f *Packed) Packer() *packed.Packer { return f.packer }
 

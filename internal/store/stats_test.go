@@ -71,11 +71,11 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 			indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})},
 		{name: "packed, with an order", format: NewPacked(managedFieldsPruner(t), nil),
 			indexers: byNamespace(), sorted: true},
-		{name: "compressed", format: NewPacked(managedFieldsPruner(t), s2.New(s2.Options{})),
+		{name: "compressed", format: NewPacked(managedFieldsPruner(t), s2.New()),
 			indexers: byNamespace(), most: 600},
-		{name: "adaptive", format: NewAdaptive(managedFieldsPruner(t), s2.New(s2.Options{})),
+		{name: "adaptive", format: NewAdaptive(managedFieldsPruner(t), s2.New()),
 			indexers: byNamespace(), most: 600},
-		{name: "adaptive, everything", format: NewAdaptive(nil, s2.New(s2.Options{})),
+		{name: "adaptive, everything", format: NewAdaptive(nil, s2.New()),
 			indexers: byNamespace(), most: 600},
 		{name: "metadata", format: NewMetadata(managedFieldsPruner(t)), indexers: byNamespace(), most: 800},
 		{name: "none", format: NewIdentities(nil), indexers: cache.Indexers{}, most: mostPerIdentity},
@@ -165,7 +165,7 @@ func TestStatsAreAccurate(t *testing.T) {
 	}
 	for name, format := range map[string]func() Format{
 		"packed":     func() Format { return NewPacked(managedFieldsPruner(t), nil) },
-		"compressed": func() Format { return NewPacked(managedFieldsPruner(t), s2.New(s2.Options{})) },
+		"compressed": func() Format { return NewPacked(managedFieldsPruner(t), s2.New()) },
 		"metadata":   func() Format { return NewMetadata(nil) },
 		"object":     func() Format { return Objects(nil) },
 	} {

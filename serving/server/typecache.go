@@ -27,7 +27,7 @@ import (
 )
 
 // compression is shared by all types, because informers are shared only if their options are equal.
-var compression = s2.New(s2.Options{})
+var compression = s2.New()
 
 // typeCache caches the objects of the selected types while the cluster serves the types.
 type typeCache struct {

@@ -6,7 +6,7 @@
 //		Config: config,
 //		Defaults: dynamicinformer.ResourceOptions{
 //			Storage: dynamicinformer.Storage{
-//				Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{}),
+//				Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(),
 //			},
 //		},
 //	}
@@ -16,5 +16,5 @@
 // become smaller are stored uncompressed. Blocks have no checksums: they never leave the process.
 //
 // Everything is safe for concurrent use. One Trainer serves any number of types and factories. A dictionary
-// needs its size (Options.DictionarySize) and 32 KiB; compressing needs 64 KiB of stack.
+// needs 96 KiB; compressing needs 64 KiB of stack.
 package s2

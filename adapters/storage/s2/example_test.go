@@ -12,7 +12,7 @@ import (
 func Example() {
 	options := dynamicinformer.ResourceOptions{
 		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
-			Compression: s2.New(s2.Options{})},
+			Compression: s2.New()},
 	}
 	fmt.Println(options.Storage.Mode)
 
@@ -29,7 +29,7 @@ func ExampleTrainer_Train() {
 	for n := range 200 {
 		samples = append(samples, object(n))
 	}
-	compressor, err := s2.New(s2.Options{}).Train(samples)
+	compressor, err := s2.New().Train(samples)
 	if err != nil {
 		fmt.Println(err)
 		return

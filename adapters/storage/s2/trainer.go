@@ -15,47 +15,31 @@ type Compressor = interface {
 	Decompress(dst, src []byte) ([]byte, error)
 }
 
-// Options configure a Trainer. The zero value works.
-type Options struct {
-	// DictionarySize is the size of dictionaries in bytes, 64 KiB at most. Default: 64 KiB.
-	DictionarySize int
-}
+// Trainer creates compressors for types of objects, with dictionaries of 64 KiB.
+type Trainer struct{}
 
-// Trainer creates compressors for types of objects.
-type Trainer struct{ options Options }
-
-// New returns a Trainer.
-func New(options Options) *Trainer {
-	if options.DictionarySize <= 0 || options.DictionarySize > s2.MaxDictSize {
-		options.DictionarySize = s2.MaxDictSize
-	}
-	options.DictionarySize = max(options.DictionarySize, s2.MinDictSize)
-	return &Trainer{options: options}
-}
+// New returns a Trainer. All Trainers are equal.
+func New() Trainer { return Trainer{} }
 
 var errNoSamples = errors.New("train a compressor: no samples")
 
 // Train returns a compressor for objects like the samples. It returns an error if there are none.
-func (t *Trainer) Train(samples [][]byte) (Compressor, error) {
-	text := dictionary(samples, t.options.DictionarySize)
-	if len(text) == 0 {
-		return nil, errNoSamples
-	}
-	return newCompressor(text)
-}
-
-// dictionary returns up to size bytes of samples, spread evenly, as a dictionary for compression. Objects of
-// one type repeat the same keys in the same order. For them such a dictionary compresses twice as well as one
-// of frequent substrings, and takes a fraction of the time.
-func dictionary(samples [][]byte, size int) []byte {
+//
+// Its dictionary consists of samples, spread evenly. Objects of one type repeat the same keys in the same
+// order. For them such a dictionary compresses twice as well as one of frequent substrings, and takes a
+// fraction of the time.
+func (Trainer) Train(samples [][]byte) (Compressor, error) {
 	total := 0
 	for _, s := range samples {
 		total += len(s)
 	}
-	stride := max(1, total/size)
+	stride := max(1, total/s2.MaxDictSize)
 	var text []byte
-	for n := 0; n < len(samples) && len(text) < size; n += stride {
+	for n := 0; n < len(samples) && len(text) < s2.MaxDictSize; n += stride {
 		text = append(text, samples[n]...)
 	}
-	return text[:min(len(text), size)]
+	if len(text) == 0 {
+		return nil, errNoSamples
+	}
+	return newCompressor(text[:min(len(text), s2.MaxDictSize)])
 }

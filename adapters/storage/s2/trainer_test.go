@@ -8,7 +8,7 @@ import (
 
 // TestMemoryBound verifies that data whose declared size exceeds that of any object is reported as damaged.
 func TestMemoryBound(t *testing.T) {
-	c, err := New(Options{}).Train([][]byte{[]byte(`{"kind":"Widget"}`)})
+	c, err := New().Train([][]byte{[]byte(`{"kind":"Widget"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func newUpdateFixtureOf(t *testing.T, cluster *testcluster.Cluster, backend pers
 	u := &updateFixture{fixture: s, served: make(chan schema.GroupResource, 1000)}
 	var err error
 	u.binding, err = s.server.Bind(u.settings(index, options, "workloads."+demoGroup), bind.Options{
-		Compression: s2.New(s2.Options{}),
+		Compression: s2.New(),
 		OnChange: func(_, changed *bind.Target) {
 			if changed != nil {
 				u.served <- changed.GVR.GroupResource()

@@ -123,9 +123,9 @@ func storagesByType(types []schema.GroupVersionResource,
 	offset int) map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
-		{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})},
+		{Mode: dynamicinformer.StorageCompressed, Compression: s2.New()},
 		{Mode: dynamicinformer.StorageObject},
-		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{})},
+		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New()},
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for n, gvr := range types {

@@ -343,9 +343,9 @@ func (w *fixture) newFactory(options dynamicinformer.Options) *dynamicinformer.F
 func (w *fixture) storagesByType() map[schema.GroupVersionResource]dynamicinformer.ResourceOptions {
 	modes := []dynamicinformer.Storage{
 		{Mode: dynamicinformer.StoragePacked},
-		{Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})},
+		{Mode: dynamicinformer.StorageCompressed, Compression: s2.New()},
 		{Mode: dynamicinformer.StorageObject},
-		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(s2.Options{}), CompressLists: true},
+		{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New(), CompressLists: true},
 	}
 	all := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for n, k := range w.kinds {

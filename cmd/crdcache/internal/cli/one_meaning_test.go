@@ -43,7 +43,7 @@ func TestOneMeaning(t *testing.T) {
 			t.Fatal(err)
 		}
 		binding, err := bind.Run(t.Context(), &rest.Config{Host: server.URL}, config,
-			bind.Options{Compression: s2.New(s2.Options{})})
+			bind.Options{Compression: s2.New()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 	}
 	switch options.Storage.Mode {
 	case dynamicinformer.StorageCompressed, dynamicinformer.StorageAdaptive:
-		options.Storage.Compression = s2.New(s2.Options{})
+		options.Storage.Compression = s2.New()
 	}
 	options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 	if o.Reader, err = o.flags.Reader(cmd.Context(), args, options, o.streams); err == nil {

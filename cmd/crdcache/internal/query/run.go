@@ -273,7 +273,7 @@ func (o *verb) answeredObjects(ctx context.Context, answer *session.Answer,
 	case o.PrintsTables && !types.HasColumns(gvr):
 		return types.PrintedSection(ctx, answer.Keys)
 	}
-	return answer.Section(types.Rows(gvr), o.InformerOptions().Transform != nil), nil
+	return answer.Section(types.Rows(gvr), o.OmitsManagedFields()), nil
 }
 
 // serverHasRows reports whether the cache server prints the requested table.

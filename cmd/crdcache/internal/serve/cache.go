@@ -85,7 +85,7 @@ func (s *cacheServer) prepare() (err error) {
 	if err != nil {
 		return err
 	}
-	s.binding, err = s.server.Bind(settings, bind.Options{Compression: s2.New(s2.Options{}),
+	s.binding, err = s.server.Bind(settings, bind.Options{Compression: s2.New(),
 		OnChange: s.onChange, OnProblem: s.onProblem})
 	return err
 }

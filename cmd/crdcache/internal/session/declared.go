@@ -37,7 +37,7 @@ func (r *Reader) Declared(typ discovery.Resource) (declared *indexers.Resource,
 		}
 		declared = named
 	}
-	options, err = bind.Options{Compression: s2.New(s2.Options{})}.ResourceOptions(declared)
+	options, err = bind.Options{Compression: s2.New()}.ResourceOptions(declared)
 	if err != nil {
 		return nil, options, err
 	}
@@ -82,7 +82,6 @@ func (r *Reader) addFlags(options *dynamicinformer.ResourceOptions) {
 	if !reflect.ValueOf(options.Keep).IsZero() {
 		return // managedFields are dropped unless they are declared
 	}
-	options.Transform = flags.Transform
 	for _, preset := range flags.Prune.Presets {
 		if !slices.Contains(options.Prune.Presets, preset) {
 			options.Prune.Presets = append(options.Prune.Presets, preset)

@@ -104,35 +104,25 @@ func (t *Types) list(ctx context.Context, resource discovery.Resource) (list Obj
 }
 
 // page reads a page. It repeats failed requests.
-func (t *Types) page(ctx context.Context, resource discovery.Resource, token string) (page Page, err error) {
-	name := resource.GVR.GroupResource().String()
-	err = t.reader.Retry(ctx, name, func() (err error) {
-		page, err = t.requestPage(ctx, resource, token)
+func (t *Types) page(ctx context.Context, resource discovery.Resource, token string) (Page, error) {
+	options, selects, err := t.reader.listOptions(resource)
+	if err != nil {
+		return Page{}, &ListError{resource, err}
+	}
+	options.Limit, options.Continue = chunkSize, token
+	var page Page
+	var items []any
+	err = t.reader.Retry(ctx, resource.GVR.GroupResource().String(), func() (err error) {
+		items, page.continueToken, err = requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
+			t.reader.NamespaceFor(resource), options, t.reader.OmitsManagedFields())
 		return err
 	})
 	if err != nil {
-		return page, &ListError{resource, err}
+		return Page{}, &ListError{resource, err}
 	}
-	return page, nil
-}
-
-func (t *Types) requestPage(ctx context.Context, resource discovery.Resource, token string) (Page, error) {
-	options, selects, err := t.reader.listOptions(resource)
-	if err != nil {
-		return Page{}, err
-	}
-	options.Limit, options.Continue = chunkSize, token
-	items, next, err := requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
-		t.reader.NamespaceFor(resource), options, t.reader.informerOptions.Transform != nil)
-	if err != nil {
-		return Page{}, err
-	}
-	page := Page{continueToken: next}
 	for _, item := range items {
 		if object, ok := item.(*unstructured.Unstructured); ok {
-			if err := t.reader.transform(object); err != nil {
-				return Page{}, err
-			}
+			t.reader.removeOmitted(object)
 		}
 		if selects(item.(metav1.Object).GetNamespace()) {
 			page.Items = append(page.Items, item)

@@ -126,7 +126,7 @@ func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []Get
 				return err
 			})
 			for _, object := range objects {
-				getErr = errors.Join(getErr, r.transform(object))
+				r.removeOmitted(object)
 			}
 			if getErr != nil {
 				errs = append(errs, r.explainGet(ctx, getErr, resources[i], name))
@@ -177,12 +177,11 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 	}, nil
 }
 
-func (r *Reader) transform(object *unstructured.Unstructured) error {
-	if r.informerOptions.Transform == nil || object == nil {
-		return nil
+// removeOmitted removes the fields that the flags omit.
+func (r *Reader) removeOmitted(object *unstructured.Unstructured) {
+	if r.OmitsManagedFields() && object != nil {
+		object.SetManagedFields(nil)
 	}
-	_, err := r.informerOptions.Transform(object)
-	return err
 }
 
 // explainGet adds the cause to an error, except to errors from the server that need no explanation.

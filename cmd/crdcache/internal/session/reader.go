@@ -46,8 +46,11 @@ func (r *Reader) UseConfigTypes() (err error) {
 	return err
 }
 
-// InformerOptions returns the selectors and the transform that the flags determine, without namespaces.
+// InformerOptions returns the selectors and the omitted fields that the flags determine, without namespaces.
 func (r *Reader) InformerOptions() dynamicinformer.ResourceOptions { return r.informerOptions }
+
+// OmitsManagedFields reports whether the flags omit metadata.managedFields.
+func (r *Reader) OmitsManagedFields() bool { return r.informerOptions.Prune.Presets != nil }
 
 // Types are resolved types with clients to read them.
 type Types struct {

@@ -56,7 +56,7 @@ func newFleet(name string, clusters []*rest.Config, types []Type,
 	case CompressedTrimmed:
 		return f, f.addGroup(clusters, types, dynamicinformer.Options{
 			Defaults: dynamicinformer.ResourceOptions{Prune: pruned, Storage: dynamicinformer.Storage{
-				Mode: dynamicinformer.StorageCompressed, Compression: s2.New(s2.Options{})}}})
+				Mode: dynamicinformer.StorageCompressed, Compression: s2.New()}}})
 	}
 	return nil, fmt.Errorf("%s is not measured with many types", name)
 }

@@ -107,7 +107,7 @@ func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) (ct
 	case CompressedManager:
 		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{
 			Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
-				Compression: s2.New(s2.Options{})},
+				Compression: s2.New()},
 		})
 	}
 	if task.Experiment == Operator {

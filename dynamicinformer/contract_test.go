@@ -23,10 +23,10 @@ import (
 )
 
 // TestContractNamesRealTests fails if the contract of Informer names a test that does not exist in this
-// package or in internal/informer, or has a sentence without a test.
+// package, in internal/informer or below, or has a sentence without a test.
 func TestContractNamesRealTests(t *testing.T) {
 	tests, contract := map[string]bool{}, ""
-	for _, dir := range []string{".", "../internal/informer", "../internal/store"} {
+	for _, dir := range []string{".", "../internal/informer", "../internal/informer/delivery", "../internal/store"} {
 		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -214,11 +214,11 @@ func TestKeepIsValidated(t *testing.T) {
 	keep, prune := Keep{Paths: []string{".spec"}}, Prune{Paths: []string{".spec"}}
 	for want, options := range map[string]ResourceOptions{
 		"annotations of Prune are both set": {Keep: keep, Prune: prune},
-		"* is not a key":                 {Prune: Prune{Paths: []string{".spec.*"}}},
-		"the path must end in a key":     {Keep: Keep{Paths: []string{".spec[*]"}}},
-		`a key in brackets needs quotes`: {Keep: Keep{Paths: []string{".spec[x]"}}},
-		`Keep: WholeWhen "@.a ==": `:     {Keep: Keep{WholeWhen: "@.a =="}},
-		"can read any field":             {Keep: Keep{WholeWhen: "@..a"}},
+		"* is not a key":                    {Prune: Prune{Paths: []string{".spec.*"}}},
+		"the path must end in a key":        {Keep: Keep{Paths: []string{".spec[*]"}}},
+		`a key in brackets needs quotes`:    {Keep: Keep{Paths: []string{".spec[x]"}}},
+		`Keep: WholeWhen "@.a ==": `:        {Keep: Keep{WholeWhen: "@.a =="}},
+		"can read any field":                {Keep: Keep{WholeWhen: "@..a"}},
 		"and Transform": {Keep: keepRed,
 			Transform: func(obj any) (any, error) { return obj, nil }},
 		"with StorageMetadata": {Keep: keepRed, Storage: Storage{Mode: StorageMetadata}},

@@ -291,8 +291,7 @@ func TestClosuresDiffer(t *testing.T) {
 	if a.key() == b.key() || a.key() != a.key() {
 		t.Error("two different closures have equal keys")
 	}
-	same := adding("same")
-	if one, other := (ResourceOptions{Transform: same}), (ResourceOptions{Transform: same}); one.key() != other.key() {
+	if again := (ResourceOptions{Transform: a.Transform}); again.key() != a.key() {
 		t.Error("equal functions have different keys")
 	}
 	if one, other := (ResourceOptions{}), (ResourceOptions{Storage: Storage{Mode: StoragePacked},

@@ -50,7 +50,8 @@ func Example() {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{
 		Config: &rest.Config{Host: server.URL},
 		Defaults: dynamicinformer.ResourceOptions{
-			Prune: dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}},
+			Prune: dynamicinformer.Prune{
+				Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}},
 		},
 		Resources: map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{
 			widgets: {Indexers: cache.Indexers{"color": func(obj any) ([]string, error) {

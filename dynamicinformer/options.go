@@ -80,7 +80,7 @@ type Options struct {
 
 	// Persistence stores the cached objects for the next process, which then starts without listing
 	// everything. Informers that follow a shard are not persisted, nor informers with functions that affect
-	// the content (TweakListOptions, and Transform except StripManagedFields). Secrets are persisted only
+	// the content (TweakListOptions, and Transform). Secrets are persisted only
 	// with ResourceOptions.Persist. Informer.Persistence reports the state. Package adapters/storage/disk
 	// implements it. Default: none.
 	Persistence persistence.Backend

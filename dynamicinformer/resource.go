@@ -93,8 +93,8 @@ type ResourceOptions struct {
 	// Prune drops fields from objects, before Transform. Default: none.
 	Prune Prune
 
-	// Keep stores only some fields. Of a Prune, it can be combined with Presets, for whole objects. Either one
-	// overrides both in less specific options. Default: all fields.
+	// Keep stores only some fields. Of a Prune, it can be combined with Presets, for whole objects. Keep and
+	// Prune override both in less specific options. Default: all fields.
 	Keep Keep
 
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see

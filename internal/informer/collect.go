@@ -103,7 +103,7 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	}
 	at, exists := c.indexByKey[key]
 	switch {
-	case event.Type == watch.Deleted && exists && !store.SameUID(c.items[at], item): // another object with this key
+	case event.Type == watch.Deleted && exists && !store.SameUID(c.items[at], item): // another object
 	case event.Type == watch.Deleted && exists:
 		c.items[at] = nil
 		delete(c.indexByKey, key)

@@ -23,7 +23,7 @@ func (i *Informer) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHa
 	return i.AddEventHandlerWithOptions(handler, cache.HandlerOptions{ResyncPeriod: &resyncPeriod})
 }
 
-// AddEventHandlerWithOptions adds a handler, and returns a *delivery.Registration. It fails after the stop. A handler
+// AddEventHandlerWithOptions adds a handler. It returns a *Registration. It fails after the stop. A handler
 // that is added while the informer runs first receives the cached objects as an initial list.
 //
 // Resync periods follow client-go's rules. The least is a second. A period shorter than the check period of

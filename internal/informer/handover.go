@@ -102,7 +102,8 @@ func (i *Informer) Attach(h Handover, previous [][]*delivery.Registration) ([]*d
 
 // differencesLocked returns the changes from the content of the previous informers, and the objects that have
 // left the shard, which precede the changes. Objects with an unchanged resource version do not count.
-func (i *Informer) differencesLocked(h Handover) (changes delivery.ChangeSlice, leaving []delivery.Notification) {
+func (i *Informer) differencesLocked(h Handover) (changes delivery.ChangeSlice,
+	leaving []delivery.Notification) {
 	format, now := i.store.Format(), i.knownContentLocked()
 	for _, from := range h.From {
 		for key, old := range from.all {

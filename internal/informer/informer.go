@@ -91,7 +91,8 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 	i.synced.Store(delivery.NewSyncPoint())
 	i.indexer.informer = i
 	i.delivery = delivery.Config{Format: i.store.Format(), Clock: i.clock, Logger: options.Logger,
-		ResyncPeriod: options.ResyncPeriod, InformerName: i.syncName, Stopping: i.stopping, Workers: &i.workers}
+		ResyncPeriod: options.ResyncPeriod, InformerName: i.syncName, Stopping: i.stopping,
+		Workers: &i.workers}
 	i.selectsObjects.Store(options.SelectsObjects)
 	i.mu.handlers.Resyncs.Period = options.ResyncPeriod
 	return i

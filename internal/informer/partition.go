@@ -135,7 +135,8 @@ func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
 // only LeftShardHandlers are notified. It first calls narrow, which can narrow selections. Events are applied
 // before narrow or after the removal. Both are called under the informer's lock and must not call it.
 func (i *Informer) EvictOutOfShard(narrow func(), inShard func(Item) bool) {
-	i.evict(narrow, inShard, func(_ string, item Item) delivery.Notification { return delivery.LeftShard(item) })
+	leftShard := func(_ string, item Item) delivery.Notification { return delivery.LeftShard(item) }
+	i.evict(narrow, inShard, leftShard)
 }
 
 // Deselect is EvictOutOfShard for a GrowingSelection: it delivers deletions.
@@ -144,7 +145,8 @@ func (i *Informer) Deselect(narrow func(), selects func(Item) bool) {
 }
 
 // evict removes the objects for which keeps returns false.
-func (i *Informer) evict(narrow func(), keeps func(Item) bool, exit func(string, Item) delivery.Notification) {
+func (i *Informer) evict(narrow func(), keeps func(Item) bool,
+	exit func(string, Item) delivery.Notification) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	owners := i.ownersLocked()

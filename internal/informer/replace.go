@@ -155,7 +155,7 @@ func (l *items) addNumbered(key string, same []Item) {
 
 // compareRepeated orders objects of one key by UID, then by resource version and then by content.
 func compareRepeated(a, b Item) int {
-	byVersion, _ := naming.CompareVersions(store.OwnedVersionOf(a), store.OwnedVersionOf(b)) // 0 without an order
+	byVersion, _ := naming.CompareVersions(store.VersionOf(a), store.VersionOf(b)) // 0 without an order
 	return cmp.Or(strings.Compare(string(store.UIDOf(a)), string(store.UIDOf(b))), byVersion,
 		strings.Compare(contentOf(a), contentOf(b)))
 }
@@ -211,9 +211,9 @@ func (g *incarnation) itemsOf(list []any) (*items, error) {
 	return listed, nil
 }
 
-// recordListLocked notifies the handlers of the changes of a list, and reports whether there are any. p is nil
-// for several partitions. first is true for the first list of a partition in this incarnation. The last of
-// them syncs the informer.
+// recordListLocked notifies the handlers of the changes of a list, and reports whether there are any. p is
+// nil for several partitions. first is true for the first list of a partition in this incarnation. The last
+// of them syncs the informer.
 func (g *incarnation) recordListLocked(p *partition, l delivery.List, first bool) (changed bool) {
 	i := g.informer
 	synced := i.synced.Load()

@@ -125,7 +125,8 @@ var digestSeed = maphash.MakeSeed()
 
 func (d *digest) add(key string, object Item) {
 	d.objectCount++
-	d.sum += maphash.Comparable(digestSeed, [3]string{key, string(store.UIDOf(object)), store.VersionOf(object)})
+	uid, version := string(store.UIDOf(object)), store.VersionOf(object)
+	d.sum += maphash.Comparable(digestSeed, [3]string{key, uid, version})
 }
 
 // cachedDigest returns the digest of the partition's objects, and their resource version; empty if they have

@@ -15,12 +15,12 @@ import (
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// ListPage requests a page of a list of a type, in a namespace or all (""), for programs that list once. With
-// a Client, the objects are packed, and without managedFields if dropsManagedFields is set. Otherwise they are
-// *unstructured.Unstructured. It does not repeat the request.
+// ListPage requests a page of a list of a type, in a namespace or all (""), for programs that list once.
+// With a Client, the objects are packed, and without managedFields if dropsManagedFields is set. Otherwise
+// they are *unstructured.Unstructured. It does not repeat the request.
 func ListPage(ctx context.Context, from dynamic.Interface, gvr schema.GroupVersionResource, namespace string,
 	options metav1.ListOptions, dropsManagedFields bool) (items []any, continueToken string, err error) {
-	pruner, _ := packed.NewPruner(packed.Prune{ManagedFields: dropsManagedFields}) // it fails only for invalid paths
+	pruner, _ := packed.NewPruner(packed.Prune{ManagedFields: dropsManagedFields}) // fails only for paths
 	objects := ObjectOptions{Packer: packed.NewPacker(pruner)}
 	list, err := newResource(from, gvr, namespace, objects, nil).List(ctx, options, true)
 	switch list := list.(type) {

@@ -129,9 +129,10 @@ func TestResyncPeriodsAreAdjusted(t *testing.T) {
 		{"none requested", time.Minute, 0, 0, granted{time.Minute, 0, 0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			h, handler := Handlers{Resyncs: ResyncSchedule{Period: tc.informer}}, cache.ResourceEventHandlerFuncs{}
+			h := Handlers{Resyncs: ResyncSchedule{Period: tc.informer}}
 			add := func(period time.Duration, isRunning bool) *Registration {
-				r := NewRegistration(newConfig(), handler, cache.HandlerOptions{ResyncPeriod: &period}, false)
+				r := NewRegistration(newConfig(), cache.ResourceEventHandlerFuncs{},
+					cache.HandlerOptions{ResyncPeriod: &period}, false)
 				h.Add(r, isRunning)
 				return r
 			}

@@ -25,15 +25,15 @@ type handlerTraits struct {
 // collectTraits collects the properties of a handler: it has those for which it has a method. Packages that
 // do not import this one have such handlers, too.
 //
-//	HandlerName() string       the name, if it is not empty
-//	TakesUndecoded()           it needs only metadata, and receives store items: their setters panic
-//	DecodesBecause() string    it takes undecoded objects and decodes them, for a reason that can be empty
-//	CoalescesEvents() bool     whether events of an object are merged while they wait. By default, they are if
-//	                           it takes undecoded objects, and the informer does not select objects
-//	OnLeftShard(any)           called in order for objects that leave the cache without being deleted
-//	MarkReduced(any, string)   returns the argument for an object without all fields, and must not change it.
-//	                           The string identifies the informer's keep-list
-//	Unwrap()                   it only adds properties to the result, which is called in its place
+//	HandlerName() string      the name, if it is not empty
+//	TakesUndecoded()          it needs only metadata, and receives store items: their setters panic
+//	DecodesBecause() string   it takes undecoded objects and decodes them, for a reason that can be empty
+//	CoalescesEvents() bool    whether events of an object are merged while they wait. By default, they are
+//	                          if it takes undecoded objects, and the informer does not select objects
+//	OnLeftShard(any)          called in order for objects that leave the cache without being deleted
+//	MarkReduced(any, string)  returns the argument for an object without all fields, and must not change
+//	                          it. The string identifies the informer's keep-list
+//	Unwrap()                  it only adds properties to the result, which is called in its place
 //
 // The outermost name, OnLeftShard and CoalescesEvents count.
 func collectTraits(handler cache.ResourceEventHandler) handlerTraits {

@@ -32,7 +32,7 @@ type Config struct {
 	Workers *sync.WaitGroup
 }
 
-// foreignRegistration is embedded, so that a program with a newer client-go compiles: see informer.foreignInformer.
+// foreignRegistration is embedded, so that a program with a newer client-go compiles (TestForeign).
 type foreignRegistration = cache.ResourceEventHandlerRegistration
 
 // Registration is an event handler of an informer, with its queue and resync schedule. The handler can call

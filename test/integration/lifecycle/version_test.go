@@ -17,7 +17,8 @@ import (
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
-// TestVersionTakesOver stops serving the followed version. The informer switches to another one without events of deletion or creation.
+// TestVersionTakesOver stops serving the followed version. The informer switches to another one without
+// events of deletion or creation.
 func TestVersionTakesOver(t *testing.T) {
 	const first, next = 1, 0 // versions of the definition: v1, then v2
 	t.Parallel()

@@ -159,7 +159,8 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 	}
 	return func(ctx context.Context, name string) (objects []*unstructured.Unstructured, err error) {
 		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		items, _, err := requests.ListPage(ctx, client, resource.GVR, "", metav1.ListOptions{FieldSelector: selector}, false)
+		options := metav1.ListOptions{FieldSelector: selector}
+		items, _, err := requests.ListPage(ctx, client, resource.GVR, "", options, false)
 		for _, item := range items {
 			if item.(metav1.Object).GetName() != name { // some servers ignore field selectors
 				continue

@@ -131,9 +131,6 @@ func (f *StyleFlags) Style() (print.Style, error) {
 	return style, nil
 }
 
-// managedFields drops metadata.managedFields.
-var managedFields = dynamicinformer.Prune{Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}}
-
 // InformerOptions returns the informer options that the output needs. As in kubectl, --show-managed-fields
 // concerns only formats without an argument. Templates and custom columns can always select managedFields.
 func (f *StyleFlags) InformerOptions() dynamicinformer.ResourceOptions {
@@ -141,7 +138,8 @@ func (f *StyleFlags) InformerOptions() dynamicinformer.ResourceOptions {
 	if f.showManagedFields || err == nil && format.Argument != "" {
 		return dynamicinformer.ResourceOptions{}
 	}
-	return dynamicinformer.ResourceOptions{Prune: managedFields}
+	omitted := []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+	return dynamicinformer.ResourceOptions{Prune: dynamicinformer.Prune{Presets: omitted}}
 }
 
 const sharedFlag = "crdcache/shared"

@@ -97,8 +97,7 @@ func ExampleHandler() {
 }
 
 func ExampleStatic() {
-	ordinal, err := shard.Ordinal("web-2") // the name of the pod
-	must(err)
+	ordinal := 2 // in the label apps.kubernetes.io/pod-index of the pod
 	fixed, err := shard.Static(ordinal, 4, shard.DefaultShards)
 	must(err)
 	ctx, cancel := context.WithCancel(context.Background())

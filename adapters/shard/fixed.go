@@ -3,8 +3,6 @@ package shard
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -17,10 +15,10 @@ type Fixed struct {
 
 var _ Assigner = (*Fixed)(nil)
 
-// Static returns an Assigner of the shards of one replica. ordinal counts from 0. The replicas get adjacent
-// shards, about as many each. All replicas must have different ordinals and the same number of replicas;
-// nothing checks that. To change the number of replicas of a StatefulSet, stop all pods before the first new
-// one starts.
+// Static returns an Assigner of the shards of one replica. ordinal counts from 0, as in the label
+// apps.kubernetes.io/pod-index of a StatefulSet's pod. The replicas get adjacent shards, about as many each.
+// All replicas must have different ordinals and the same number of replicas; nothing checks that. To change
+// the number of replicas of a StatefulSet, stop all pods before the first new one starts.
 func Static(ordinal, replicas, shards int) (*Fixed, error) {
 	if shards < 1 || shards > maxShards {
 		return nil, fmt.Errorf("shard: %d shards: must be from 1 to %d", shards, maxShards)
@@ -30,16 +28,6 @@ func Static(ordinal, replicas, shards int) (*Fixed, error) {
 	}
 	return &Fixed{shards: shards, first: ordinal * shards / replicas,
 		end: (ordinal + 1) * shards / replicas}, nil
-}
-
-// Ordinal returns the ordinal at the end of the name of a pod of a StatefulSet: 2 for "web-2".
-func Ordinal(pod string) (int, error) {
-	at := strings.LastIndexByte(pod, '-')
-	ordinal, err := strconv.ParseUint(pod[at+1:], 10, 31)
-	if at < 1 || err != nil {
-		return 0, fmt.Errorf("shard: %q is not the name of a StatefulSet's pod: it must end in a hyphen and a number", pod)
-	}
-	return int(ordinal), nil
 }
 
 // Shards returns the number of shards.

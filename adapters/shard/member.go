@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -76,28 +75,23 @@ func New(options Options) (*Member, error) {
 		config.QPS = -1
 	}
 	m := &Member{options: options, idSuffix: rand.String(10), now: time.Now, wakeCh: make(chan struct{}, 1)}
-	if err := m.connect(config, options.HTTPClient); err != nil {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("shard: %w", err)
+	}
+	timed := *client
+	timed.Timeout = options.RetryPeriod
+	m.client, err = coordinationv1client.NewForConfigAndClient(config, &timed)
+	if err == nil {
+		m.watchClient, err = coordinationv1client.NewForConfigAndClient(config, client)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
 	m.identity = options.Identity + "_" + m.idSuffix
 	m.mu.observed = observedLeases{options: options, leases: map[string]*observedLease{}}
 	m.mu.shards, m.mu.failedElections = map[int]*shardLease{}, map[int]failedElection{}
 	return m, nil
-}
-
-func (m *Member) connect(config *rest.Config, client *http.Client) (err error) {
-	if client == nil {
-		if client, err = rest.HTTPClientFor(config); err != nil {
-			return err
-		}
-	}
-	timed := *client
-	timed.Timeout = m.options.RetryPeriod
-	if m.client, err = coordinationv1client.NewForConfigAndClient(config, &timed); err != nil {
-		return err
-	}
-	m.watchClient, err = coordinationv1client.NewForConfigAndClient(config, client)
-	return err
 }
 
 // Identity returns the holder identity of the replica in Leases.

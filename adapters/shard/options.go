@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -31,8 +30,6 @@ type Options struct {
 	// Config is the configuration of the client. Its QPS and Burst are ignored, because a renewal that waits
 	// for them would lose the shard. Its RateLimiter is used.
 	Config *rest.Config
-	// HTTPClient sends the requests. Default: one made from Config.
-	HTTPClient *http.Client
 
 	// Namespace is the namespace of the Leases. The service account needs get, list, watch, create, update
 	// and delete of leases in coordination.k8s.io there.

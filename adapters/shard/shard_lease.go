@@ -232,14 +232,10 @@ func (m *Member) applyPlan(ctx context.Context) time.Duration {
 func (m *Member) giveUpAll(ctx context.Context) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for shard, s := range m.mu.shards {
-		switch {
-		case s.acquired.IsZero():
-			s.ownership.end(errReleased)
-			if isClosed(s.holdEnded) {
-				delete(m.mu.shards, shard)
-			}
-		case !s.draining:
+	for _, s := range m.mu.shards {
+		if s.acquired.IsZero() {
+			s.ownership.end(errReleased) // cleanUp removes it when hold has returned
+		} else if !s.draining {
 			m.giveUp(ctx, s)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,12 +31,9 @@ type Informer struct {
 	resource        *resource
 	// watchErrorHandler replaces the handler of cache.Options, unless it is nil.
 	watchErrorHandler atomic.Pointer[toolscache.WatchErrorHandlerWithContext]
-
-	mu struct {
-		sync.Mutex
-		registrations map[*registration]struct{}
-		closed        bool
-	}
+	// registrations is guarded by resource.changeMu.
+	registrations map[*registration]struct{}
+	closed        atomic.Bool
 }
 
 var (
@@ -151,9 +147,13 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		return nil, err
 	}
 	reg := &registration{informer: i}
-	reg.syncedChecker = &syncCheckers{name: reg.name, conditions: reg.conditions, resource: i.resource}
+	reg.syncedChecker = &syncCheckers{name: "event handler of " + i.resource.key.gvk.String(),
+		conditions: reg.conditions, resource: i.resource}
 	i.resource.changeMu.Lock()
 	defer i.resource.changeMu.Unlock()
+	if i.closed.Load() {
+		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk, dynamicinformer.ErrStopped)
+	}
 	informers := i.resource.current.Load()
 	var parts []toolscache.ResourceEventHandlerRegistration
 	for _, informer := range informers.informers() {
@@ -166,29 +166,11 @@ func (i *Informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 		parts = append(parts, part)
 		reg.setRegistrations(informers, parts)
 	}
-	if !i.addRegistration(reg) {
-		reg.remove()
-		return nil, fmt.Errorf("%s: the handler was not added: %w", i.resource.key.gvk, dynamicinformer.ErrStopped)
-	}
+	i.registrations[reg] = struct{}{}
 	if ctx := convert.ContextOf(handler); ctx != nil {
-		stop := context.AfterFunc(ctx, func() { _ = i.RemoveEventHandler(reg) })
-		reg.removed.Store(&stop)
+		reg.removed = context.AfterFunc(ctx, func() { _ = i.RemoveEventHandler(reg) })
 	}
 	return reg, nil
-}
-
-// addRegistration stores a registration. It returns false if the informer has been removed.
-func (i *Informer) addRegistration(r *registration) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.mu.closed {
-		return false
-	}
-	if i.mu.registrations == nil {
-		i.mu.registrations = map[*registration]struct{}{}
-	}
-	i.mu.registrations[r] = struct{}{}
-	return true
 }
 
 // RemoveEventHandler removes the handler of a registration that AddEventHandler returned.
@@ -199,22 +181,18 @@ func (i *Informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegi
 	}
 	i.resource.changeMu.Lock()
 	defer i.resource.changeMu.Unlock()
-	i.mu.Lock()
-	delete(i.mu.registrations, r)
-	i.mu.Unlock()
+	delete(i.registrations, r)
 	r.remove()
 	return nil
 }
 
 // close removes all handlers, and rejects new ones. The caller holds resource.changeMu.
 func (i *Informer) close() {
-	i.mu.Lock()
-	registrations := i.mu.registrations
-	i.mu.registrations, i.mu.closed = nil, true
-	i.mu.Unlock()
-	for r := range registrations {
+	i.closed.Store(true)
+	for r := range i.registrations {
 		r.remove()
 	}
+	clear(i.registrations)
 }
 
 // HasSynced reports whether the informer has received its first list of every namespace.
@@ -229,7 +207,7 @@ func (i *Informer) HasSyncedChecker() toolscache.DoneChecker { return i.syncedCh
 func (i *Informer) newSyncedChecker() *syncCheckers {
 	return &syncCheckers{
 		resource: i.resource,
-		name:     func() string { return "informer of " + i.resource.key.gvk.String() },
+		name:     "informer of " + i.resource.key.gvk.String(),
 		conditions: func() (conditions []waitCondition) {
 			set := i.resource.current.Load()
 			for _, informer := range set.informers() {
@@ -243,17 +221,8 @@ func (i *Informer) newSyncedChecker() *syncCheckers {
 
 // IsStopped reports whether the informer has been removed, or has stopped with the cache.
 func (i *Informer) IsStopped() bool {
-	if i.isClosed() {
-		return true
-	}
-	return !slices.ContainsFunc(i.resource.current.Load().informersByNamespace,
+	return i.closed.Load() || !slices.ContainsFunc(i.resource.current.Load().informersByNamespace,
 		func(v *scopedInformer) bool { return !v.informer().IsStopped() })
-}
-
-func (i *Informer) isClosed() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.mu.closed
 }
 
 // Releases of client-go and controller-runtime add methods to these interfaces. The types here that implement

@@ -162,7 +162,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 			}
 			return nil
 		})
-		removed := errors.Is(err, dynamicinformer.ErrStopped) && r.informer.isClosed() && !c.ended()
+		removed := errors.Is(err, dynamicinformer.ErrStopped) && r.informer.closed.Load() && !c.ended()
 		if err != nil && !removed {
 			return false
 		}

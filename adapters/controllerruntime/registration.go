@@ -18,7 +18,7 @@ type registration struct {
 	// scoped is changed with resource.changeMu held.
 	scoped atomic.Pointer[[]scopedRegistration]
 	// removed is called when the handler is removed; nil if not needed.
-	removed atomic.Pointer[func() bool]
+	removed func() bool
 }
 
 // scopedRegistration is a handler's registration with one of the informers of a set.
@@ -56,8 +56,8 @@ func (r *registration) scopedRegistrations() []scopedRegistration {
 
 // remove removes the handler from all informers. It is idempotent.
 func (r *registration) remove() {
-	if stop := r.removed.Load(); stop != nil {
-		(*stop)()
+	if r.removed != nil {
+		r.removed()
 	}
 	for _, p := range r.scopedRegistrations() {
 		// it fails only for a registration of another type.
@@ -69,10 +69,6 @@ func (r *registration) remove() {
 func (r *registration) HasSynced() bool {
 	return !slices.ContainsFunc(r.scopedRegistrations(),
 		func(p scopedRegistration) bool { return !p.HasSynced() })
-}
-
-func (r *registration) name() string {
-	return "event handler of " + r.informer.resource.key.gvk.String()
 }
 
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.
@@ -97,34 +93,29 @@ func (r *registration) HasSyncedChecker() toolscache.DoneChecker { return r.sync
 
 // syncCheckers combines several conditions into one cache.DoneChecker.
 type syncCheckers struct {
-	name       func() string
+	name       string
 	conditions func() []waitCondition
 	resource   *resource
 
-	mu             sync.Mutex
-	lastConditions []waitCondition
-	done           chan struct{} // of lastConditions
+	once sync.Once
+	done chan struct{}
 }
 
 // waitCondition is a condition to wait for. ended aborts the wait; replaced is closed when there is another
 // condition.
 type waitCondition struct{ done, ended, replaced <-chan struct{} }
 
-func (c *syncCheckers) Name() string { return c.name() }
+func (c *syncCheckers) Name() string { return c.name }
 
 func (c *syncCheckers) Done() <-chan struct{} {
-	conditions := c.conditions()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.done != nil && slices.Equal(conditions, c.lastConditions) {
-		return c.done
-	}
-	c.lastConditions, c.done = conditions, make(chan struct{})
-	if allDone(conditions) { // the channel of a single part is closed already, too
-		close(c.done)
-	} else {
-		go c.await(conditions, c.done) // returns when all parts are done, or one has ended
-	}
+	c.once.Do(func() {
+		c.done = make(chan struct{})
+		if conditions := c.conditions(); allDone(conditions) { // the channel is closed already, too
+			close(c.done)
+		} else {
+			go c.await(conditions) // returns when all parts are done, or one has ended
+		}
+	})
 	return c.done
 }
 
@@ -139,7 +130,7 @@ func allDone(conditions []waitCondition) bool {
 	return true
 }
 
-func (c *syncCheckers) await(conditions []waitCondition, done chan<- struct{}) {
+func (c *syncCheckers) await(conditions []waitCondition) {
 	for k := 0; k < len(conditions); k++ {
 		select {
 		case <-conditions[k].done:
@@ -158,5 +149,5 @@ func (c *syncCheckers) await(conditions []waitCondition, done chan<- struct{}) {
 			return
 		}
 	}
-	close(done)
+	close(c.done)
 }

@@ -125,23 +125,17 @@ func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
 	}
 	r.changeMu.Lock()
 	defer r.changeMu.Unlock()
+	defer r.incoming.Store(informers)
+	current := r.current.Load().informersByNamespace
 	for _, v := range informers.informersByNamespace {
-		for _, current := range r.current.Load().informersByNamespace {
-			if current.informer() == v.informer() {
-				v.factoryHandle.Release()
-				v.factoryHandle = current.factoryHandle
+		k := slices.IndexFunc(current, func(c *scopedInformer) bool { return c.informer() == v.informer() })
+		if k >= 0 {
+			v.factoryHandle.Release()
+			v.factoryHandle = current[k].factoryHandle
+		} else if r.indexes.currentFunctions != nil {
+			if err := v.factoryHandle.AddIndexes(r.indexes.currentFunctions); err != nil {
+				return err
 			}
-		}
-	}
-	r.incoming.Store(informers)
-	for _, v := range informers.informersByNamespace {
-		shared := func(current *scopedInformer) bool { return current.factoryHandle == v.factoryHandle }
-		if r.indexes.currentFunctions == nil ||
-			slices.ContainsFunc(r.current.Load().informersByNamespace, shared) {
-			continue
-		}
-		if err := v.factoryHandle.AddIndexes(r.indexes.currentFunctions); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -153,7 +147,7 @@ func (r *resource) discardIncoming() {
 	defer r.changeMu.Unlock()
 	if incoming := r.incoming.Swap(nil); incoming != nil {
 		current := r.current.Load()
-		if r.informer.isClosed() {
+		if r.informer.closed.Load() {
 			current = nil
 		}
 		incoming.release(current)
@@ -187,7 +181,7 @@ func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, commi
 	for k, r := range resources {
 		r.changeMu.Lock() // only calls that hold Cache.settingsSemaphore lock several
 		defer r.changeMu.Unlock()
-		if r.informer.isClosed() {
+		if r.informer.closed.Load() {
 			return errFormsChanged
 		}
 		incoming := r.incoming.Load()
@@ -223,10 +217,9 @@ func (s *informerSet) indexOf(namespace string) int {
 	return max(slices.Index(s.informersByNamespace, s.forNamespace(namespace)), 0)
 }
 
-// allRegistrations returns the registrations, except those that an earlier failure has ended.
+// allRegistrations returns the registrations, except those that an earlier failure has ended. The caller
+// holds resource.changeMu.
 func (i *Informer) allRegistrations() []*registration {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Keys(i.mu.registrations)),
+	return slices.DeleteFunc(slices.Collect(maps.Keys(i.registrations)),
 		func(r *registration) bool { return len(r.scopedRegistrations()) == 0 })
 }

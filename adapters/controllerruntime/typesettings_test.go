@@ -312,7 +312,7 @@ func TestSetTypeSettingsClosesChannels(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := handle.(*registration)
-	done := (&syncCheckers{name: r.name, conditions: r.conditions, resource: r.informer.resource}).Done()
+	done := (&syncCheckers{conditions: r.conditions, resource: r.informer.resource}).Done()
 	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
 		TypeSettings{ByObject: within("a", "c")}); err != nil {
 		t.Fatal(err)

@@ -110,18 +110,18 @@ func (c *Converter) SharedObject(stored any) (client.Object, error) {
 	if decoded, ok := packed.DecodedAs(c.typ).(client.Object); ok {
 		return decoded, nil
 	}
-	object, err := c.decode(packed)
+	object, err := c.decode(func(value reflect.Value) error { return c.decoder.DecodeView(packed, value) })
 	if err != nil {
-		return nil, err
+		return nil, c.misfitError(packed, err)
 	}
 	return packed.KeepDecoded(object).(client.Object), nil
 }
 
-// decode decodes a packed object into a new struct.
-func (c *Converter) decode(packed dynamicinformer.PackedObject) (client.Object, error) {
+// decode returns a new struct that read fills in.
+func (c *Converter) decode(read func(value reflect.Value) error) (client.Object, error) {
 	value := reflect.New(c.typ)
-	if err := c.decoder.DecodeView(packed, value); err != nil {
-		return nil, c.misfitError(packed, err)
+	if err := read(value); err != nil {
+		return nil, err
 	}
 	object := value.Interface().(client.Object)
 	c.setSharedKind(object)
@@ -132,18 +132,9 @@ func (c *Converter) decode(packed dynamicinformer.PackedObject) (client.Object, 
 func (c *Converter) Parse(json []byte) (client.Object, error) {
 	if c.form == Unstructured {
 		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON(json); err != nil {
-			return nil, err
-		}
-		return u, nil
+		return u, u.UnmarshalJSON(json)
 	}
-	value := reflect.New(c.typ)
-	if err := c.decoder.Decode(json, value); err != nil {
-		return nil, err
-	}
-	object := value.Interface().(client.Object)
-	c.setSharedKind(object)
-	return object, nil
+	return c.decode(func(value reflect.Value) error { return c.decoder.Decode(json, value) })
 }
 
 // convert converts a stored object that is not packed. It converts through JSON, because
@@ -155,14 +146,13 @@ func (c *Converter) convert(stored any) (client.Object, error) {
 		return c.checkForm(stored)
 	}
 	text, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, c.misfitError(u, err)
+	if err == nil {
+		var object client.Object
+		if object, err = c.Parse(text); err == nil {
+			return object, nil
+		}
 	}
-	object, err := c.Parse(text)
-	if err != nil {
-		return nil, c.misfitError(u, err)
-	}
-	return object, nil
+	return nil, c.misfitError(u, err)
 }
 
 // checkForm returns a stored object that already has the converter's form, and an error for any other object.
@@ -325,23 +315,19 @@ func (c *Converter) misfitError(stored any, err error) error {
 	return fmt.Errorf("%s %s does not fit %s: %w", c.gvk.Kind, name, c.Pointer, err)
 }
 
-// sourceLine is a function's position in the source code.
-type sourceLine struct {
-	file string
-	line int
-}
-
-func sourceLineOf(transform toolscache.TransformFunc) sourceLine {
+// sourceLineOf returns the position of a function in the source code.
+func sourceLineOf(transform toolscache.TransformFunc) string {
 	pc := reflect.ValueOf(transform).Pointer()
-	if f := goruntime.FuncForPC(pc); f != nil {
-		file, line := f.FileLine(pc)
-		return sourceLine{file, line}
+	f := goruntime.FuncForPC(pc)
+	if f == nil {
+		return ""
 	}
-	return sourceLine{}
+	file, line := f.FileLine(pc)
+	return fmt.Sprint(file, ":", line)
 }
 
 // stripSourceLine is the position of the function that cache.TransformStripManagedFields returns.
-var stripSourceLine = sync.OnceValue(func() sourceLine {
+var stripSourceLine = sync.OnceValue(func() string {
 	return sourceLineOf(cache.TransformStripManagedFields())
 })
 
@@ -350,7 +336,7 @@ var stripSourceLine = sync.OnceValue(func() sourceLine {
 // recognized, it runs like any other transform.
 func StripsManagedFields(transform toolscache.TransformFunc) bool {
 	at := sourceLineOf(transform)
-	return at != sourceLine{} && at == stripSourceLine()
+	return at != "" && at == stripSourceLine()
 }
 
 // Transform wraps a transform that expects objects of the form. An object that does not fit the form is

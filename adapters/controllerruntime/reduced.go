@@ -92,7 +92,7 @@ func (s *scopedInformer) drops(path string) bool { return s.transforms || s.info
 // getReduced implements Get for an object that is reduced in the cache.
 func (c *Cache) getReduced(ctx context.Context, r *resource, scoped *scopedInformer, key client.ObjectKey,
 	out reflect.Value, res convert.Result, share bool) error {
-	switch cmp.Or(scoped.informerSet.settings.reducedGet, c.options.ReducedGet) {
+	switch cmp.Or(scoped.informerSet.settings.ReducedGet, c.options.ReducedGet) {
 	case GetFails:
 		return &ReducedError{r.key.gvk.GroupKind(), key, "get", "the cache has only some fields of it, and ReducedGet does not allow to read the others from the API server: add them to keep, or set GetLive"}
 	case GetReduced:

@@ -184,7 +184,8 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
 	}
 	r.sharded = c.options.Sharding.shardFor(r) != nil
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
-	r.informer, r.indexes.suffix = &Informer{resource: r}, indexSuffixes[key.form]+c.indexSuffix
+	r.informer = &Informer{resource: r, registrations: map[*registration]struct{}{}}
+	r.indexes.suffix = indexSuffixes[key.form] + c.indexSuffix
 	r.informer.syncedChecker = r.informer.newSyncedChecker()
 	var err error
 	r.indexes.configured, err = configurationOf(c.options.Indexes, r, c.options.compression())
@@ -258,7 +259,7 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	config := settings.byNamespace(r.namespaced)[namespace]
 	options := c.storage(r, settings)
 	options.Shard = c.options.Sharding.shardFor(r)
-	options.AnyOf, options.Selectors, options.Versions = settings.anyOf, settings.selectors, settings.versions
+	options.AnyOf, options.Selectors, options.Versions = settings.AnyOf, settings.Selectors, settings.Versions
 	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
 	options.LabelSelector = cmp.Or(options.LabelSelector, labels.Everything())
 	if options.FieldSelector == nil {
@@ -297,11 +298,11 @@ func shortenWithJitter(period time.Duration) time.Duration {
 func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.ResourceOptions {
 	options := dynamicinformer.ResourceOptions{Storage: c.options.Storage, Prune: c.options.Prune,
 		Keep: c.options.Keep}
-	if settings.storage.Mode != 0 {
-		options.Storage = settings.storage
+	if settings.Storage.Mode != 0 {
+		options.Storage = settings.Storage
 	}
-	if selectsFields(settings.prune, settings.keep) {
-		options.Prune, options.Keep = settings.prune, settings.keep
+	if selectsFields(settings.Prune, settings.Keep) {
+		options.Prune, options.Keep = settings.Prune, settings.Keep
 	}
 	configured := r.indexes.configured
 	if configured.functions != nil {
@@ -436,7 +437,7 @@ func lostInformerError(gvk schema.GroupVersionKind) error {
 func (r *resource) stoppedUnexpectedly(scoped *scopedInformer) bool {
 	select {
 	case <-scoped.informer().Stopped():
-		return !r.cache.ended() && !r.informer.isClosed()
+		return !r.cache.ended() && !r.informer.closed.Load()
 	default:
 		return false
 	}

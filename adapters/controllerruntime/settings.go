@@ -34,18 +34,12 @@ type settings struct {
 
 // typeSettings are TypeSettings with all defaults filled in.
 type typeSettings struct {
+	TypeSettings
 	// namespaces has the settings by namespace; cache.AllNamespaces has the settings of all other namespaces.
 	// Empty if one watch reads all of them.
 	namespaces map[string]cache.Config
 	// allNamespaces has the settings of a watch on all namespaces.
 	allNamespaces cache.Config
-	anyOf         []dynamicinformer.Selector
-	selectors     *dynamicinformer.Selectors
-	storage       dynamicinformer.Storage
-	prune         dynamicinformer.Prune
-	keep          dynamicinformer.Keep
-	reducedGet    ReducedGet
-	versions      dynamicinformer.VersionPolicy
 }
 
 func (s settings) forType(gvk schema.GroupVersionKind) *typeSettings {
@@ -117,9 +111,9 @@ func (t *typeSettings) validate() error {
 			return fmt.Errorf("the SyncPeriod is %v; it must not be negative", *p)
 		}
 	}
-	return errors.Join(checkStorage(t.storage), t.reducedGet.validate(), dynamicinformer.ResourceOptions{
-		AnyOf: t.anyOf, Selectors: t.selectors, Storage: t.storage, Prune: t.prune, Keep: t.keep,
-		Versions: t.versions}.Validate())
+	return errors.Join(checkStorage(t.Storage), t.ReducedGet.validate(), dynamicinformer.ResourceOptions{
+		AnyOf: t.AnyOf, Selectors: t.Selectors, Storage: t.Storage, Prune: t.Prune, Keep: t.Keep,
+		Versions: t.Versions}.Validate())
 }
 
 func (s settings) resolveObject(object client.Object,
@@ -142,9 +136,7 @@ func (s settings) resolveObject(object client.Object,
 		EnableWatchBookmarks: byObject.EnableWatchBookmarks, SyncPeriod: byObject.SyncPeriod,
 		UnsafeDisableDeepCopy: byObject.UnsafeDisableDeepCopy,
 	}
-	t := &typeSettings{allNamespaces: withFallback(objectConfig, defaults), anyOf: byObject.AnyOf,
-		selectors: byObject.Selectors, storage: byObject.Storage, prune: byObject.Prune, keep: byObject.Keep,
-		reducedGet: byObject.ReducedGet, versions: byObject.Versions}
+	t := &typeSettings{TypeSettings: byObject, allNamespaces: withFallback(objectConfig, defaults)}
 	if namespaced {
 		namespaces := byObject.Namespaces
 		if namespaces == nil {

@@ -159,8 +159,8 @@ func TestTimeSlices(t *testing.T) {
 	}
 	for name, path := range map[string]string{
 		"list":       widgetsPath + "?labelSelector=color=red",
-		"watch":      widgetsPath + "?watch=1&timeoutSeconds=1&labelSelector=color=red&resourceVersion=4",
-		"watch-list": widgetsPath + "?watch=1&timeoutSeconds=1&labelSelector=color=red",
+		"watch":      widgetsPath + "?watch=1&timeoutSeconds=3&labelSelector=color=red&resourceVersion=4",
+		"watch-list": widgetsPath + "?watch=1&timeoutSeconds=3&labelSelector=color=red",
 		"long":       widgetsPath + "?labelSelector=" + strings.Join(excluded, ","),
 	} {
 		t.Run(name, func(t *testing.T) {

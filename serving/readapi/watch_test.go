@@ -248,7 +248,7 @@ func TestShardWatch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		query := url.Values{"watch": {"1"}, "resourceVersion": {from}, "timeoutSeconds": {"1"},
+		query := url.Values{"watch": {"1"}, "resourceVersion": {from}, "timeoutSeconds": {"3"},
 			"shardSelector": {text}}
 		response, err := http.Get(server.URL + widgetsPath + "?" + query.Encode())
 		if err != nil {

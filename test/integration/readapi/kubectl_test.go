@@ -90,9 +90,13 @@ func runKubectl(t *testing.T, p *serverPair, commands []string) {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel() // some commands wait for seconds
 			args := strings.Fields(command)
-			real, ours := startKubectl(t, args...), startKubectl(t,
-				append([]string{"--server", p.crdcache.Host}, args...)...)
-			if diff := cmp.Diff(real(), ours(), cmp.AllowUnexported(outcome{})); diff != "" {
+			diff := ""
+			for try := 0; try == 0 || diff != "" && try < 5 && strings.Contains(command, "timeout=2s"); try++ {
+				real, ours := startKubectl(t, args...), startKubectl(t,
+					append([]string{"--server", p.crdcache.Host}, args...)...)
+				diff = cmp.Diff(real(), ours(), cmp.AllowUnexported(outcome{}))
+			}
+			if diff != "" { // also after repetitions, because a busy machine may need more than two seconds
 				t.Errorf("output of kubectl (-API server +crdcache):\n%s", diff)
 			}
 		})

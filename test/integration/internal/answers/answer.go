@@ -38,7 +38,7 @@ func ask(ctx context.Context, config *rest.Config, method, path string, header h
 	if err != nil {
 		return Answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, config.Host+path, nil)
 	if err != nil {

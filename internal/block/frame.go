@@ -137,6 +137,9 @@ func (h Header) AppendFrame(dst, record []byte, offset int64, c *Cipher) []byte 
 
 // FrameSize returns the size of a frame that begins with a header, and whether the header is possible.
 func FrameSize(header []byte) (size int64, ok bool) {
+	if len(header) < FrameHeader {
+		return 0, false
+	}
 	length, flags := binary.LittleEndian.Uint32(header), binary.LittleEndian.Uint32(header[4:])
 	return FrameHeader + int64(length), flags <= 1 && length > 0
 }
@@ -144,9 +147,6 @@ func FrameSize(header []byte) (size int64, ok bool) {
 // ParseFrame returns the record of a frame at an offset. It may share the memory of the frame.
 func (h Header) ParseFrame(frame []byte, offset int64, c *Cipher) (record []byte, isCurrent bool, err error) {
 	place := h.place(offset)
-	if len(frame) < FrameHeader {
-		return nil, false, Damaged(offset, "a frame of %d bytes is too short", len(frame))
-	}
 	if size, ok := FrameSize(frame); !ok || size != int64(len(frame)) ||
 		checksum(place, frame) != binary.LittleEndian.Uint32(frame[8:]) {
 		return nil, false, Damaged(offset, "invalid checksum of a block")

@@ -26,9 +26,7 @@ type Log struct {
 	// Damage is why the file is not valid after End; nil if it ends there.
 	Damage error
 
-	source io.ReaderAt
 	cipher *Cipher
-	frames []int64 // the offsets of the valid records, without checkpoints
 }
 
 // LogSuffix ends the names of logs in a folder. LockName is the name of its lock.
@@ -49,11 +47,9 @@ func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 	if header.Form != LogForm {
 		return nil, Damaged(0, "it is not a log")
 	}
-	l := &Log{Header: header, source: source, cipher: c}
-	var buffer []byte
-	var pending []int64
-	for offset := int64(HeaderSize); ; offset += int64(len(buffer)) {
-		record, isCurrent, err := l.read(offset, size, &buffer)
+	l := &Log{Header: header, cipher: c}
+	for frames := l.scan(source, size); ; {
+		record, isCurrent, err := frames.next()
 		switch {
 		case err != nil && (l.End == 0 || !errors.As(err, new(*FormatError))):
 			return nil, err
@@ -62,15 +58,11 @@ func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 				l.Damage = err
 			}
 			return l, nil
-		case Kind(record[0]) != Checkpoint:
-			pending = append(pending, offset)
-		default:
+		case Kind(record[0]) == Checkpoint:
 			if l.Save, err = readCheckpoint(record); err != nil {
-				return nil, Damaged(offset, "decode the checkpoint: %v", err)
+				return nil, Damaged(frames.offset, "decode the checkpoint before it: %v", err)
 			}
-			l.frames, l.End = append(l.frames, pending...), offset+int64(len(buffer))
-			pending = pending[:0]
-			if l.First == 0 {
+			if l.End = frames.offset; l.First == 0 {
 				l.First = l.End
 			}
 		}
@@ -86,40 +78,57 @@ func readCheckpoint(record []byte) (s Save, err error) {
 	return s, err
 }
 
-// read reads the frame at an offset into the buffer, and returns its record, which may share the memory.
-func (l *Log) read(offset, end int64, buffer *[]byte) (record []byte, isCurrent bool, err error) {
-	frame := append((*buffer)[:0], make([]byte, FrameHeader)...)
-	if err := ReadAt(l.source, frame, offset); err != nil {
+// scanner reads the frames of a log in their order, up to end. offset is that of the next one.
+type scanner struct {
+	log         *Log
+	in          *bufio.Reader
+	offset, end int64
+	frame       []byte
+}
+
+func (l *Log) scan(source io.ReaderAt, end int64) *scanner {
+	in := bufio.NewReaderSize(io.NewSectionReader(source, int64(HeaderSize), end-int64(HeaderSize)), 128<<10)
+	return &scanner{log: l, in: in, offset: int64(HeaderSize), end: end}
+}
+
+// next returns the record of the next frame. It is valid until the next call.
+func (s *scanner) next() (record []byte, isCurrent bool, err error) {
+	header, err := s.in.Peek(FrameHeader)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, err
 	}
-	size, ok := FrameSize(frame)
-	if !ok || size > end-offset {
-		return nil, false, Damaged(offset, "a frame is incomplete")
+	size, ok := FrameSize(header)
+	if !ok || size > s.end-s.offset {
+		return nil, false, Damaged(s.offset, "a frame is incomplete")
 	}
-	*buffer = slices.Grow(frame, int(size))[:size]
-	if err := ReadAt(l.source, (*buffer)[FrameHeader:], offset+FrameHeader); err != nil {
+	s.frame = slices.Grow(s.frame[:0], int(size))[:size]
+	if _, err := io.ReadFull(s.in, s.frame); err != nil {
 		return nil, false, err
 	}
-	return l.ParseFrame(*buffer, offset, l.cipher)
+	s.offset += size
+	return s.log.ParseFrame(s.frame, s.offset-size, s.log.cipher)
 }
 
 // LoadFunc calls onRecord for each record of a content, until the first error.
 type LoadFunc func(onRecord func(persistence.Record) error) error
 
-// Load is the LoadFunc of the log: all records but checkpoints, in the order of the file.
-func (l *Log) Load(onRecord func(persistence.Record) error) error {
-	var buffer []byte
-	for _, offset := range l.frames {
-		record, _, err := l.read(offset, l.End, &buffer)
+// Load calls onRecord for each record but checkpoints, in the order of the file, which source reads.
+func (l *Log) Load(source io.ReaderAt, onRecord func(persistence.Record) error) error {
+	for frames := l.scan(source, l.End); frames.offset < l.End; {
+		offset := frames.offset
+		record, _, err := frames.next()
 		if err != nil {
 			return err
 		}
 		var parsed persistence.Record
-		if Kind(record[0]) == Objects {
+		switch Kind(record[0]) {
+		case Checkpoint:
+			continue
+		case Objects:
 			var o StoredObjects
 			o, err = ReadObjects(record)
 			parsed = persistence.Record{Head: o.Head, Bodies: o.Bodies, Retained: o.StoredSize()}
-		} else {
+		default:
 			parsed.Head, err = ReadText(Changes, record)
 		}
 		if err == nil {
@@ -142,18 +151,15 @@ type Writer struct {
 	frame  []byte
 }
 
-// NewWriter begins a file. The first Flush or Commit returns write errors.
-func NewWriter(out io.Writer, h Header, c *Cipher) *Writer {
+// NewWriter begins a file. Err, Commit and Close return write errors.
+func NewWriter(out io.Writer, form Form, c *Cipher) *Writer {
+	h := Header{Form: form}
+	if form == LogForm {
+		_, _ = rand.Read(h.ID[:]) // never fails
+	}
 	w := ContinueFile(out, h, 0, c)
 	w.Append(h.Append(nil))
 	return w
-}
-
-// NewLog begins a log.
-func NewLog(out io.Writer, c *Cipher) *Writer {
-	h := Header{Form: LogForm}
-	_, _ = rand.Read(h.ID[:]) // never fails
-	return NewWriter(out, h, c)
 }
 
 // ContinueFile returns a writer that continues a file at an offset.

@@ -16,7 +16,7 @@ import (
 func logOf(tb testing.TB, c *Cipher) (text []byte, states [][]string) {
 	tb.Helper()
 	var out bytes.Buffer
-	w := NewLog(&out, c)
+	w := NewWriter(&out, LogForm, c)
 	var lines []string
 	for version := range 3 {
 		for n := range 2 {
@@ -48,7 +48,7 @@ func readLinesFrom(source io.ReaderAt, size int, c *Cipher) (lines []string, err
 	if err != nil {
 		return nil, err
 	}
-	err = log.Load(func(record persistence.Record) error {
+	err = log.Load(source, func(record persistence.Record) error {
 		lines = append(lines, string(record.Head))
 		return nil
 	})

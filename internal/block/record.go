@@ -54,10 +54,7 @@ func ReadObjects(record []byte) (o StoredObjects, err error) {
 		o.Head, err = head.open()
 	}
 	if err == nil && len(rest) > 0 {
-		var cells section
-		if cells, err = onlySection(rest, maxRatio); err == nil {
-			o.Cells, err = cells.open()
-		}
+		o.Cells, err = openOnly(rest)
 	}
 	o.bodies.stored = bytes.Clone(o.bodies.stored)
 	return o, err
@@ -82,9 +79,5 @@ func ReadText(kind Kind, record []byte) ([]byte, error) {
 	if len(record) == 0 || Kind(record[0]) != kind {
 		return nil, fmt.Errorf("%w: not a record of kind %q", ErrDamaged, kind)
 	}
-	s, err := onlySection(record[1:], maxRatio)
-	if err != nil {
-		return nil, err
-	}
-	return s.open()
+	return openOnly(record[1:])
 }

@@ -120,13 +120,16 @@ func cutSection(record []byte, ratio int) (s section, rest []byte, err error) {
 	return section{coding(record[0]), int(size), rest[:stored:stored]}, rest[stored:], nil
 }
 
-// onlySection returns the section of a record that has one.
-func onlySection(record []byte, ratio int) (section, error) {
-	s, rest, err := cutSection(record, ratio)
+// openOnly returns the content of the only section of a record.
+func openOnly(record []byte) ([]byte, error) {
+	s, rest, err := cutSection(record, maxRatio)
 	if err == nil && len(rest) > 0 {
 		err = ErrDamaged
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s.open()
 }
 
 // open returns the content of the section, which may share the memory of the record.

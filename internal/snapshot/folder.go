@@ -159,7 +159,8 @@ func (l folderLog) describe() SavedType {
 // load loads the objects of a log. Their bodies stay compressed until they are read.
 func (o *Objects) load(l folderLog) error {
 	add := func(object *packed.Object) { o.loaded = append(o.loaded, object) }
-	if err := packed.ReadRecords(l.Load, nil, add); err != nil {
+	load := func(onRecord func(persistence.Record) error) error { return l.Load(l.file, onRecord) }
+	if err := packed.ReadRecords(load, nil, add); err != nil {
 		return err
 	}
 	slices.SortFunc(o.loaded, func(a, b *packed.Object) int { return strings.Compare(a.Key(), b.Key()) })

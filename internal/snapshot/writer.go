@@ -52,7 +52,7 @@ func NewWriter(out io.Writer, origin Origin) *Writer {
 	}
 	origin.Created = origin.Created.UTC().Truncate(time.Second)
 	w := &Writer{origin: origin, compressors: sync.Pool{New: func() any { return &block.Compressor{} }}}
-	w.mu.out = block.NewWriter(out, header, nil)
+	w.mu.out = block.NewWriter(out, block.ClosedForm, nil)
 	return w
 }
 

@@ -74,7 +74,7 @@ func (c *storedContent) read(ctx context.Context,
 		err = block.Damaged(log.End, "it has the content of %v", log.View)
 	}
 	if err == nil {
-		err = f(log.At, log.Load)
+		err = f(log.At, func(f func(persistence.Record) error) error { return log.Load(file, f) })
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.path, err)
@@ -143,9 +143,13 @@ func (c *storedContent) writeRecords(ctx context.Context, w *block.Writer,
 func (c *storedContent) replace(save func(*block.Writer) error) (log *block.Log, err error) {
 	newPath := c.path + newSuffix
 	var w *block.Writer
-	c.info, err = c.write(newPath, os.O_CREATE|os.O_TRUNC, nil, func(file io.Writer) error {
-		w = block.NewLog(file, c.store.cipher)
-		return save(w)
+	err = c.write(newPath, os.O_CREATE|os.O_TRUNC, func(file *diskFile) error {
+		w = block.NewWriter(file, block.LogForm, c.store.cipher)
+		c.info, err = file.Stat()
+		if err == nil {
+			err = save(w)
+		}
+		return err
 	})
 	if err == nil {
 		if err = c.store.options.disk("rename", c.path); err == nil {
@@ -164,60 +168,56 @@ func (c *storedContent) replace(save func(*block.Writer) error) (log *block.Log,
 
 // append appends changes to the log.
 func (c *storedContent) append(log *block.Log, save func(*block.Writer) error) error {
-	_, err := c.write(c.path, 0, log, func(file io.Writer) error {
+	return c.write(c.path, 0, func(file *diskFile) error {
+		info, err := file.Stat()
+		if err == nil && (!os.SameFile(info, c.info) || info.Size() < log.End) {
+			return fmt.Errorf("%s: %w", c.path, errFolderRemoved)
+		}
+		if err == nil {
+			err = file.Truncate(log.End) // the end of a failed save
+		}
+		if err == nil {
+			_, err = file.Seek(log.End, io.SeekStart)
+		}
+		if err != nil {
+			return err
+		}
 		w := block.ContinueFile(file, log.Header, log.End, c.store.cipher)
-		err := save(w)
+		err = save(w)
 		log.End = w.End
 		return err
 	})
-	return err
 }
 
-// write opens a file, calls f to write it, and syncs it. If log is not nil, it must be that file, and its end
-// is where f writes.
-func (c *storedContent) write(path string, flags int, log *block.Log,
-	f func(io.Writer) error) (info os.FileInfo, err error) {
+// write opens a file, calls f to write it, and syncs it.
+func (c *storedContent) write(path string, flags int, f func(*diskFile) error) (err error) {
 	if err := c.store.options.disk("open", path); err != nil {
-		return nil, err
+		return err
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|flags, privateMode)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if info, err = file.Stat(); err != nil {
-		return nil, err
-	}
-	if log != nil {
-		if !os.SameFile(info, c.info) || info.Size() < log.End {
-			return nil, fmt.Errorf("%s: %w", path, errFolderRemoved)
-		}
-		if err := file.Truncate(log.End); err != nil { // the end of a failed save
-			return nil, err
-		}
-		if _, err := file.Seek(log.End, io.SeekStart); err != nil {
-			return nil, err
-		}
-	}
-	if err := f(&diskWriter{c.store, file}); err != nil {
-		return nil, err
+	if err := f(&diskFile{file, c.store}); err != nil {
+		return err
 	}
 	if err := c.store.options.disk("sync", path); err != nil {
-		return nil, err
+		return err
 	}
-	return info, file.Sync()
+	return file.Sync()
 }
 
-type diskWriter struct {
+type diskFile struct {
+	*os.File
 	store *Store
-	file  *os.File
 }
 
-func (w *diskWriter) Write(text []byte) (int, error) {
-	if err := w.store.options.disk("write", w.file.Name()); err != nil {
+func (f *diskFile) Write(text []byte) (int, error) {
+	if err := f.store.options.disk("write", f.Name()); err != nil {
 		return 0, err
 	}
-	return w.file.Write(text)
+	return f.File.Write(text)
 }
 
 // Close implements persistence.StoredContent.

@@ -23,7 +23,7 @@ type StorageOptions struct {
 	// Stamp sets uid, creationTimestamp and generation like a kube-apiserver. The generation counts changes
 	// outside of metadata and status. Default: only the resource version is set.
 	Stamp bool
-	// Compress compresses the larger objects of Restore and RestoreJSON. Reading
+	// Compress compresses the larger restored objects. Reading
 	// one then takes some microseconds. Reading in the order of restoring is faster.
 	Compress bool
 	// OmitAPIServices creates no APIServices. Default: like a kube-apiserver, the storage creates one
@@ -59,7 +59,6 @@ type Storage struct {
 		compressBuffer []byte
 		terminating    map[owner]struct{}
 	}
-	canonicalizers sync.Pool // of *canonicalizer
 }
 
 // NewStorage returns a Storage with the types CustomResourceDefinition and APIService and without objects.
@@ -69,7 +68,6 @@ func NewStorage(options StorageOptions) *Storage {
 		options.Now = time.Now
 	}
 	s := &Storage{options: options}
-	s.canonicalizers.New = func() any { return &canonicalizer{} }
 	s.mu.version = 1
 	s.mu.types = map[schema.GroupResource]*collection{}
 	s.mu.kinds = map[schema.GroupKind]*collection{}
@@ -118,30 +116,17 @@ func (s *Storage) Apply(obj *unstructured.Unstructured) (Outcome, error) {
 
 // ApplyJSON works like Apply for an object in JSON.
 func (s *Storage) ApplyJSON(data []byte) (Outcome, error) {
-	return s.putJSON(data, putOptions{now: s.options.Now()})
+	var content map[string]any
+	if err := utiljson.Unmarshal(data, &content); err != nil {
+		return "", err
+	}
+	return s.put(content, putOptions{now: s.options.Now()})
 }
 
 // Restore works like Apply for objects of another server, which keep their resource version. Use it before
 // the storage is served: it drops the history of the type, so that watches end with 410.
 func (s *Storage) Restore(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), restore: true})
-}
-
-// RestoreJSON works like Restore for an object in JSON, which it does not retain. It is faster than Restore,
-// because it does not decode objects in the form that API servers send.
-func (s *Storage) RestoreJSON(data []byte) (Outcome, error) {
-	if s.restoreCanonical(data) {
-		return Added, nil
-	}
-	return s.putJSON(data, putOptions{now: s.options.Now(), restore: true})
-}
-
-func (s *Storage) putJSON(data []byte, options putOptions) (Outcome, error) {
-	var content map[string]any
-	if err := utiljson.Unmarshal(data, &content); err != nil {
-		return "", err
-	}
-	return s.put(content, options)
 }
 
 // copyOf copies the parts of an object that put can change.

@@ -52,15 +52,10 @@ func (c *servedCollection) InVersion(version string) readapi.Collection {
 	return &inVersion
 }
 
-// RestoreInVersion works like Restore for an object that is used only by requests for its version: others use
-// the object of that name in another version. The storage must keep all versions.
-func (s *Storage) RestoreInVersion(obj *unstructured.Unstructured) (Outcome, error) {
-	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), restore: true, onlyInVersion: true})
-}
-
-// ApplyInVersion works like Apply with the effect of RestoreInVersion.
-func (s *Storage) ApplyInVersion(obj *unstructured.Unstructured) (Outcome, error) {
-	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), onlyInVersion: true})
+// PutInVersion works like Restore or Apply for an object that is used only by requests for its version:
+// others use the object of that name in another version. The storage must keep all versions.
+func (s *Storage) PutInVersion(obj *unstructured.Unstructured, restore bool) (Outcome, error) {
+	return s.put(s.copyOf(obj), putOptions{now: s.options.Now(), restore: restore, onlyInVersion: true})
 }
 
 // DeleteInVersion removes an object in one version. Requests for any version then use another.

@@ -27,7 +27,7 @@ const maxItemSize = 128 << 20
 func ReadList(r io.Reader, packer *packed.Packer) (*packed.List, error) {
 	l := &listReader{Stream: jsontext.NewStream(r), packer: packer, members: map[string]any{},
 		list: &packed.List{Items: []*packed.Object{}}}
-	l.MaxValue, l.Eager = maxItemSize, true
+	l.MaxValue = maxItemSize
 	if err := l.readList(); err != nil {
 		return nil, err
 	}

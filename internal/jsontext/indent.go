@@ -12,7 +12,7 @@ import (
 )
 
 // AppendIndented appends the JSON in data, formatted like json.MarshalIndent formats the result of Decoder.
-// It returns dst and false if that requires decoding: for invalid JSON, and unsorted or duplicate keys.
+// It returns dst and false if that requires decoding: for invalid JSON, and duplicate keys.
 func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	w := indenter{data: data, out: dst, linePrefix: "\n" + prefix, indent: indent}
 	if end := w.writeValue(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
@@ -21,46 +21,61 @@ func AppendIndented(dst, data []byte, prefix, indent string) ([]byte, bool) {
 	return w.out, true
 }
 
-// AppendCanonical is AppendIndented without white space, like json.Marshal.
-func AppendCanonical(dst, data []byte) ([]byte, bool) {
-	w := indenter{data: data, out: dst, compact: true}
-	if end := w.writeValue(SkipSpace(data, 0)); end < 0 || SkipSpace(data, end) != len(data) {
-		return dst, false
+// Canonicalizer writes JSON without white space and with sorted keys, like json.Marshal. It must not be used
+// concurrently.
+type Canonicalizer struct{ writer indenter }
+
+// Append appends the value at data[start:], and returns the offset after it. It returns dst and a negative
+// offset for duplicate keys, and for invalid or very deeply nested JSON. truncated reports that data ends too
+// early.
+func (c *Canonicalizer) Append(dst, data []byte, start int) (canonical []byte, end int, truncated bool) {
+	w := &c.writer
+	*w = indenter{data: data, out: dst, compact: true, members: w.members[:0], scratch: w.scratch}
+	end = w.writeValue(start)
+	canonical, w.data, w.out = w.out, nil, nil
+	if end < 0 {
+		return dst, end, ^end >= len(data)
 	}
-	return w.out, true
+	return canonical, end, false
 }
 
 // maxIndentDepth is the nesting depth at which a value is left to a decoder. API servers accept far less.
 const maxIndentDepth = 1000
 
-// indenter formats data into out. Its methods return the offset after the value, or a negative number.
+// indenter formats data into out. Its methods return the offset after the value, or the complement (^) of the
+// offset of an error.
 type indenter struct {
 	data, out          []byte
 	linePrefix, indent string // linePrefix begins each line
 	compact            bool   // without white space
 	depth              int
-	unescapeBuffer     []byte // scratch
+	members            []int  // offsets in out of the members of the open objects
+	scratch            []byte // an unescaped key, or the members of an object
 }
 
-func (w *indenter) newLine() {
+func (w *indenter) appendLine(dst []byte, depth int) []byte {
 	if w.compact {
-		return
+		return dst
 	}
-	w.out = append(w.out, w.linePrefix...)
-	for range w.depth {
-		w.out = append(w.out, w.indent...)
+	dst = append(dst, w.linePrefix...)
+	for range depth {
+		dst = append(dst, w.indent...)
 	}
+	return dst
 }
 
 func (w *indenter) writeValue(i int) int {
-	if i < 0 || i >= len(w.data) {
-		return -1
+	switch {
+	case i < 0:
+		return i
+	case i >= len(w.data):
+		return ^i
 	}
 	switch w.data[i] {
 	case '{':
-		return w.writeContainer(i, '}')
+		return w.writeObject(i)
 	case '[':
-		return w.writeContainer(i, ']')
+		return w.writeArray(i)
 	case '"':
 		end, _ := w.writeString(i)
 		return end
@@ -74,46 +89,109 @@ func (w *indenter) writeValue(i int) int {
 	return w.writeNumber(i)
 }
 
-// writeContainer formats the object or array at i.
-func (w *indenter) writeContainer(i int, closing byte) int {
+// open writes the bracket at i, and closing for an empty object or array.
+func (w *indenter) open(i int, closing byte) (next int, closed bool) {
 	if w.depth == maxIndentDepth {
-		return -1
+		return ^i, true
 	}
 	w.out = append(w.out, w.data[i])
-	i, closed := EnterContainer(w.data, i)
+	i, closed = EnterContainer(w.data, i)
 	if closed {
 		w.out = append(w.out, closing)
-		return i
+		return i, true
 	}
 	w.depth++
-	var previousKey []byte
-	for first := true; !closed; first = false {
-		if !first {
-			w.out = append(w.out, ',')
-		}
-		w.newLine()
-		if closing == '}' {
-			key, end := w.writeKey(i)
-			if end < 0 || !first && bytes.Compare(key, previousKey) <= 0 {
-				return -1
-			}
-			i, previousKey = end, key
-		}
-		if i = w.writeValue(i); i < 0 {
-			return -1
-		}
-		if i, closed = NextMember(w.data, i, closing); i < 0 {
-			return -1
-		}
+	w.out = w.appendLine(w.out, w.depth)
+	return i, false
+}
+
+// next consumes the comma or closing bracket at i and writes it.
+func (w *indenter) next(i int, closing byte) (next int, closed bool) {
+	if i < 0 {
+		return i, true
 	}
-	w.depth--
-	w.newLine()
-	w.out = append(w.out, closing)
+	i, closed = NextMember(w.data, i, closing)
+	switch {
+	case i < 0:
+		return i, true
+	case closed:
+		w.depth--
+		w.out = w.appendLine(w.out, w.depth)
+		w.out = append(w.out, closing)
+	default:
+		w.out = append(w.out, ',')
+		w.out = w.appendLine(w.out, w.depth)
+	}
+	return i, closed
+}
+
+func (w *indenter) writeArray(i int) int {
+	i, closed := w.open(i, ']')
+	for !closed {
+		i, closed = w.next(w.writeValue(i), ']')
+	}
 	return i
 }
 
+func (w *indenter) writeObject(i int) int {
+	start := i
+	i, closed := w.open(i, '}')
+	if closed {
+		return i
+	}
+	first, end, isSorted := len(w.members), 0, true
+	var previousKey []byte
+	for !closed {
+		w.members = append(w.members, len(w.out))
+		key, value := w.writeKey(i)
+		isSorted = isSorted && (len(w.members) == first+1 || bytes.Compare(key, previousKey) > 0)
+		previousKey = key
+		i, end = w.writeValue(value), len(w.out)
+		i, closed = w.next(i, '}')
+	}
+	if i >= 0 && !isSorted && !w.sort(w.members[first:], end) {
+		i = ^start
+	}
+	w.members = w.members[:first]
+	return i
+}
+
+// sort sorts the members of the object that was just written, the last of which ends at end. It returns false
+// for duplicate keys.
+func (w *indenter) sort(members []int, end int) bool {
+	type member struct{ key, text []byte }
+	start, sorted := members[0], make([]member, len(members))
+	separator := w.appendLine([]byte{','}, w.depth+1)
+	w.scratch = append(w.scratch[:0], w.out[start:end]...)
+	for i := range members {
+		textEnd := end
+		if i+1 < len(members) {
+			textEnd = members[i+1] - len(separator)
+		}
+		text := w.scratch[members[i]-start : textEnd-start]
+		keyEnd, encoded := ScanAnyString(text, 1)
+		key := text[1 : keyEnd-1]
+		if encoded {
+			key = AppendUnescaped(nil, key)
+		}
+		sorted[i] = member{key, text}
+	}
+	slices.SortFunc(sorted, func(a, b member) int { return bytes.Compare(a.key, b.key) })
+	out := w.out[:start]
+	for i, m := range sorted {
+		if i > 0 {
+			if bytes.Equal(m.key, sorted[i-1].key) {
+				return false
+			}
+			out = append(out, separator...)
+		}
+		out = append(out, m.text...)
+	}
+	return true
+}
+
 // writeKey formats the key at i and a colon. It returns the unescaped key and the offset of the value.
-func (w *indenter) writeKey(i int) (writeKey []byte, value int) {
+func (w *indenter) writeKey(i int) (key []byte, value int) {
 	if i >= len(w.data) || w.data[i] != '"' {
 		return nil, ^i
 	}
@@ -121,14 +199,17 @@ func (w *indenter) writeKey(i int) (writeKey []byte, value int) {
 	if end < 0 {
 		return nil, end
 	}
-	writeKey = w.data[i+1 : end-1]
+	key = w.data[i+1 : end-1]
 	if encoded {
-		writeKey = AppendUnescaped(nil, writeKey)
+		key = AppendUnescaped(nil, key)
 	}
 	if w.out = append(w.out, ':'); !w.compact {
 		w.out = append(w.out, ' ')
 	}
-	return writeKey, SkipColon(w.data, end)
+	if end+1 < len(w.data) && w.data[end] == ':' && w.data[end+1] > ' ' {
+		return key, end + 1
+	}
+	return key, SkipColon(w.data, end)
 }
 
 // writeString formats the string at i. It returns its end and whether it has escapes or invalid UTF-8.
@@ -142,16 +223,16 @@ func (w *indenter) writeString(i int) (end int, encoded bool) {
 	}
 	text := w.data[i+1 : end-1]
 	if encoded {
-		w.unescapeBuffer = AppendUnescaped(w.unescapeBuffer[:0], text)
-		text = w.unescapeBuffer
+		w.scratch = AppendUnescaped(w.scratch[:0], text)
+		text = w.scratch
 	}
 	w.out = appendQuoted(w.out, text)
 	return end, encoded
 }
 
-func (w *indenter) writeLiteral(i int, writeLiteral string) int {
-	w.out = append(w.out, writeLiteral...)
-	return ScanLiteral(w.data, i, writeLiteral)
+func (w *indenter) writeLiteral(i int, word string) int {
+	w.out = append(w.out, word...)
+	return ScanLiteral(w.data, i, word)
 }
 
 func (w *indenter) writeNumber(i int) int {
@@ -162,7 +243,7 @@ func (w *indenter) writeNumber(i int) int {
 	integer, float, isInteger, ok := ParseNumber(w.data[i:end])
 	switch {
 	case !ok:
-		return -1
+		return ^i
 	case isInteger:
 		w.out = strconv.AppendInt(w.out, integer, 10)
 	default:

@@ -9,6 +9,21 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
+// TestCanonicalizerTruncated verifies that each prefix of an object is recognized as incomplete.
+func TestCanonicalizerTruncated(t *testing.T) {
+	const text = `{ "b" : [ -1.5e3 , true , null , { } , "\u00e9\\" ] , "a" : { "c" : false , "b" : 0 } }`
+	c := &Canonicalizer{}
+	for n := range len(text) {
+		if got, end, truncated := c.Append(nil, []byte(text[:n]), 0); end >= 0 || !truncated || got != nil {
+			t.Errorf("Append(%s) = %s, %d, %v, want truncated", text[:n], got, end, truncated)
+		}
+	}
+	const want = `{"a":{"b":0,"c":false},"b":[-1500,true,null,{},"é\\"]}`
+	if got, end, _ := c.Append(nil, []byte(text), 0); string(got) != want || end != len(text) {
+		t.Errorf("Append(%s) = %s, %d, want %s, %d", text, got, end, want, len(text))
+	}
+}
+
 // documents are sorted and unsorted documents with all values that encoders format differently.
 var documents = []string{
 	``, ` `, `{}`, ` { "a" : [ ] , "b" : { } } `, `null`, `[1,]`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`,
@@ -46,9 +61,13 @@ func FuzzIndented(f *testing.F) {
 			string(got) != "kept"+string(want) {
 			t.Errorf("%q is written\n%s\nwant\n%s (%v)", data, got, want, err)
 		}
-		got, ok = AppendCanonical([]byte("kept"), data)
-		if want, err := json.Marshal(value); err != nil || !ok || string(got) != "kept"+string(want) {
-			t.Errorf("%q is written\n%s, %v\nwant\n%s (%v)", data, got, ok, want, err)
+		c := &Canonicalizer{}
+		for range 2 { // the second time with the scratch space of the first
+			got, end, _ := c.Append([]byte("kept"), append(data, " {"...), SkipSpace(data, 0))
+			want, err := json.Marshal(value)
+			if err != nil || end < 0 || SkipSpace(data, end) != len(data) || string(got) != "kept"+string(want) {
+				t.Errorf("%q is written\n%s, end %d\nwant\n%s (%v)", data, got, end, want, err)
+			}
 		}
 	})
 }
@@ -94,12 +113,13 @@ func TestIndented(t *testing.T) {
 		` {"a": [1.0, -0, "<\/"], "é": {}} `: "{\n\"a\": [\n1,\n0,\n\"\\u003c/\"\n],\n\"é\": {}\n}",
 		"\"\xff\u2028\"":                     "\"\ufffd\\u2028\"",
 		`{"\u0061":1,"b":2}`:                 "{\n\"a\": 1,\n\"b\": 2\n}",
+		`{"z":{"y":{},"b":[]},"\u0061":1}`:   "{\n\"a\": 1,\n\"z\": {\n\"b\": [],\n\"y\": {}\n}\n}",
 	} {
 		if got, ok := AppendIndented(nil, []byte(document), "", ""); !ok || string(got) != want {
 			t.Errorf("AppendIndented(%s) = %s, %v, want %s", document, got, ok, want)
 		}
 	}
-	for _, document := range []string{`{"b":1,"a":2}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`} {
+	for _, document := range []string{`{"b":1,"a":2,"b":3}`, `{"a":1,"a":2}`, `{"a":1,"\u0061":2}`} {
 		if got, ok := AppendIndented(nil, []byte(document), "", ""); ok {
 			t.Errorf("AppendIndented(%s) = %s, want false", document, got)
 		}

@@ -24,16 +24,10 @@ func AppendWithout(dst, data []byte, path ...string) []byte {
 }
 
 func findMember(data []byte, i int, name string) (f Field, found bool) {
-	if i = SkipSpace(data, i); i >= len(data) || data[i] != '{' {
-		return f, false
-	}
-	i, closed := EnterContainer(data, i)
-	for !closed && i >= 0 {
-		if f, i = readField(data, i); i >= 0 {
-			if string(f.Key) == name {
-				return f, true
-			}
-			i, closed = NextMember(data, i, '}')
+	for f, err := range Members(data[i:]) {
+		if err == nil && string(f.Key) == name {
+			f.Start, f.End = f.Start+i, f.End+i
+			return f, true
 		}
 	}
 	return f, false

@@ -21,8 +21,6 @@ type Stream struct {
 	Line, ContentLine int
 	// MaxValue limits the size of a value in bytes, approximately. Zero means no limit.
 	MaxValue int
-	// Eager makes Fill read at least half a buffer. Set it to scan a value again after each Fill.
-	Eager bool
 
 	source io.Reader
 	data   []byte // unread data, starting at offset
@@ -34,6 +32,9 @@ type Stream struct {
 func NewStream(source io.Reader) *Stream {
 	return &Stream{source: source, data: make([]byte, 0, initialBufferSize)}
 }
+
+// Reset makes s a stream of another source, with the same buffer.
+func (s *Stream) Reset(source io.Reader) { *s = Stream{source: source, data: s.data[:0]} }
 
 // Ended reports whether the source has no more text.
 func (s *Stream) Ended() bool { return errors.Is(s.err, io.EOF) }
@@ -106,8 +107,11 @@ func (s *Stream) advance(to int) {
 // Buffered returns the text that was read from the source and not consumed.
 func (s *Stream) Buffered() []byte { return s.data[s.offset:] }
 
-// Consume consumes n bytes of Buffered, without counting lines.
-func (s *Stream) Consume(n int) { s.offset += n }
+// Consume consumes n bytes of Buffered that end with other text than white space.
+func (s *Stream) Consume(n int) {
+	s.advance(s.offset + n)
+	s.ContentLine = s.Line
+}
 
 // Rest returns the text that was not consumed. The stream must not be used any more.
 func (s *Stream) Rest() io.Reader { return io.MultiReader(bytes.NewReader(s.Buffered()), s.source) }
@@ -115,28 +119,14 @@ func (s *Stream) Rest() io.Reader { return io.MultiReader(bytes.NewReader(s.Buff
 // Value consumes the next value. The result is valid until the next call. The error is a *SyntaxError with an
 // offset in Buffered, io.ErrUnexpectedEOF, ErrTooLarge, or that of the source.
 func (s *Stream) Value() ([]byte, error) {
-	c, err := s.Peek()
-	if err != nil {
+	if _, err := s.Peek(); err != nil {
 		return nil, err
 	}
-	var extent Extent
-	scanned, complete := 0, c != '{' && c != '[' && c != '"'
 	for {
-		if text := s.Buffered(); !complete {
-			complete = extent.Advance(text[scanned:]) >= 0
-			scanned = len(text)
-		}
-		if !complete {
-			if err := s.Fill(); err != nil {
-				return nil, err
-			}
-			continue
-		}
 		end, ok, more := SkipValue(s.data, s.offset)
 		if ok {
 			text := s.data[s.offset:end]
-			s.advance(end)
-			s.ContentLine = s.Line
+			s.Consume(len(text))
 			return text, nil
 		}
 		if !more {
@@ -149,7 +139,8 @@ func (s *Stream) Value() ([]byte, error) {
 	}
 }
 
-// Fill reads more text. The buffer doubles when one value fills it, so that the total time is linear.
+// Fill fills the buffer, as far as there is text. The buffer doubles when one value fills it, so that the
+// total time is linear, although a value is scanned again after each Fill.
 func (s *Stream) Fill() error {
 	s.data = s.data[:copy(s.data, s.data[s.offset:])]
 	s.offset = 0
@@ -159,7 +150,7 @@ func (s *Stream) Fill() error {
 		s.data = slices.Grow(s.data, cap(s.data))
 	}
 	before := len(s.data)
-	for s.err == nil && (len(s.data) == before || s.Eager && len(s.data) < cap(s.data)/2) {
+	for s.err == nil && len(s.data) < cap(s.data) {
 		var n int
 		n, s.err = s.source.Read(s.data[len(s.data):cap(s.data)])
 		s.data = s.data[:len(s.data)+n]

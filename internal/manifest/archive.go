@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Bounds of archives, which can be hostile.
@@ -69,22 +70,26 @@ type archiveCounts struct {
 	stopped                     bool
 }
 
+var inputs = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, peekSize) }}
+
 // read reads a file, or a member of an archive.
 func (c *contentReader) read(r io.Reader) error {
 	input := r
 	if c.depth == 0 {
 		input = &countingSizeReader{r, &c.inputSize}
 	}
-	decompressed, compressed, err := decompress(contextReader{c.ctx, input})
+	in := inputs.Get().(*bufio.Reader)
+	defer inputs.Put(in)
+	in.Reset(readErrorMarker{contextReader{c.ctx, input}})
+	decompressed, err := decompress(in)
 	if err != nil {
 		return err
 	}
-	defer decompressed.Close()
-	plain := io.Reader(readErrorMarker{decompressed})
+	compressed := decompressed != nil
 	if compressed {
-		plain = &boundedReader{plain, c.archiveCounts}
+		defer decompressed.Close()
+		in = bufio.NewReaderSize(&boundedReader{readErrorMarker{decompressed}, c.archiveCounts}, peekSize)
 	}
-	in := bufio.NewReaderSize(plain, peekSize)
 	head, readErr := in.Peek(tarBlock) // a failed read fails again
 	isArchive := isTar(head) || isZip(head)
 	switch {
@@ -106,7 +111,7 @@ func (c *contentReader) read(r io.Reader) error {
 		c.fail(err)
 		return nil
 	}
-	return c.readText(utf8Text(in), compressed)
+	return c.readText(in, compressed)
 }
 
 func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) {

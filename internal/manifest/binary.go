@@ -18,6 +18,7 @@ var binaryFormats = []struct {
 	{0, "\x04\x22\x4d\x18", "an lz4 file: unpack it"},
 	{16, "\xed\xda\x0c\xed", "an etcd database: start an API server with it, and read that"},
 	{0, "SQLite format 3\x00", "an SQLite database"},
+	{0, "\x93CRDSNAP", "a snapshot: read it with --from"},
 	{0, "k8s\x00", "an object in Protobuf: write it as JSON"},
 }
 
@@ -29,12 +30,13 @@ func binaryError(head []byte) error {
 		}
 	}
 	switch nul := bytes.IndexByte(head, 0); {
-	case nul < 0, bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+	case nul < 0:
 		return nil
 	case len(bytes.TrimLeft(head, "\x00")) == 0:
 		return fmt.Errorf("this has only zero bytes: it is damaged, or an archive without files")
-	case nul < 2 && len(head) > 3 && head[nul+2] == 0:
-		return fmt.Errorf("this is UTF-16 without a byte order mark: convert it to UTF-8")
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")),
+		nul < 2 && len(head) > 3 && head[nul+2] == 0:
+		return fmt.Errorf("this is UTF-16: convert it to UTF-8")
 	}
 	return fmt.Errorf("this is a binary file")
 }

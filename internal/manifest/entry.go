@@ -41,6 +41,8 @@ type Entry struct {
 	// Data is the JSON of the object, which has an apiVersion and a kind. It is valid until the callback
 	// returns. It is nil if Err is set.
 	Data []byte
+	// Canonical is set if Data is its text.
+	Canonical *Canonical
 	// These are the fields of the object, if they are strings.
 	APIVersion, Kind, Namespace, Name string
 	// Recorded is set for an object of a recording, which replaces the earlier states. Deleted is set if the
@@ -109,24 +111,23 @@ func (c contextReader) Read(p []byte) (int, error) {
 // maxWindow is the largest accepted window of zstd in bytes, used by its highest levels.
 const maxWindow = 128 << 20
 
-// decompress decompresses data whose first bytes show gzip or zstd. It returns any other data unchanged.
-func decompress(r io.Reader) (decompressed io.ReadCloser, compressed bool, err error) {
-	in := bufio.NewReaderSize(r, 1<<16)
+// decompress decompresses data whose first bytes show gzip or zstd. It returns nil for any other data.
+func decompress(in *bufio.Reader) (io.ReadCloser, error) {
 	magic, _ := in.Peek(4) // a failed read fails again
 	switch {
 	case len(magic) >= 2 && magic[0] == 0x1f && magic[1] == 0x8b:
 		plain, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, false, fmt.Errorf("decompress: %w", err)
+			return nil, fmt.Errorf("decompress: %w", err)
 		}
-		return plain, true, nil
+		return plain, nil
 	case string(magic) == "\x28\xb5\x2f\xfd":
 		plain, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return nil, false, fmt.Errorf("decompress: %w", err)
+			return nil, fmt.Errorf("decompress: %w", err)
 		}
-		return plain.IOReadCloser(), true, nil
+		return plain.IOReadCloser(), nil
 	}
-	return io.NopCloser(in), false, nil
+	return nil, nil
 }

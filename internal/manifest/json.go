@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
@@ -15,12 +16,23 @@ import (
 type jsonReader struct {
 	*jsontext.Stream
 	*documentReader
+	canonical Canonical
 }
+
+var jsonReaders = sync.Pool{New: func() any { return &jsonReader{Stream: jsontext.NewStream(nil)} }}
 
 // readJSON reads JSON documents until the text ends or something else follows. It returns false at the end
 // of the text, or if yield returned false.
 func (t *documentReader) readJSON() (more bool, err error) {
-	j := &jsonReader{Stream: jsontext.NewStream(t.in), documentReader: t}
+	hasRest := false // the buffer is still used
+	j := jsonReaders.Get().(*jsonReader)
+	defer func() {
+		if j.documentReader = nil; !hasRest {
+			jsonReaders.Put(j)
+		}
+	}()
+	j.documentReader = t
+	j.Reset(t.in)
 	j.Line, j.MaxValue = t.line, MaxDocument
 	for isFirst := true; ; isFirst = false {
 		switch next, err := j.Peek(); {
@@ -29,8 +41,7 @@ func (t *documentReader) readJSON() (more bool, err error) {
 		case err != nil:
 			return false, err
 		case next != '{' && !isFirst: // an array can be YAML
-			t.in = bufio.NewReaderSize(j.Rest(), peekSize)
-			t.line = j.Line
+			t.in, t.line, hasRest = bufio.NewReaderSize(j.Rest(), peekSize), j.Line, true
 			return true, nil
 		}
 		if more, err := j.readDocument(); err != nil || !more {
@@ -49,8 +60,8 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 	l := &list{Position: position, yield: j.yield, counts: j.counts}
 	if l.isArray, err = j.Take('['); l.isArray {
 		l.assumeType(j.collects)
-		if err = j.readItems(l); err == nil && !l.finish() {
-			err = errStopped
+		if err = j.readItems(l); err == nil {
+			err = stoppedUnless(l.finish())
 		}
 	} else if err == nil {
 		err = j.readObject(l)
@@ -94,8 +105,31 @@ func (j *jsonReader) describeSyntaxError(err error) (line int, describeSyntaxErr
 	return j.Line, err
 }
 
+// readCanonical reads the next object if it need not be decoded, and is no list if isDocument is set.
+func (j *jsonReader) readCanonical(isDocument bool) (e Entry, ok bool) {
+	c := &j.canonical
+	for range 2 {
+		text := j.Buffered()
+		end, ok, truncated := c.Read(text, 0)
+		switch {
+		case ok && isDocument && (c.hasItems || isList(c.Kind)):
+			return e, false
+		case ok:
+			j.Consume(end)
+			return c.entry(), true
+		case !truncated || len(text) > peekSize/2 || j.Fill() != nil: // the error comes again
+			return e, false
+		}
+	}
+	return e, false
+}
+
 // readObject reads one object and yields it, or the items of a List.
 func (j *jsonReader) readObject(l *list) error {
+	if e, ok := j.readCanonical(true); ok {
+		e.Position = l.Position
+		return stoppedUnless(l.emit(e))
+	}
 	_, _ = j.Take('{') // it was seen
 	size := 0
 	closed, err := j.Take('}')
@@ -104,10 +138,10 @@ func (j *jsonReader) readObject(l *list) error {
 			closed, err = j.Next('}')
 		}
 	}
-	if err == nil && !l.finish() {
-		err = errStopped
+	if err != nil {
+		return err
 	}
-	return err
+	return stoppedUnless(l.finish())
 }
 
 // readMember reads a field of an object. size is the size of the fields so far, without the items of a list.
@@ -131,8 +165,8 @@ func (j *jsonReader) readMember(l *list, size *int) error {
 	if *size += len(value); *size > MaxDocument {
 		return ErrTooLarge
 	}
-	if path, at, found := jsontext.Duplicate(value); found {
-		l.noteDuplicate(name+"."+path, valueLine+bytes.Count(value[:at], newline))
+	if path, found := duplicateKey(value); found {
+		l.noteDuplicate(name+"."+path, valueLine)
 	}
 	l.addField(name, bytes.Clone(value), line)
 	return nil
@@ -157,8 +191,6 @@ func (j *jsonReader) readValue() (readValue []byte, line int, err error) {
 		return nil, line, err
 	}
 	j.Consume(int(decoder.InputOffset()))
-	j.Line += bytes.Count(readValue, newline)
-	j.ContentLine = j.Line
 	return readValue, line, nil
 }
 
@@ -166,20 +198,43 @@ func (j *jsonReader) readItems(l *list) error {
 	l.beginItems()
 	closed, err := j.Take(']')
 	for !closed && err == nil {
-		data, line, err := j.readValue()
-		if err != nil {
-			return err
-		}
-		var duplicate error
-		if path, at, found := jsontext.Duplicate(data); found {
-			line, duplicate = line+bytes.Count(data[:at], newline), duplicateError(path)
-		}
-		if !l.addItem(line, data, duplicate) {
-			return errStopped
-		}
-		if closed, err = j.Next(']'); err != nil {
-			return err
+		if err = j.readItem(l); err == nil {
+			closed, err = j.Next(']')
 		}
 	}
 	return err
+}
+
+func (j *jsonReader) readItem(l *list) error {
+	next, err := j.Peek()
+	if err != nil {
+		return err
+	}
+	line := j.Line
+	if next == '{' {
+		if e, ok := j.readCanonical(false); ok {
+			return stoppedUnless(l.addItem(line, e))
+		}
+	}
+	data, line, err := j.readValue()
+	if err != nil {
+		return err
+	}
+	if next == '{' && len(data) > peekSize { // the buffer had only a part
+		if _, ok, _ := j.canonical.Read(data, 0); ok {
+			return stoppedUnless(l.addItem(line, j.canonical.entry()))
+		}
+	}
+	e := entryOf(data)
+	if path, found := duplicateKey(data); found {
+		e = Entry{Err: duplicateError(path)}
+	}
+	return stoppedUnless(l.addItem(line, e))
+}
+
+func stoppedUnless(more bool) error {
+	if more {
+		return nil
+	}
+	return errStopped
 }

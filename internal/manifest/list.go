@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	kjson "sigs.k8s.io/json"
+
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
@@ -62,6 +64,17 @@ func (l *list) noteDuplicate(path string, line int) {
 
 func duplicateError(path string) error { return fmt.Errorf("duplicate key %q", path) }
 
+// duplicateKey returns the path of a key that occurs twice, in the notation of sigs.k8s.io/json.
+func duplicateKey(data []byte) (path string, found bool) {
+	var value any
+	problems, _ := kjson.UnmarshalStrict(data, &value, kjson.DisallowDuplicateFields)
+	var duplicate kjson.FieldError
+	if found = len(problems) > 0 && errors.As(problems[0], &duplicate); found {
+		path = duplicate.FieldPath()
+	}
+	return path, found
+}
+
 func (l *list) fieldValue(name string) json.RawMessage {
 	for _, m := range l.members {
 		if m.name == name {
@@ -75,14 +88,13 @@ func (l *list) kind() string       { return stringOf(l.fieldValue("kind")) }
 func (l *list) apiVersion() string { return stringOf(l.fieldValue("apiVersion")) }
 
 // addItem returns false to stop.
-func (l *list) addItem(line int, data json.RawMessage, err error) bool {
+func (l *list) addItem(line int, e Entry) bool {
 	l.itemCount++
-	e := Entry{Position: Position{Line: line, Document: l.Document, Item: l.itemCount}, Err: err}
-	if err != nil {
+	e.Position = Position{Line: line, Document: l.Document, Item: l.itemCount}
+	if e.Err != nil {
 		l.hasFailedItem = true
 		return l.yield(e)
 	}
-	e.identify(data)
 	switch {
 	case l.isArray && len(l.members) == 0 && (e.Kind == "" || e.APIVersion == ""):
 		l.foreignCount++
@@ -91,7 +103,7 @@ func (l *list) addItem(line int, data json.RawMessage, err error) bool {
 		l.yieldedCount++
 		return l.emitPending() && l.emitTyped(e)
 	case len(l.pendingItems) > 0 || !l.isCertainlyObject(e): // entries keep their order
-		e.Data = bytes.Clone(data)
+		e.Data, e.Canonical = bytes.Clone(e.Data), nil
 		l.pendingItems = append(l.pendingItems, e)
 		return true
 	}
@@ -126,25 +138,15 @@ func (l *list) emit(e Entry) bool {
 	case e.Err != nil || !isList(e.Kind):
 		return l.yield(e)
 	}
-	var items []json.RawMessage
-	fields, err := fieldsOf(e.Data)
-	if err != nil || fields["items"] == nil || json.Unmarshal(fields["items"], &items) != nil {
+	fields, _ := fieldsOf(e.Data)
+	if items := fields["items"]; len(items) == 0 || items[0] != '[' && string(items) != "null" {
 		return l.yield(e)
 	}
 	if l.depth == maxLists {
 		return l.yield(Entry{Position: e.Position, Err: fmt.Errorf("more than %d nested lists", maxLists)})
 	}
-	inner := &list{Position: e.Position, yield: l.yield, depth: l.depth + 1}
-	delete(fields, "items")
-	inner.addFields(fields)
-	inner.beginItems()
-	for _, data := range items {
-		inner.itemCount = e.Item - 1 // nested items have the place of their list
-		if !inner.addItem(e.Line, data, nil) {
-			return false
-		}
-	}
-	return inner.finish()
+	inner := &list{Position: e.Position, yield: l.yield, depth: l.depth + 1, counts: l.counts}
+	return inner.addDecoded(e.Data, nil)
 }
 
 func (l *list) addFields(values map[string]json.RawMessage) {
@@ -206,7 +208,7 @@ func (l *list) addDecoded(data []byte, lines func() []int) bool {
 	l.data = data
 	l.addFields(fields)
 	var lineNumbers []int
-	if len(items) > 0 {
+	if len(items) > 0 && lines != nil {
 		lineNumbers = lines()
 	}
 	for i, item := range items {
@@ -214,7 +216,10 @@ func (l *list) addDecoded(data []byte, lines func() []int) bool {
 		if i < len(lineNumbers) {
 			line = lineNumbers[i]
 		}
-		if !l.addItem(line, item, nil) {
+		if l.depth > 0 {
+			l.itemCount = l.Item - 1 // nested items have the place of their list
+		}
+		if !l.addItem(line, entryOf(item)) {
 			return false
 		}
 	}
@@ -254,14 +259,12 @@ func (l *list) emitTyped(e Entry) bool {
 
 // withListType adds the kind and version of a typed list to an item without them.
 func (l *list) withListType(data json.RawMessage) (json.RawMessage, error) {
-	var hasVersion, hasKind bool
-	for m, err := range jsontext.Members(data) {
-		if err != nil {
-			return nil, ErrNotObject
-		}
-		hasVersion = hasVersion || string(m.Key) == "apiVersion"
-		hasKind = hasKind || string(m.Key) == "kind"
+	fields, err := fieldsOf(data)
+	if err != nil {
+		return nil, ErrNotObject
 	}
+	_, hasVersion := fields["apiVersion"]
+	_, hasKind := fields["kind"]
 	kind := strings.TrimSuffix(l.kind(), "List")
 	if hasVersion && hasKind {
 		return data, nil
@@ -318,32 +321,19 @@ func (l *list) emitDocument() bool {
 	return l.emit(e)
 }
 
+func entryOf(data json.RawMessage) (e Entry) {
+	e.identify(data)
+	return e
+}
+
 func isList(kind string) bool { return strings.HasSuffix(kind, "List") }
 
 // identify sets the data of an entry and the fields that identify its object.
 func (e *Entry) identify(data json.RawMessage) {
-	e.Data = data
-	e.APIVersion, e.Kind, e.Namespace, e.Name = "", "", "", ""
-	for m, err := range jsontext.Members(data) {
-		switch {
-		case err != nil: // not an object
-		case string(m.Key) == "apiVersion":
-			e.APIVersion = stringOf(m.Value)
-		case string(m.Key) == "kind":
-			e.Kind = stringOf(m.Value)
-		case string(m.Key) == "metadata":
-			e.Namespace, e.Name = "", ""
-			for m, err := range jsontext.Members(m.Value) {
-				switch {
-				case err != nil:
-				case string(m.Key) == "namespace":
-					e.Namespace = stringOf(m.Value)
-				case string(m.Key) == "name":
-					e.Name = stringOf(m.Value)
-				}
-			}
-		}
-	}
+	fields, _ := fieldsOf(data)
+	metadata, _ := fieldsOf(fields["metadata"])
+	e.Data, e.APIVersion, e.Kind = data, stringOf(fields["apiVersion"]), stringOf(fields["kind"])
+	e.Namespace, e.Name = stringOf(metadata["namespace"]), stringOf(metadata["name"])
 }
 
 // fieldsOf returns the fields of a JSON object. The error wraps ErrNotObject.

@@ -7,6 +7,8 @@ import (
 	"io"
 )
 
+var byteOrderMark = []byte("\ufeff")
+
 // peekSize is the size of the buffer that is searched for the start of a document.
 const peekSize = 64 << 10
 

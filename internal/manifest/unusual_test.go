@@ -67,12 +67,12 @@ func TestUnusualDocuments(t *testing.T) {
 			[]string{"1 1/0: v1 A a"}},
 		"json with a key twice below": {
 			"\n{\"apiVersion\":\"v1\",\"kind\":\"A\",\"spec\":[{\"a\":1,\n\n\"a\":2}]}\n" + aJSON,
-			[]string{`4 1/0: error duplicate key "spec.[0].a"`, "5 2/0: v1 A a"},
+			[]string{`2 1/0: error duplicate key "spec.[0].a"`, "5 2/0: v1 A a"},
 		},
 		"json items with a key twice": {
 			`{"apiVersion":"v1","kind":"AList","items":[{"metadata":{"name":"a"},` + "\n" +
 				`"metadata":{}},` + aJSON + `]}`,
-			[]string{`2 1/1: error duplicate key "metadata"`, "2 1/2: v1 A a"},
+			[]string{`1 1/1: error duplicate key "metadata"`, "2 1/2: v1 A a"},
 		},
 		"json items of no list with a key twice": {
 			`{"items":[` + aJSON + `,{"a":1,"a":2}],"apiVersion":"w","kind":"A","metadata":{"name":"a"}}`,
@@ -117,7 +117,7 @@ func TestAliases(t *testing.T) {
 		got := describeEntries(t, strings.NewReader(text))
 		runtime.ReadMemStats(&after)
 		if len(got) != 1 || !strings.Contains(got[0], "aliases make the document more than") &&
-			!strings.Contains(got[0], "contains itself") {
+			!strings.Contains(got[0], "contains itself") && !strings.Contains(got[0], "excessive aliasing") {
 			t.Errorf("%s: got %q, want an error about aliases", name, got)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(200*len(text)+1<<20) {

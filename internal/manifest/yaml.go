@@ -179,9 +179,6 @@ func decodeYAML(text []byte, firstLine int) ([]byte, error) {
 // yamlToJSON is YAMLToJSON of sigs.k8s.io/yaml for a text with one document. Duplicate keys are an error, but
 // a key may override a merged one.
 func yamlToJSON(text []byte) ([]byte, error) {
-	if err := checkAliases(text); err != nil {
-		return nil, err
-	}
 	value, err := decodeDocument(text, true)
 	var typeErr *yamlv2.TypeError
 	if errors.As(err, &typeErr) && bytes.Contains(text, []byte("<<")) {
@@ -191,7 +188,7 @@ func yamlToJSON(text []byte) ([]byte, error) {
 		}
 	}
 	if err == nil {
-		value, err = jsonValue(value)
+		value, err = (&jsonConverter{maxExpansion*len(text) + freeExpansion}).convert(value)
 	}
 	if err != nil {
 		return nil, err
@@ -215,28 +212,35 @@ func decodeDocument(text []byte, strict bool) (value any, err error) {
 	return nil, errSeparator
 }
 
-// jsonValue converts a decoded value like sigs.k8s.io/yaml, but rejects keys that are equal in JSON.
-func jsonValue(value any) (any, error) {
-	var err error
+// convert converts a decoded value like sigs.k8s.io/yaml, but rejects keys that are equal in JSON.
+func (c *jsonConverter) convert(value any) (any, error) {
+	text, _ := value.(string)
+	err := c.spend(len(text))
+	if err != nil {
+		return nil, err
+	}
 	switch value := value.(type) {
 	case map[any]any:
 		object := make(map[string]any, len(value))
 		for k, v := range value {
 			key, err := jsonKey(k)
+			if err == nil {
+				err = c.spend(len(key))
+			}
 			if err != nil {
 				return nil, err
 			}
 			if _, exists := object[key]; exists {
 				return nil, fmt.Errorf("key %q already set in map", key)
 			}
-			if object[key], err = jsonValue(v); err != nil {
+			if object[key], err = c.convert(v); err != nil {
 				return nil, err
 			}
 		}
 		return object, nil
 	case []any:
 		for i, v := range value {
-			if value[i], err = jsonValue(v); err != nil {
+			if value[i], err = c.convert(v); err != nil {
 				return nil, err
 			}
 		}
@@ -301,47 +305,15 @@ const (
 	freeExpansion = 64 << 10
 )
 
-// checkAliases returns an error if aliases enlarge a text too much. The YAML library limits the number of
-// nodes, but few nodes can contain much text.
-func checkAliases(text []byte) error {
-	if bytes.IndexByte(text, '&') < 0 || bytes.IndexByte(text, '*') < 0 {
-		return nil
-	}
-	var node yamlv3.Node
-	if err := yamlv3.Unmarshal(text, &node); err != nil {
-		return err // the grammar is the same as the decoder's
-	}
-	limit := maxExpansion*len(text) + freeExpansion
-	if (expansion{limit, map[*yamlv3.Node]int{}}).measure(&node) <= limit {
-		return nil
-	}
-	return &yamlError{text: fmt.Sprintf("aliases make the document more than %d times as large as its %d bytes",
-		maxExpansion, len(text))}
-}
+// jsonConverter converts decoded values. left is the size that further values can have: the YAML library
+// limits the number of nodes that aliases add, but few nodes can contain much text.
+type jsonConverter struct{ left int }
 
-// expansion computes the size of nodes with their aliases expanded.
-type expansion struct {
-	limit   int
-	anchors map[*yamlv3.Node]int // sizes; over the limit while they are measured
-}
-
-func (e expansion) measure(node *yamlv3.Node) int {
-	if node.Kind == yamlv3.AliasNode && node.Alias != nil {
-		node = node.Alias
+// spend reserves space for a value of a size, and for its punctuation.
+func (c *jsonConverter) spend(size int) error {
+	if c.left -= size + len(`"":,`); c.left < 0 {
+		return &yamlError{text: fmt.Sprintf("aliases make the document more than %d times as large as its text",
+			maxExpansion)}
 	}
-	size, known := e.anchors[node]
-	if known {
-		return size
-	}
-	if node.Anchor != "" {
-		e.anchors[node] = e.limit + 1 // an anchor that contains itself has no end
-	}
-	size = len(node.Value) + 4 // with its punctuation
-	for _, child := range node.Content {
-		size = min(size+e.measure(child), e.limit+1)
-	}
-	if node.Anchor != "" {
-		e.anchors[node] = size
-	}
-	return size
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"sync/atomic"
 
@@ -166,10 +167,43 @@ func (r *packedResource) request(content string, options *metav1.ListOptions) *r
 		SpecificallyVersionedParams(options, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
 }
 
+// JSONLister is a transport that returns the objects of a list without encoding the list. A text is valid
+// until the next one is yielded. ListJSON returns nil if the list must be requested.
+type JSONLister interface {
+	ListJSON(gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) (
+		objects iter.Seq2[[]byte, error], resourceVersion string)
+}
+
+// listJSON lists with a JSONLister. It returns nil if that is impossible.
+func (r *packedResource) listJSON(options metav1.ListOptions) *packed.List {
+	lister, ok := r.owner.config.Transport.(JSONLister)
+	if !ok || r.lists != wholeObjectContent {
+		return nil
+	}
+	objects, version := lister.ListJSON(r.gvr, r.namespace, options)
+	if objects == nil {
+		return nil
+	}
+	list := &packed.List{ListMeta: metav1.ListMeta{ResourceVersion: version}, Items: []*packed.Object{}}
+	for text, err := range objects {
+		object := r.packer.TryPack(text)
+		switch {
+		case err != nil || object == nil:
+			return nil
+		case object != packed.Filtered:
+			list.Items = append(list.Items, r.packer.ForList(object))
+		}
+	}
+	return list
+}
+
 // List packs each item as it arrives, so that the response is never completely in memory.
 func (r *packedResource) List(
 	ctx context.Context, options metav1.ListOptions, limited bool,
 ) (runtime.Object, error) {
+	if list := r.listJSON(options); list != nil {
+		return list, nil
+	}
 	request := func() *rest.Request {
 		if limited {
 			return r.request(r.lists, &options)

@@ -147,8 +147,8 @@ func (s *selection) cost() int {
 }
 
 func (s *selection) matches(o Object) bool {
-	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) || !s.labels.Matches(o.Labels()) ||
-		!s.shard.selects(o) {
+	if !strings.HasPrefix(o.Key(), prefixOf(s.namespace)) ||
+		!s.labels.Empty() && !s.labels.Matches(o.Labels()) || !s.shard.selects(o) {
 		return false
 	}
 	for _, c := range s.conditions {

@@ -3,12 +3,8 @@ package filesource
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"path"
-	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -146,78 +142,32 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 	return false
 }
 
-// copyTally has the copies of objects that differ, by their folders, since the last report.
-type copyTally map[copyFolders]*differingCopies
-
-// copyFolders are the folders of an unused and a used copy. "*" replaces elements that are the namespace or
-// name of an object, because some tools write a folder for each.
-type copyFolders struct{ unused, used string }
-
-type differingCopies struct {
+// copyTally counts the differing copies of objects since the last report.
+type copyTally struct {
 	copies map[string]bool   // files and lines of unused copies
-	first  *manifest.Problem // describes the copy if it is the only one
+	first  *manifest.Problem // describes the first copy
 }
 
-func (t copyTally) add(key objectKey, f *manifest.File, p manifest.Position, other origin, otherIsUsed bool) {
-	folders := copyFolders{folderOf(other.file, other.Position, key), folderOf(f, p, key)}
-	usage := "this one is used"
-	if otherIsUsed {
-		folders = copyFolders{folders.used, folders.unused}
-		usage = "that one is used"
+func (t *copyTally) add(key objectKey, f *manifest.File, p manifest.Position, other origin, usesOther bool) {
+	usage, unused := "this one is used", other.file.Location(other.Position)
+	if usesOther {
+		usage, unused = "that one is used", f.Location(p)
 	}
-	copies := t[folders]
-	if copies == nil {
-		copies = &differingCopies{map[string]bool{}, &manifest.Problem{
-			File: f.Name(), Position: p, Warning: true,
+	if len(t.copies) == 0 {
+		*t = copyTally{map[string]bool{}, &manifest.Problem{File: f.Name(), Position: p, Warning: true,
 			Err: fmt.Errorf("%s is also at %s; %s", key, other.file.Location(other.Position), usage)}}
-		t[folders] = copies
 	}
-	copies.copies[fmt.Sprint(f.Path, ":", p)] = true
+	t.copies[fmt.Sprint(key, unused)] = true
 }
 
-func folderOf(f *manifest.File, p manifest.Position, key objectKey) string {
-	p.Line = 0
-	if f.Name() != f.Path && p.Member == "" {
-		return f.Name() // standard input is in no folder
+// report reports one problem for all copies.
+func (t *copyTally) report(report func(*manifest.Problem)) {
+	if n := len(t.copies); n > 1 {
+		t.first.Err = fmt.Errorf("%w; %d copies of objects are not used, because others are newer, or are read "+
+			"later", t.first.Err, n)
 	}
-	elements := strings.Split(path.Dir(filepath.ToSlash(f.Location(p))), "/")
-	for i, element := range elements {
-		if element != "" && (element == key.namespace || element == key.name) {
-			elements[i] = "*"
-		}
+	if t.first != nil {
+		report(t.first)
 	}
-	return strings.Join(elements, "/")
-}
-
-// maxCopyReports is the number of pairs of folders that are reported individually.
-const maxCopyReports = 20
-
-// report reports one problem for each pair of folders.
-func (t copyTally) report(report func(*manifest.Problem)) {
-	more := 0
-	for i, folders := range slices.SortedFunc(maps.Keys(t), func(a, b copyFolders) int {
-		return cmp.Or(cmp.Compare(a.unused, b.unused), cmp.Compare(a.used, b.used))
-	}) {
-		copies := t[folders]
-		n := len(copies.copies)
-		if i >= maxCopyReports {
-			more += n
-			continue
-		}
-		problem := copies.first
-		if n > 1 {
-			used := "the others in " + folders.used
-			if folders.used == folders.unused {
-				used = "others in that folder"
-			}
-			problem = &manifest.Problem{File: folders.unused, Warning: true,
-				Err: fmt.Errorf("%d copies of objects are not used, because %s are newer, or are read later", n, used)}
-		}
-		report(problem)
-	}
-	if more > 0 {
-		report(&manifest.Problem{File: "other folders", Warning: true,
-			Err: fmt.Errorf("%d more copies of objects are not used", more)})
-	}
-	clear(t)
+	*t = copyTally{}
 }

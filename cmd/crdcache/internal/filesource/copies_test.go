@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCopies verifies which copy of an object is used, and that differing copies are counted in one line for
-// each pair of folders. Tools such as must-gather and Velero write each object twice.
+// TestCopies verifies which copy of an object is used, and that differing copies are counted in one line.
+// Tools such as must-gather and Velero write each object twice.
 func TestCopies(t *testing.T) {
 	state := func(uid string, version int, color string) string {
 		return fmt.Sprintf("apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, namespace: web, uid: %q, resourceVersion: \"%d\"}\n"+
@@ -68,8 +68,8 @@ func TestCopies(t *testing.T) {
 	dir := writeTree(t, files)
 	archive := filepath.Join(t.TempDir(), "gather.tar.gz")
 	writeFile(t, archive, archiveOf(t, files))
-	const warning = "warning: namespaces/*/core: 300 copies of objects are not used, because the others in " +
-		"namespaces/*/widgets/* are newer, or are read later"
+	const warning = "warning: namespaces/web/widgets/w0/w0.yaml:1: document 1: Widget web/w0 is also at " +
+		"namespaces/web/core/widgets.yaml:2; this one is used; 300 copies of objects are not used, because others are newer, or are read later"
 	want := []string{"warning: : not read: 1 files with other names than .yaml, .yml, .json, .jsonl", warning}
 	for _, path := range []string{dir, archive} {
 		s := openSource(t, Options{Paths: []string{path}})

@@ -97,7 +97,7 @@ func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *load
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
-		copies:          copyTally{}, report: report, uncollected: map[schema.GroupResource]string{},
+		report:          report, uncollected: map[schema.GroupResource]string{},
 	}
 	l.reader.OnNote, l.reader.OnDeleted = l.note, l.deleteRecorded
 	return l
@@ -144,8 +144,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 // addWithoutDecoding stores an object as JSON. It returns false if add must decode the object.
 func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	gv, err := schema.ParseGroupVersion(e.APIVersion)
-	if l.isServed || err != nil || gv.Version == "" || e.Kind == "" || e.Name == "" ||
-		e.Kind == crdGroupKind.Kind {
+	if l.isServed || err != nil || gv.Version == "" || e.Canonical == nil || e.Kind == crdGroupKind.Kind {
 		return false
 	}
 	gvk := gv.WithKind(e.Kind)
@@ -153,12 +152,7 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	if err == nil && k == nil && e.Namespace != "" && f.Path != manifest.Stdin {
 		// One namespaced object makes the type namespaced. A later definition can change the type, and
 		// standard input could not be read again then.
-		firstObject := pendingObject{f, manifest.Entry{Position: e.Position}, gvk, true}
-		if i := slices.IndexFunc(l.objectsOfUnknownKinds,
-			func(p pendingObject) bool { return p.gvk == gvk }); i >= 0 {
-			firstObject = l.objectsOfUnknownKinds[i]
-		}
-		k, err = l.inferKind(firstObject, true)
+		k, err = l.inferKind(pendingObject{f, manifest.Entry{Position: e.Position}, gvk, true}, true)
 	}
 	if err != nil || k == nil || k.typ.Namespaced != (e.Namespace != "") {
 		return false
@@ -170,9 +164,8 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	if l.ignoresCopy(f, e, k, key) {
 		return true
 	}
-	if _, err := l.storage.RestoreJSON(e.Data); err != nil {
-		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", key, err))
-		return true
+	if !l.storage.RestoreCanonical(e.Canonical) {
+		return false
 	}
 	l.origins[key] = origin{file: f, Position: e.Position, readCount: f.ReadCount}
 	return true
@@ -180,7 +173,7 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 
 // cloneEntry copies the data of an entry. The original data is valid only until the next entry is read.
 func cloneEntry(e manifest.Entry) manifest.Entry {
-	e.Data = bytes.Clone(e.Data)
+	e.Data, e.Canonical = bytes.Clone(e.Data), nil
 	return e
 }
 
@@ -274,16 +267,16 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 	if l.ignoresCopy(f, e, k, key) {
 		return
 	}
-	put := l.storage.Restore
-	switch onlyInVersion := l.prefersOtherVersion(f, e, k, key); {
-	case onlyInVersion && l.isServed:
-		put = l.storage.ApplyInVersion
-	case onlyInVersion:
-		put = l.storage.RestoreInVersion
+	var err error
+	switch {
+	case l.prefersOtherVersion(f, e, k, key):
+		_, err = l.storage.PutInVersion(u, !l.isServed)
 	case l.isServed:
-		put = l.storage.Apply
+		_, err = l.storage.Apply(u)
+	default:
+		_, err = l.storage.Restore(u)
 	}
-	if _, err := put(u); err != nil {
+	if err != nil {
 		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", key, err))
 		return
 	}

@@ -2,20 +2,14 @@ package filesource
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // readNames reads files. It returns the names of the objects, the warnings, and the error. Each object named
@@ -108,62 +102,5 @@ func TestNoFiles(t *testing.T) {
 	if _, err := Open(t.Context(), Options{Paths: []string{""}}); err == nil ||
 		!strings.Contains(err.Error(), "a path is empty") {
 		t.Errorf("Open() with an empty path = %v, want an error", err)
-	}
-}
-
-// saveGizmos saves two gizmos and two missing types, one of them because of an error.
-func saveGizmos(t *testing.T) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "some.snapshot")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := snapshot.NewWriter(file, snapshot.Origin{})
-	section := w.BeginType(snapshot.Type{Group: "example.com", Version: "v1", Resource: "gizmos", Kind: "Gizmo"})
-	var failed []error
-	for _, name := range []string{"a", "b"} {
-		text := `{"apiVersion":"example.com/v1","kind":"Gizmo","metadata":{"name":"` + name +
-			`"},"spec":{"size":1}}`
-		failed = append(failed, section.Add([]byte(text), nil))
-	}
-	failed = append(failed, section.Close("1"),
-		w.AddMissing(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"},
-			metav1.Status{Message: "you may not"}, false),
-		w.AddMissing(snapshot.Type{Version: "v1", Resource: "pods", Kind: "Pod"},
-			metav1.Status{Message: "not requested"}, true),
-		w.Commit(), file.Close())
-	if err := errors.Join(failed...); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// TestReadSnapshot verifies that complete objects of one type are read, and that a type that could not be
-// saved is reported.
-func TestReadSnapshot(t *testing.T) {
-	path := saveGizmos(t)
-	read := func(resource schema.GroupResource) (names []string, err error) {
-		err = ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{path}}, resource,
-			func(u *unstructured.Unstructured, _ func(error)) {
-				size, _, _ := unstructured.NestedInt64(u.Object, "spec", "size")
-				names = append(names, fmt.Sprint(u.GetAPIVersion(), " ", u.GetKind(), " ", u.GetName(), " ", size))
-			})
-		return names, err
-	}
-	gizmos := schema.GroupResource{Group: "example.com", Resource: "gizmos"}
-	names, err := read(gizmos)
-	if want := []string{"example.com/v1 Gizmo a 1", "example.com/v1 Gizmo b 1"}; !slices.Equal(names, want) || err != nil {
-		t.Errorf("reading gizmos = %q, %v, want %q", names, err, want)
-	}
-	if names, err = read(schema.GroupResource{Resource: "secrets"}); len(names) > 0 || err == nil ||
-		!strings.HasSuffix(err.Error(), "some.snapshot: secrets was not saved: you may not") {
-		t.Errorf("reading secrets = %q, %v, want an error", names, err)
-	}
-	if err := os.Truncate(path, 100); err != nil {
-		t.Fatal(err)
-	}
-	if names, err = read(gizmos); len(names) > 0 || err == nil || !strings.Contains(err.Error(), "some.snapshot: ") {
-		t.Errorf("reading a truncated file = %q, %v, want an error with the file", names, err)
 	}
 }

@@ -185,7 +185,11 @@ func (s *Source) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 }
 
 // Config returns a config for clients of the source. Its transport needs no network.
-func (s *Source) Config() *rest.Config { return readapi.Config(s.handler) }
+func (s *Source) Config() *rest.Config {
+	config := readapi.Config(s.handler)
+	config.Transport = transport{config.Transport, s}
+	return config
+}
 
 // Snapshot returns the served snapshot, or nil.
 func (s *Source) Snapshot() *snapshot.File { return s.snapshot }

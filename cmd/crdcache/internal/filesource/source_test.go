@@ -46,7 +46,7 @@ func TestOpen(t *testing.T) {
 		}},
 		"twice": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\n" +
 			widget("a", "green"), "b.yaml": widget("a", "blue")}, []string{"web/a blue"}, []string{
-			"warning: DIR: 2 copies of objects are not used, because others in that folder are newer, or are read later",
+			"warning: a.yaml:16: document 3: Widget web/a is also at a.yaml:11; this one is used; 2 copies of objects are not used, because others are newer, or are read later",
 		}},
 		"broken": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\na: [\n"},
 			[]string{"web/a red"}, []string{

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
@@ -162,6 +163,9 @@ func DecodeStored(item any) (*unstructured.Unstructured, error) {
 		return object, nil
 	case dynamicinformer.PackedObject:
 		return object.Decode()
+	case filesource.Object:
+		u := &unstructured.Unstructured{}
+		return u, object.ReadJSON(u.UnmarshalJSON)
 	}
 	return nil, fmt.Errorf("unexpected object of type %T in the cache", item)
 }

@@ -8,17 +8,16 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
-// DefinitionsFromFiles reads all CRDs from files, snapshots, and the YAML and JSON files below directories.
+// DefinitionsFromFiles reads all CRDs from files, and the YAML and JSON files below directories.
 // Files without a CRD are ignored if another file has one. It returns the valid CRDs together with the joined
 // errors.
 func DefinitionsFromFiles(ctx context.Context, paths []string, in io.Reader) ([]*crd.Definition, error) {
 	var definitions []*crd.Definition
-	err := filesource.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in}, crd.GVR.GroupResource(),
+	err := manifest.ReadFiles(ctx, manifest.ReadOptions{Paths: paths, In: in},
 		func(object *unstructured.Unstructured, report func(error)) {
 			if object.GetKind() != definitionKind || object.GroupVersionKind().Group != crd.GVR.Group ||
 				isKustomizePatch(object.Object) {

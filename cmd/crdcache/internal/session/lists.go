@@ -14,7 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -27,8 +27,8 @@ const (
 	maxListAttempts = 3
 )
 
-// Page is a part of a list, in the server's order. Each item is a dynamicinformer.PackedObject or an
-// *unstructured.Unstructured.
+// Page is a part of a list, in the server's order. Each item is a dynamicinformer.PackedObject, a
+// filesource.Object or an *unstructured.Unstructured.
 type Page struct {
 	Items         []any
 	continueToken string // empty after the last page
@@ -111,6 +111,16 @@ func (t *Types) page(ctx context.Context, resource discovery.Resource, token str
 	}
 	options.Limit, options.Continue = chunkSize, token
 	var page Page
+	objects, _ := t.reader.source.List(resource.GVR, t.reader.NamespaceFor(resource), options,
+		!t.reader.OmitsManagedFields())
+	if objects != nil && (t.tableClient == nil || t.HasColumns(resource.GVR)) {
+		for o := range objects {
+			if namespace, _ := naming.SplitKey(o.Key()); selects(namespace) {
+				page.Items = append(page.Items, o)
+			}
+		}
+		return page, nil
+	}
 	var items []any
 	err = t.reader.Retry(ctx, resource.GVR.GroupResource().String(), func() (err error) {
 		items, page.continueToken, err = requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
@@ -160,12 +170,14 @@ func (l ObjectList) Section(rows print.RowFormatter, order *print.Order) print.S
 // PrintItem prints an item of a Page.
 func PrintItem(w *print.Writer, resource discovery.Resource, item any) error {
 	key := KeyOf(item)
-	if err := w.Err(); err != nil {
-		return err
+	err := w.Err()
+	if err != nil || w.KeysOnly() {
+		return w.Print(print.Object{Key: key}) // it returns the same error
 	}
-	var err error
 	switch object := item.(type) {
-	case dynamicinformer.PackedObject:
+	case interface {
+		ReadJSON(func([]byte) error) error
+	}:
 		err = object.ReadJSON(func(json []byte) error { return w.Print(print.Object{Key: key, JSON: json}) })
 	case *unstructured.Unstructured:
 		err = w.Print(print.Object{Key: key, Decoded: object})
@@ -181,4 +193,9 @@ func wrapErr(resource discovery.Resource, key string, err error) error {
 }
 
 // KeyOf returns the key of an item of a Page.
-func KeyOf(item any) string { return cache.MetaObjectToName(item.(metav1.Object)).String() }
+func KeyOf(item any) string {
+	if object, ok := item.(interface{ Key() string }); ok {
+		return object.Key()
+	}
+	return cache.MetaObjectToName(item.(metav1.Object)).String()
+}

@@ -92,6 +92,8 @@ func (t *Target) openFiles(ctx context.Context, paths []string) error {
 		return err
 	}
 	t.Rest = t.source.Config()
+	t.responses.target = t
+	t.Rest.Wrap(t.responses.wrap)
 	if t.source.Snapshot() != nil {
 		debug.SetGCPercent(gcPercentSnapshot)
 		t.setWarningHandler()

@@ -98,10 +98,13 @@ WITH_SERVER = $$(GOWORK=off go list -C test/integration ./... | sed 's,^github.c
 # crdcached and the command of the tests.
 PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCACHE_CRDCACHED_BIN=$(BIN)/tests/crdcached
 
+# make test has the adapters and what serves.
+CHECKED := ./discovery/... ./dynamicinformer/... ./indexers/... ./internal/... ./cmd/crdcache/... ./testdata
+
 check: ## Before each commit: formatting and the tests of the library and the command, without a server
 	@$(LANE) --start
 	@$(MAKE) --no-print-directory formatted
-	@$(LANE) check $(TEST) -short -p $(AT_ONCE) -timeout 10m ./... ./cmd/crdcache/... ./testdata
+	@$(LANE) check $(TEST) -short -p $(AT_ONCE) -timeout 20m $(CHECKED)
 	@$(LANE) --slowest
 
 # Tests against servers mostly wait, so they run at the same time as the tests that compute. What both need is compiled first.

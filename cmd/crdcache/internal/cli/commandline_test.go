@@ -300,8 +300,15 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files, err := filepath.Glob("scripts/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	if testing.Short() && !*rewriteScripts { // each command of a script is a process
+		files = files[:len(files)/3]
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "scripts",
+		Files:               files,
 		UpdateScripts:       *rewriteScripts,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

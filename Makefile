@@ -275,7 +275,7 @@ release: ## Commit and tag VERSION=v0.9.0 of all modules; pushes nothing
 	.ci/release $(if $(filter command line,$(origin VERSION)),$(VERSION),'')
 
 size: ## Show the sizes of the project's rings and their limits
-	@go test -count=1 ./internal/guard -run '^TestRings$$' -v | sed -n 's/^ *rings_test.go:[0-9]*: //p'
+	@go test -count=1 ./internal/guard -run '^TestRings$$' -v | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p'
 
 microbench: ## Run the Go benchmarks of every package of the root module
 	go test -run '^$$' -bench . -benchmem ./...

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -90,11 +91,14 @@ func TestFailuresOfTypes(t *testing.T) {
 			server := newCluster(t)
 			server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil))
 			server.AddFaults(tt.faults...)
-			args := []string{"dump", tt.types, "-A", "-o", "name", "-s", server.URL}
+			args := []string{"dump", tt.types, "-A", "-o", "name", "-s", server.URL, "--timeout"}
+			r, timeout := result{}, 5*time.Minute
 			if tt.code == cli.ExitNotSynced {
-				args = append(args, "--timeout", "2s")
+				timeout = 2 * time.Second
 			}
-			r := crdcache(t, args...)
+			for ; r.out == "" && timeout < time.Hour; timeout *= 2 { // a busy machine may need more
+				r = crdcache(t, append(args, timeout.String())...)
+			}
 			r.expect(t, tt.code, "gizmo.example.com/a\n")
 			if !strings.Contains(r.errOut, tt.errOut) || strings.Count(r.errOut, "\n") != 1 {
 				t.Errorf("stderr is %q, want one line with %q", r.errOut, tt.errOut)

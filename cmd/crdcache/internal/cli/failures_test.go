@@ -78,7 +78,7 @@ func TestThrottledDiscovery(t *testing.T) {
 		"snapshot save " + filepath.Join(t.TempDir(), "file") + " widgets",
 	} {
 		running.Go(func() {
-			args := append(strings.Fields(command), "-s", server.URL, "--timeout", "700ms")
+			args := append(strings.Fields(command), "-s", server.URL, "--timeout", "3s")
 			code, out, errOut := runMain(t, args...)
 			if code != ExitNotSynced || out != "" {
 				t.Errorf("%s: exit code %d and output %q, want %d and no output", command, code, out, ExitNotSynced)
@@ -89,7 +89,7 @@ func TestThrottledDiscovery(t *testing.T) {
 		})
 	}
 	running.Wait()
-	_, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "700ms")
+	_, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "3s")
 	if !strings.Contains(errOut, "TooManyRequests") {
 		t.Errorf("the error of a slow request does not name TooManyRequests:\n%s", errOut)
 	}

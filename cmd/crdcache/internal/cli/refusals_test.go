@@ -151,8 +151,8 @@ func TestResourcesReportWhyTheyWait(t *testing.T) {
 	server := newCluster(t)
 	server.AddFaults(apitest.Fault{Path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		Status: http.StatusInternalServerError, Message: "etcd is gone"})
-	r := crdcache(t, "resources", "-s", server.URL, "--timeout", "100ms")
-	if r.code != cli.ExitNotSynced || !strings.Contains(r.errOut, "within 100ms") ||
+	r := crdcache(t, "resources", "-s", server.URL, "--timeout", "2s")
+	if r.code != cli.ExitNotSynced || !strings.Contains(r.errOut, "within 2s") ||
 		!strings.Contains(r.errOut, "etcd is gone") {
 		t.Errorf("exit code %d, want %d; stderr %q", r.code, cli.ExitNotSynced, r.errOut)
 	}

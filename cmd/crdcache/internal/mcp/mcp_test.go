@@ -203,7 +203,7 @@ func TestUnknownIsNotNone(t *testing.T) {
 	server := apitest.New(t, apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true})
 	server.Create(t, gizmos, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Gizmo",
 		"metadata": map[string]any{"namespace": "web", "name": "a"}}})
-	session := connect(t, "-s", server.URL, "--timeout", "2s")
+	session := connect(t, "-s", server.URL, "--timeout", "4s")
 	if a, text := ask(t, session, "query", `{"type":"gizmos"}`); !a.Complete || len(a.Rows) != 1 || a.Freshness != "read during this call" {
 		t.Errorf("the answer is %s", text)
 	}

@@ -37,9 +37,9 @@ type HandlerMove struct {
 // and then the events of To. No event is missed, repeated or reordered (TestMoveHandlers).
 //
 // While MoveHandlers runs, it holds back new events, until the informers of To have reached the resource
-// versions of From. It waits up to 15 seconds, and does not wait for an informer of From without objects. If
-// the type is no longer served, its objects may exist: the move fails unless the CRD is deleted.
-// Then it calls ready and moves the handlers. From then on, read from To. MoveHandlers does not wait for
+// versions of From. It waits up to 15 seconds, and does not wait for an informer of From without objects. The
+// move fails if the type is no longer served although its CRD exists, because its objects may still exist.
+// After the wait it calls ready and moves the handlers. From then on, read from To. It does not wait for
 // handlers, so a handler can call it. The caller must not add or remove these handlers meanwhile.
 //
 // If the wait fails, MoveHandlers returns the error of WaitForVersion without calling ready, and the handlers

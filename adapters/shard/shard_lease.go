@@ -164,7 +164,7 @@ func (m *Member) release(ctx context.Context, lease *shardLease) {
 	}
 }
 
-// notifyAcquired calls Acquired with the acquired shards, if the first of them has waited for acquireDelay.
+// notifyAcquired calls Acquired with all acquired shards when one was acquired at least acquireDelay ago.
 func (m *Member) notifyAcquired() {
 	m.mu.Lock()
 	var acquired []*Ownership

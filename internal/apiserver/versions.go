@@ -45,7 +45,7 @@ func (c *servedCollection) InVersion(version string) readapi.Collection {
 		return c
 	}
 	inVersion := *c
-	inVersion.typ.Converted, inVersion.typ.Unconverted = false, true
+	inVersion.typ.NeedsConversion, inVersion.typ.ServesUnconverted = false, true
 	if !all {
 		inVersion.collection = own
 	}

@@ -20,7 +20,7 @@ const (
 	// SyncTimeout is how long contact can be awaited before the first list.
 	SyncTimeout = 10 * time.Second
 	// ContactTimeout is how long contact can be awaited after the first list, and how long watches can fail
-	// while lists succeed. It is also how long a lagging API server explains a 404.
+	// while lists succeed. A 404 degrades an informer after this time: until then, one API server may lag.
 	ContactTimeout = 30 * time.Second
 )
 
@@ -196,8 +196,8 @@ func (p *partitionRecord) problem(now time.Time) problem {
 	return p.unauthorized
 }
 
-// problems returns the problems of lists and of watches. A problem that ends watches soon after they are
-// accepted is resolved when a watch stays open.
+// problems returns the last problem of lists and that of watches. If watches ended soon after they were
+// accepted, a watch that stays open resolves the problem.
 func (p *partitionRecord) problems(now time.Time) (list, watch problem) {
 	if requests.EndsWatches(p.watchProblem.reason) && !p.watchOpenedAt.IsZero() &&
 		isDue(now, p.watchOpenedAt.Add(requests.ShortWatch)) {

@@ -114,7 +114,8 @@ type scalar struct {
 	raw     []byte // used instead of s if not nil, which saves a conversion
 }
 
-// scalarOf converts a decoded value. Decoders give int64 and float64; hand-written objects also have int.
+// scalarOf returns the kind of a decoded value, with its content unless it is an object or a list. Decoders
+// give int64 and float64; hand-written objects also have int.
 func scalarOf(v any) scalar {
 	switch v := v.(type) {
 	case nil:

@@ -208,8 +208,8 @@ func (s targetState) withoutOldFailures(now time.Time) targetState {
 	return s
 }
 
-// succeeded returns the state after a success. Successful lists do not prove that watches work: failures of
-// watches count until one receives an event.
+// succeeded ends the failures that a successful request disproves. A list does not prove that watches work:
+// failures of watches count until one receives an event.
 func (s targetState) succeeded(o requestOutcome) targetState {
 	endsFailure := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != status.ReasonWatchClosed
 	switch {

@@ -105,8 +105,8 @@ func (d *Dictionaries) forget(key dictionaryKey) {
 // isReady reports whether compress works as configured: there is a Compressor, or none will be trained.
 func (d *Dictionary) isReady() bool { return d.isTrained() || !d.isSampling.Load() }
 
-// compress returns the object compressed. It returns the object itself if it is compressed, if that saves
-// nothing, or before training.
+// compress returns a compressed copy of an object. It returns the object itself if it is already compressed,
+// if compression saves nothing, or before training.
 func (d *Dictionary) compress(o *packed.Object) *packed.Object {
 	if o.Compressed() {
 		return o

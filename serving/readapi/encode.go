@@ -64,7 +64,7 @@ func (e *encoder) initTable() (err error) {
 
 // checkConversion returns an error for objects that need a conversion webhook.
 func (e *encoder) checkConversion(objects ...Object) error {
-	if !e.resource.typ.Converted {
+	if !e.resource.typ.NeedsConversion {
 		return nil
 	}
 	for _, o := range objects {
@@ -90,7 +90,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	apiVersion, mustPrune := e.resource.gv, false
 	switch {
 	case o.Version() == apiVersion.Version:
-	case e.resource.typ.Unconverted:
+	case e.resource.typ.ServesUnconverted:
 		apiVersion.Version = o.Version()
 	default:
 		mustPrune = e.resource.version.parsedSchema != nil

@@ -19,7 +19,8 @@ type Request struct {
 	Namespace, Name, Subresource string
 }
 
-// ParseRequest parses a request. It returns false for paths without a type, such as discovery.
+// ParseRequest returns the type, object and verb that a request names. It returns false for paths without a
+// type, such as discovery.
 func ParseRequest(r *http.Request) (Request, bool) {
 	t, ok := parsePath(r.URL.Path)
 	if !ok {

@@ -24,12 +24,12 @@ type Type struct {
 	Namespaced bool
 	// Versions are the served versions in order of preference. At least one is required.
 	Versions []Version
-	// Converted means that the versions need a conversion webhook. An object can be read only in the version
-	// in which it is stored. Other versions fail like an unreachable webhook.
-	Converted bool
-	// Unconverted means that each object is read in the version in which it is stored, whichever version a
-	// request names. See Versioned.
-	Unconverted bool
+	// NeedsConversion means that the versions need a conversion webhook. An object can be read only in the
+	// version in which it is stored. Other versions fail like an unreachable webhook.
+	NeedsConversion bool
+	// ServesUnconverted means that each object is read in the version in which it is stored, whichever
+	// version a request names. See Versioned.
+	ServesUnconverted bool
 	// Custom means that a CustomResourceDefinition defines the type. A kube-apiserver answers requests for
 	// unknown types differently in groups with built-in types.
 	Custom bool
@@ -100,7 +100,7 @@ func TypeOf(definition []byte) (Type, error) {
 	if err := json.Unmarshal(definition, &schemas); err != nil {
 		return Type{}, err
 	}
-	t := Type{Group: d.Group, Names: d.Names, Namespaced: d.Namespaced, Converted: d.ConversionWebhook}
+	t := Type{Group: d.Group, Names: d.Names, Namespaced: d.Namespaced, NeedsConversion: d.ConversionWebhook}
 	for _, name := range d.ServedVersions() {
 		v, _ := d.Version(name)
 		served := Version{

@@ -12,7 +12,7 @@ import (
 )
 
 // IsWatching reports whether a cache is synced and its watch is running. After the watch has ended, the cache
-// can lack recent writes. Reason and Stale show the end before State changes.
+// can lack recent writes. Status sets Reason or Stale as soon as the watch ends, and State later.
 func IsWatching(s status.Status) bool {
 	return s.State == status.Synced && !s.Stale && s.Reason == ""
 }

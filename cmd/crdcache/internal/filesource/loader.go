@@ -247,7 +247,7 @@ func (l *loader) addVersion(k *kind, name string) error {
 	newVersion := k.typ.Versions[0]
 	newVersion.Name = name
 	t := k.typ
-	t.Converted = true
+	t.NeedsConversion = true
 	t.Versions = append(slices.Clone(t.Versions), newVersion)
 	slices.SortFunc(t.Versions, func(a, b readapi.Version) int {
 		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)

@@ -51,7 +51,7 @@ func (b *snapshotBackend) Versions(gr schema.GroupResource, named ...string) (co
 // discoveredType returns a type without the details of its CRD.
 func discoveredType(t snapshot.SavedType) readapi.Type {
 	served := readapi.Type{
-		Group: t.Group, Namespaced: t.Namespaced, Converted: t.Written != nil, Unconverted: true,
+		Group: t.Group, Namespaced: t.Namespaced, NeedsConversion: t.Written != nil, ServesUnconverted: true,
 		Names: crd.Names{
 			Plural: t.Resource, Singular: t.Singular, Kind: t.Kind, ListKind: t.Kind + "List",
 			ShortNames: t.ShortNames, Categories: t.Categories,

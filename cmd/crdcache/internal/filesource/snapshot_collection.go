@@ -72,7 +72,7 @@ func (c *snapshotCollection) InVersion(version string) readapi.Collection {
 	if convert {
 		return c
 	}
-	t.Converted, t.Unconverted = false, true
+	t.NeedsConversion, t.ServesUnconverted = false, true
 	return &versionCollection{c, t, version, all}
 }
 

@@ -31,7 +31,7 @@ func (s *Source) SelectVersions(convert bool, typeNames ...string) {
 // selectObjects selects the objects for requests for a version. If none is written in it, and the versions
 // differ only in their names, all are selected, and converted like by a kube-apiserver.
 func (s *Source) selectObjects(t *readapi.Type, version string, hasObjects bool) (all, convert bool) {
-	if !hasObjects && !t.Converted {
+	if !hasObjects && !t.NeedsConversion {
 		return true, !s.unconverted.Load()
 	}
 	return t.Versions[0].Name == version && !s.isVersionNamed(t, version), false
@@ -86,7 +86,7 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 	case len(named) == 0 && len(written) > 1:
 		err = fmt.Errorf("the objects of %s are written in several versions (%s): each is read in its own, because no "+
 			"server converts files", gr, strings.Join(written, ", "))
-	case len(named) > 0 && rest > 0 && (namedCount > 0 || typ.Converted):
+	case len(named) > 0 && rest > 0 && (namedCount > 0 || typ.NeedsConversion):
 		err = fmt.Errorf("not all objects of %s are read as %s (%s), because no server converts files: name no version to "+
 			"read all", gr, strings.Join(named, " or "), strings.Join(written, ", "))
 	default:

@@ -78,8 +78,8 @@ func WarnOfMissingColumns(errOut io.Writer, r discovery.Resource, cause error) {
 // AcceptTable requests a table and accepts other JSON from servers without tables.
 const AcceptTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
-// Body returns the body of an answer, or the error in its status.
-func Body(result rest.Result) ([]byte, error) {
+// BodyOf returns the body of an answer, or the error in its status.
+func BodyOf(result rest.Result) ([]byte, error) {
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ const pathDescriptionPrefix = "Custom resource definition column (in JSONPath fo
 // ServerColumns returns the columns of the server's table that have their path in the description.
 func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
 	namespace string) (columns []crd.Column, err error) {
-	body, err := Body(ListRequest(client, r, namespace).SetHeader("Accept", AcceptTable).Param("limit", "1").
+	body, err := BodyOf(ListRequest(client, r, namespace).SetHeader("Accept", AcceptTable).Param("limit", "1").
 		Param("includeObject", string(metav1.IncludeNone)).Do(ctx))
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
 
 func (r *tableRequests) List(ctx context.Context,
 	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	body, err := Body(r.request(&options).Do(ctx))
+	body, err := BodyOf(r.request(&options).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (r *tableRequests) List(ctx context.Context,
 
 func (r *tableRequests) Get(ctx context.Context, name string, options metav1.GetOptions,
 	subresources ...string) (*unstructured.Unstructured, error) {
-	body, err := Body(listRequest(r.client.rest, r.gvr, r.namespace).Name(name).SetHeader("Accept", AcceptTable).
+	body, err := BodyOf(listRequest(r.client.rest, r.gvr, r.namespace).Name(name).SetHeader("Accept", AcceptTable).
 		Param("includeObject", string(metav1.IncludeObject)).Do(ctx))
 	if err != nil {
 		return nil, err

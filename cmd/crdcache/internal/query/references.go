@@ -39,7 +39,7 @@ func (o *verb) answerWithReferences(ctx context.Context, querier *query.Querier,
 }
 
 // readReferencedTypes reads types into the graph and explains the types that the server lacks. shutdown is
-// nil if nothing could be read. Otherwise err joins the errors of some types.
+// nil if nothing could be read. Otherwise err joins the errors of the types that could not be read.
 func (o *verb) readReferencedTypes(ctx context.Context, graph *references.Graph, types *session.Types,
 	requestedTypes []references.Type) (shutdown func(), err error) {
 	syncCtx, cancel := o.WithTimeout(ctx)

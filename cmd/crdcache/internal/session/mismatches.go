@@ -160,7 +160,7 @@ type plainSchema crd.Schema
 // openAPIVersion derives the version of a type from the OpenAPI document of its group.
 func openAPIVersion(ctx context.Context, client rest.Interface, r discovery.Resource) (crd.Version, error) {
 	version := crd.Version{Name: r.GVR.Version, Served: true}
-	body, err := print.Body(client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).
+	body, err := print.BodyOf(client.Get().AbsPath("/openapi/v3/apis", r.GVR.Group, r.GVR.Version).
 		SetHeader("Accept", "application/json").Do(ctx))
 	if err != nil {
 		return version, err

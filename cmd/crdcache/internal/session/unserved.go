@@ -48,7 +48,7 @@ func (t *Target) explainUnserved(ctx context.Context, noMatch *discovery.NoMatch
 		}) {
 			continue
 		}
-		body, err := print.Body(print.ListRequest(client, definitionType, "").Name(definitionName).Do(ctx))
+		body, err := print.BodyOf(print.ListRequest(client, definitionType, "").Name(definitionName).Do(ctx))
 		var object struct {
 			Status struct {
 				Conditions []metav1.Condition `json:"conditions"`
@@ -67,7 +67,7 @@ func (t *Target) explainUnserved(ctx context.Context, noMatch *discovery.NoMatch
 // request for all calls.
 func (t *Target) definitionNames(ctx context.Context, client rest.Interface) []string {
 	t.listDefinitions.Do(func() {
-		body, err := print.Body(print.ListRequest(client, definitionType, "").
+		body, err := print.BodyOf(print.ListRequest(client, definitionType, "").
 			SetHeader("Accept", print.AcceptTable).Param("includeObject", string(metav1.IncludeNone)).Do(ctx))
 		var table struct {
 			Rows []struct {

@@ -65,7 +65,7 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 			var body []byte
 			pageCtx, cancel := s.target.WithTimeout(ctx)
 			err := s.target.Retry(pageCtx, resource.GVR.GroupResource().String(), func() (err error) {
-				body, err = print.Body(s.pageRequest(resource, withRows, limit, continueToken).Do(pageCtx))
+				body, err = print.BodyOf(s.pageRequest(resource, withRows, limit, continueToken).Do(pageCtx))
 				return err
 			})
 			cancel()

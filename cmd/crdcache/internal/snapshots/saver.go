@@ -265,12 +265,12 @@ func withBothEventTypes(rule redaction,
 	return rule, types
 }
 
-// firstField matches the first field of a path: .name or ['name'].
-var firstField = regexp.MustCompile(`^\$?(\.|\.?\[["'])([A-Za-z]+)(["']\]|$|[.\[])`)
+// firstFieldPattern matches the first field of a path: .name or ['name'].
+var firstFieldPattern = regexp.MustCompile(`^\$?(\.|\.?\[["'])([A-Za-z]+)(["']\]|$|[.\[])`)
 
 // fieldOfOtherGroup returns the path with the field name of the other group, or "".
 func fieldOfOtherGroup(path string) string {
-	match := firstField.FindStringSubmatchIndex(path)
+	match := firstFieldPattern.FindStringSubmatchIndex(path)
 	if match == nil {
 		return ""
 	}

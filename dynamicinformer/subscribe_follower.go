@@ -300,7 +300,6 @@ func (f *follower) releaseSuccessor() {
 	}
 }
 
-// isStopped reports whether the informer has stopped.
 func (f *follower) isStopped() bool { return f.informer.Status().State == status.Stopped }
 
 // removeHandler removes the handler and waits until it is no longer called.

@@ -163,7 +163,6 @@ func wake(changed chan<- struct{}) {
 	}
 }
 
-// observeType returns the state of the type.
 func (f *Follower) observeType() *typeState {
 	state := f.Types.get(f.Type.GroupResource())
 	f.Health.SetServed(state.exists, state.Terminating)

@@ -87,7 +87,6 @@ func (j *jsonReader) readDocument() (more bool, err error) {
 	return false, nil
 }
 
-// describeSyntaxError returns the line and the description of a syntax error.
 func (j *jsonReader) describeSyntaxError(err error) (line int, describeSyntaxError error) {
 	unread := bytes.TrimRight(j.Buffered(), " \t\r\n")
 	var syntax *json.SyntaxError

@@ -91,7 +91,6 @@ func (s *scanner) scanMetadata(i int, node *pruneNode) int {
 	return s.scanObject(i, 1, metadataObject, child)
 }
 
-// scanMetadataMember scans a member of the metadata.
 func (m *memberCutter) scanMetadataMember(start, at int, key []byte, node *pruneNode) int {
 	if target := m.identity.destination(key); target != nil {
 		m.markKeptStart(start)

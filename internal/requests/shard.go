@@ -15,7 +15,6 @@ func selectorBounds(r sharding.Range) string {
 	return "'" + start + "', '" + end + "'"
 }
 
-// lastHash returns the last hash of the range.
 func lastHash(r sharding.Range) uint64 { return r.End - 1 }
 
 func isEmpty(r sharding.Range) bool { return r.Start > lastHash(r) }

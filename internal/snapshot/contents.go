@@ -141,7 +141,6 @@ type typeEntry struct {
 	Blocks   []blockInfo `json:"blocks,omitempty"`
 }
 
-// count counts an object.
 func (e *typeEntry) count(o *packed.Object) {
 	if e.Written == nil {
 		e.Written = map[string]int{}

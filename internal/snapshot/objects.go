@@ -85,7 +85,6 @@ func (o *Objects) read(i int) (stored block.StoredObjects, objects []*packed.Obj
 	return stored, objects, nil
 }
 
-// decode returns the records of a block.
 func decode(stored block.StoredObjects, objects []*packed.Object) (records []Record, err error) {
 	size := 0
 	for _, object := range objects {

@@ -61,7 +61,6 @@ func (b *bucketSort[T]) sortInto(sorted, entries []hashedEntry[T]) {
 	}
 }
 
-// zeroedEnds returns count zeros.
 func (b *bucketSort[T]) zeroedEnds(count int) []int32 {
 	if cap(b.ends) < count {
 		b.ends = make([]int32, count)

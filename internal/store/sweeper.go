@@ -35,7 +35,6 @@ type sweeperRun struct {
 	requests chan compressRequest
 }
 
-// compressRequest is a call of Compress.
 type compressRequest struct {
 	store *Store
 	done  chan struct{} // closed after compressing

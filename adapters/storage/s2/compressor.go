@@ -15,7 +15,6 @@ var (
 
 type compressor struct{ dictionary *s2.Dict }
 
-// newCompressor returns a Compressor with dictionaryText as its dictionary.
 func newCompressor(dictionaryText []byte) (*compressor, error) {
 	for len(dictionaryText) < s2.MinDictSize {
 		dictionaryText = append(dictionaryText, ' ')

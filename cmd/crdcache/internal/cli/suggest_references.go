@@ -148,7 +148,6 @@ func wordsOf(name string) int { return 1 + len(capitals.FindAllString(name, -1))
 
 var capitals = regexp.MustCompile("[A-Z]")
 
-// target is a type.
 type target struct{ group, kind string }
 
 func builtinTarget(base string) target {

@@ -117,7 +117,6 @@ func (s *snapshotSaver) pageRequest(resource discovery.Resource, withRows bool, 
 	return request
 }
 
-// page returns the page in body.
 func (l *listOrTable) page(body []byte) (*listPage, error) {
 	page := &listPage{version: l.Metadata.ResourceVersion}
 	if l.Kind != "Table" {

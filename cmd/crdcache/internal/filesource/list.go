@@ -51,7 +51,7 @@ func (s *Source) List(gvr schema.GroupVersionResource, namespace string, options
 	inVersion := c.InVersion(gvr.Version)
 	t, snapshot := inVersion.Type(), inVersion.Snapshot(0)
 	if t.Version(gvr.Version) == nil || !t.Namespaced && namespace != "" ||
-		!t.Unconverted && len(t.Versions) > 1 {
+		!t.ServesUnconverted && len(t.Versions) > 1 {
 		return nil, ""
 	}
 	from, to := "", ""

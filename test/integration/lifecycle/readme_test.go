@@ -33,7 +33,8 @@ func TestReadmeProgram(t *testing.T) {
 		})
 	})
 	program := filepath.Join(t.TempDir(), "informer")
-	build := exec.Command("go", "build", "-o", program, "../../../examples/informer")
+	build := exec.Command("go", "build", "-o", program, "./informer")
+	build.Dir = "../../../examples" // a module of its own, if there is no workspace
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

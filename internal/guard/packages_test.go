@@ -145,7 +145,7 @@ var layers = []layer{
 	{"k8s.io/client-go/tools/leaderelection", nil, "it brings every API group"},
 	{modulePath + "/internal/store", enginePackages,
 		"dynamicinformer.Snapshot is the public form of a cache's content"},
-	{modulePath + "/internal/packed", append([]string{"cmd/crdcache/internal/snapshot"}, enginePackages...),
+	{modulePath + "/internal/packed", enginePackages,
 		"dynamicinformer.PackedObject is the public form of an object"},
 	{modulePath + "/internal/codec", enginePackages, "the wire format is the engine's business"},
 	{modulePath + "/cmd", []string{"cmd"}, "nothing depends on the command line"},

@@ -65,9 +65,8 @@ func (s *Storage) putObject(content map[string]any, options putOptions) (*object
 	switch {
 	case c.typ.Namespaced && u.GetNamespace() == "":
 		u.SetNamespace(metav1.NamespaceDefault)
-	case !c.typ.Namespaced && u.GetNamespace() != "":
-		return nil, "", fmt.Errorf("namespace %q: %s are cluster-scoped", u.GetNamespace(),
-			c.typ.GroupResource())
+	case !c.typ.Namespaced:
+		u.SetNamespace("") // like a kube-apiserver
 	}
 	if s.options.Conform && !options.byClient {
 		c.typ.Version(gvk.Version).Conform(u.Object)

@@ -64,15 +64,17 @@ func TestApplyRefuses(t *testing.T) {
 			"no type has the kind Gadget.example.com"},
 		"unserved version": {"{apiVersion: example.com/v9, kind: Widget, metadata: {name: a}}",
 			`not served in version "v9" but in ["v1" "v1beta1"]`},
-		"cluster-scoped": {
-			"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, namespace: b}}",
-			"cluster-scoped"},
 		"misnamed CRD": {strings.Replace(testkit.WidgetCRD, "widgets.example.com", "w.example.com", 1),
 			`want plural and group, "widgets.example.com"`},
 		"CRD without kind": {strings.Replace(testkit.WidgetCRD, "kind: Widget,", "", 1),
 			"spec.names.kind is missing"},
 		"CRD with its kind": {strings.ReplaceAll(testkit.WidgetCRD, "widgets", "wodgets"),
 			"already has the kind Widget"},
+	}
+	clusterScoped := parseLoosely(t,
+		"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, namespace: b}}")
+	if _, err := s.Apply(clusterScoped); err != nil || !s.Has(apiServices, "", "a") {
+		t.Errorf("a namespace of a cluster-scoped object: error %v, want the object without it", err)
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

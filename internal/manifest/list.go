@@ -149,12 +149,6 @@ func (l *list) emit(e Entry) bool {
 	return inner.addDecoded(e.Data, nil)
 }
 
-func (l *list) addFields(values map[string]json.RawMessage) {
-	for name, value := range values {
-		l.addField(name, value, l.Line)
-	}
-}
-
 // finish yields the remaining items, or the document itself if it is not a list. It returns false to stop.
 func (l *list) finish() bool {
 	fail := func(err error) bool { return l.yield(Entry{Position: l.Position, Err: err}) }
@@ -172,7 +166,8 @@ func (l *list) finish() bool {
 		return true
 	case l.isWatchEvent():
 		return l.emitWatchEvent()
-	case kind == "" && l.hasItems && l.yieldedCount == 0 && l.hasOnlyObjects():
+	case kind == "" && l.hasItems && l.yieldedCount == 0 && len(l.pendingItems) > 0 && !slices.ContainsFunc(
+		l.pendingItems, func(e Entry) bool { return e.APIVersion == "" || e.Kind == "" }): // needs no kind
 		return l.emitPending()
 	case !isSet(l.fieldValue("kind")) || !isSet(l.fieldValue("apiVersion")), l.hasItems &&
 		(kind == "" || l.apiVersion() == ""):
@@ -206,7 +201,9 @@ func (l *list) addDecoded(data []byte, lines func() []int) bool {
 		l.beginItems()
 	}
 	l.data = data
-	l.addFields(fields)
+	for name, value := range fields {
+		l.addField(name, value, l.Line)
+	}
 	var lineNumbers []int
 	if len(items) > 0 && lines != nil {
 		lineNumbers = lines()
@@ -224,12 +221,6 @@ func (l *list) addDecoded(data []byte, lines func() []int) bool {
 		}
 	}
 	return l.finish()
-}
-
-// hasOnlyObjects reports whether all pending items have a kind and a version, so that the list needs none.
-func (l *list) hasOnlyObjects() bool {
-	return len(l.pendingItems) > 0 && !slices.ContainsFunc(l.pendingItems,
-		func(e Entry) bool { return e.APIVersion == "" || e.Kind == "" })
 }
 
 func (l *list) emitPending() bool {
@@ -292,32 +283,22 @@ func (l *list) emitDocument() bool {
 		e.identify(l.data)
 		return l.emit(e)
 	}
-	var b bytes.Buffer
-	separator := byte('{')
-	add := func(name string, value json.RawMessage) {
-		key, _ := json.Marshal(name) // a string
-		b.WriteByte(separator)
-		separator = ','
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(value)
-	}
+	fields := map[string]any{}
 	for _, m := range l.members {
-		add(m.name, m.value)
+		fields[m.name] = m.value
 	}
 	if l.hasItems {
-		items := make([]json.RawMessage, 0, len(l.pendingItems))
+		items := []json.RawMessage{}
 		for _, e := range l.pendingItems {
 			items = append(items, e.Data)
 		}
-		value, err := json.Marshal(items)
-		if err != nil {
-			return l.yield(Entry{Position: l.Position, Err: err})
-		}
-		add("items", value)
+		fields["items"] = items
 	}
-	b.WriteByte('}')
-	e.identify(b.Bytes())
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return l.yield(Entry{Position: l.Position, Err: err})
+	}
+	e.identify(data)
 	return l.emit(e)
 }
 

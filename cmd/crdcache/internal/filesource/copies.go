@@ -30,7 +30,7 @@ func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key ob
 	}
 	otherIsUsed := compared.isSame || cmp.Or(compared.order, f.Compare(other.file)) < 0
 	if !compared.isSame && !e.Recorded {
-		l.copies.add(key, f, e.Position, other, otherIsUsed)
+		l.addCopy(key, f, e.Position, other, otherIsUsed)
 	}
 	if other.file == f {
 		return otherIsUsed
@@ -74,10 +74,10 @@ func (l *loader) compare(e manifest.Entry, k *kind, key objectKey) (c comparison
 		c.order = -1
 	}
 	c.isSameState = hasOneUID && version == oldVersion && version != ""
-	// The storage has added these fields.
+	// The storage has added these fields, or removed them.
 	delete(u.Object, "apiVersion")
-	if u.GetNamespace() == "" {
-		old.SetNamespace("")
+	if u.GetNamespace() == "" || !k.typ.Namespaced {
+		old.SetNamespace(u.GetNamespace())
 	}
 	if version == "" {
 		old.SetResourceVersion("")
@@ -133,7 +133,7 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 			isOlder = i < slices.IndexFunc(k.typ.Versions,
 				func(v readapi.Version) bool { return v.Name == key.version })
 		} else if !e.Recorded {
-			l.copies.add(key, f, e.Position, from, isOlder)
+			l.addCopy(key, f, e.Position, from, isOlder)
 		}
 		if isOlder {
 			return true
@@ -142,32 +142,36 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 	return false
 }
 
-// copyTally counts the differing copies of objects since the last report.
-type copyTally struct {
-	copies map[string]bool   // files and lines of unused copies
-	first  *manifest.Problem // describes the first copy
-}
-
-func (t *copyTally) add(key objectKey, f *manifest.File, p manifest.Position, other origin, usesOther bool) {
+// addCopy counts a copy that differs.
+func (l *loader) addCopy(key objectKey, f *manifest.File, p manifest.Position, other origin, usesOther bool) {
 	usage, unused := "this one is used", other.file.Location(other.Position)
 	if usesOther {
 		usage, unused = "that one is used", f.Location(p)
 	}
-	if len(t.copies) == 0 {
-		*t = copyTally{map[string]bool{}, &manifest.Problem{File: f.Name(), Position: p, Warning: true,
-			Err: fmt.Errorf("%s is also at %s; %s", key, other.file.Location(other.Position), usage)}}
-	}
-	t.copies[fmt.Sprint(key, unused)] = true
+	l.copies.add(fmt.Sprint(key, unused), &manifest.Problem{File: f.Name(), Position: p, Warning: true,
+		Err: fmt.Errorf("%s is also at %s; %s", key, other.file.Location(other.Position), usage)})
 }
 
-// report reports one problem for all copies.
-func (t *copyTally) report(report func(*manifest.Problem)) {
-	if n := len(t.copies); n > 1 {
-		t.first.Err = fmt.Errorf("%w; %d copies of objects are not used, because others are newer, or are read "+
-			"later", t.first.Err, n)
+// tally counts different problems of one kind since the last report.
+type tally struct {
+	seen  map[string]bool
+	first *manifest.Problem
+}
+
+func (t *tally) add(id string, p *manifest.Problem) {
+	if t.first == nil {
+		*t = tally{map[string]bool{}, p}
+	}
+	t.seen[id] = true
+}
+
+// report reports the first problem, with the number of all if there are several.
+func (t *tally) report(report func(*manifest.Problem), all string) {
+	if n := len(t.seen); n > 1 {
+		t.first.Err = fmt.Errorf("%w; %d %s", t.first.Err, n, all)
 	}
 	if t.first != nil {
 		report(t.first)
 	}
-	*t = copyTally{}
+	*t = tally{}
 }

@@ -39,7 +39,8 @@ type loader struct {
 	// unreportedTypes are the inferred types that no warning has reported yet.
 	unreportedTypes []inferredType
 	usedTypes       map[schema.GroupResource]bool // types that are read
-	copies          copyTally
+	copies          tally                         // that differ
+	namespaces      tally                         // of cluster-scoped objects
 	report          func(*manifest.Problem)
 	// isServed is set after Open: changes must now be sent to watches.
 	isServed     bool
@@ -263,6 +264,11 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 	key := objectKey{k.GroupKind, u.GetNamespace(), u.GetName(), u.GroupVersionKind().Version}
 	if k.typ.Namespaced && key.namespace == "" {
 		key.namespace = "default"
+	}
+	if !k.typ.Namespaced && key.namespace != "" { // kustomize sets it
+		key.namespace = ""
+		l.namespaces.add(key.String(), &manifest.Problem{File: f.Name(), Position: e.Position, Warning: true,
+			Err: fmt.Errorf("%s is cluster-scoped: its namespace is ignored", key)})
 	}
 	if l.ignoresCopy(f, e, k, key) {
 		return

@@ -137,12 +137,12 @@ func TestRefresh(t *testing.T) {
 			`a.yaml:1: document 1: CustomResourceDefinition w.example.com: metadata.name is "w.example.com": want plural and group, "widgets.example.com"`}, false},
 		{"the definition is restored", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
 		{"another scope", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
-			[]string{}, []string{
-				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
+			[]string{"/b sky"}, []string{
+				"warning: b.yaml:1: document 1: Widget b is cluster-scoped: its namespace is ignored"}, false},
 		{"the scope back", write("a.yaml", widgetCRD), []string{"web/b sky"}, nil, false},
 		{"the wrong scope again", write("a.yaml", strings.Replace(widgetCRD, "Namespaced", "Cluster", 1)),
-			[]string{}, []string{
-				`b.yaml:1: document 1: Widget web/b: namespace "web": widgets.example.com are cluster-scoped`}, false},
+			[]string{"/b sky"}, []string{
+				"warning: b.yaml:1: document 1: Widget b is cluster-scoped: its namespace is ignored"}, false},
 		{"the definition is deleted again", removeFile("a.yaml"), []string{"web/b sky"},
 			[]string{
 				"warning: b.yaml:1: document 1: no CustomResourceDefinition defines Widget.example.com: assuming it is namespaced and named widgets.example.com, without short names and columns; 'kubectl get crd widgets.example.com -o yaml > crd.yaml' and --from crd.yaml add them"}, true},

@@ -169,16 +169,17 @@ func (s *Source) Err() error {
 func (s *Source) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
+	l := s.reading.loader // nil for a snapshot, which has all its types
 	for _, gr := range types {
 		if readsObjects {
 			s.reportMixedVersions(gr)
 			s.reportPartial(gr)
 		}
-	}
-	if l := s.reading.loader; l != nil { // a snapshot has all its types
-		for _, gr := range types {
+		if l != nil {
 			l.usedTypes[gr] = true
 		}
+	}
+	if l != nil {
 		l.reportInferredTypes()
 		l.summarize()
 	}

@@ -114,6 +114,7 @@ func (s *Source) reportPartial(gr schema.GroupResource) {
 
 // summarize reports the counts since the last call.
 func (l *loader) summarize() {
-	l.copies.report(l.report)
+	l.copies.report(l.report, "copies of objects are not used, because others are newer, or are read later")
+	l.namespaces.report(l.report, "cluster-scoped objects have a namespace")
 	l.reader.Summarize()
 }

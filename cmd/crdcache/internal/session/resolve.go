@@ -121,6 +121,13 @@ func withVerbs(name string, resolution discovery.Resolution, verbs []string) ([]
 func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchError,
 	followsType bool) error {
 	canBeName := followsType && !t.commaList
+	if name, err := discovery.ParseName(noMatch.Name); err == nil && t.source != nil {
+		for gr, reason := range t.source.Uncollected() {
+			if MatchesName(name, gr.Group, nil, []string{gr.Resource, strings.TrimSuffix(gr.Resource, "s")}) {
+				return &UncollectedError{gr, reason}
+			}
+		}
+	}
 	if !canBeName {
 		if err := t.explainUnserved(ctx, noMatch); err != error(noMatch) {
 			return err

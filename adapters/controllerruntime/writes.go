@@ -227,6 +227,9 @@ func (l *writeLog) awaitWrite(ctx context.Context, gk schema.GroupKind, w *write
 func (l *writeLog) awaitVersion(ctx context.Context, gk schema.GroupKind, informer *dynamicinformer.Informer,
 	version string) error {
 	err := informer.WaitForVersion(ctx, version)
+	if err == nil {
+		return nil // without allocations
+	}
 	if errors.Is(err, dynamicinformer.ErrVersionLost) { // the server was restored; this read fails
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -215,9 +215,16 @@ func (c *Converter) WriteCopy(out reflect.Value, stored any) error {
 		}
 		out.Set(reflect.ValueOf(shared.DeepCopyObject()).Elem())
 	case c.form == Unstructured:
-		if err := copyUnstructured(out.Addr().Interface().(*unstructured.Unstructured), packed); err != nil {
+		u := out.Addr().Interface().(*unstructured.Unstructured)
+		if decoded := packed.Decoded(); decoded != nil {
+			u.Object = copyContent(decoded)
+			break
+		}
+		decoded, err := packed.Decode()
+		if err != nil {
 			return c.misfitError(packed, err)
 		}
+		u.Object = decoded.Object
 	default:
 		if decoded, ok := packed.DecodedAs(c.typ).(client.Object); ok {
 			out.Set(reflect.ValueOf(decoded.DeepCopyObject()).Elem())
@@ -284,20 +291,6 @@ func (c *Converter) setKind(object client.Object) {
 	if kind.GroupVersionKind().Empty() { // TypeSettings.Versions allows other versions
 		kind.SetGroupVersionKind(c.gvk)
 	}
-}
-
-// copyUnstructured copies the decoded object if there is one, or decodes the packed one.
-func copyUnstructured(out *unstructured.Unstructured, packed dynamicinformer.PackedObject) error {
-	if decoded := packed.Decoded(); decoded != nil {
-		out.Object = copyContent(decoded)
-		return nil
-	}
-	decoded, err := packed.Decode()
-	if err != nil {
-		return err
-	}
-	out.Object = decoded.Object
-	return nil
 }
 
 // copyContent copies the content of an object. A transform may have put values of any Go type into it.

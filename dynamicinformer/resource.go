@@ -94,7 +94,7 @@ type ResourceOptions struct {
 	Prune Prune
 
 	// Keep stores only some fields. Of a Prune, it can be combined with Presets, for whole objects. Keep and
-	// Prune override both in less specific options. Default: all fields.
+	// Prune override both in less specific options, but Presets alone leave Keep. Default: all fields.
 	Keep Keep
 
 	// Transform changes each object before it is stored. It must be idempotent and should not fail: see
@@ -135,7 +135,7 @@ func (o ResourceOptions) withDefaults(defaults ResourceOptions) ResourceOptions 
 		indexers = maps.Clone(defaults.Indexers)
 		maps.Copy(indexers, o.Indexers)
 	}
-	if o.Prune.isSet() || o.Keep.isSet() { // they exclude each other
+	if o.Prune.Paths != nil || o.Prune.Annotations != nil || o.Keep.isSet() { // they exclude each other
 		defaults.Prune, defaults.Keep = Prune{}, Keep{}
 	}
 	if o.AnyOf != nil || o.Selectors != nil { // they exclude each other

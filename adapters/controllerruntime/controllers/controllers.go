@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,10 +34,7 @@ import (
 
 // Watch selects events that enqueue requests. Ensure keeps a watch that is deeply equal; functions never are.
 type Watch struct {
-	schema.GroupKind
-	// Version is the version to watch. Default: the one that the server prefers. When the server no longer
-	// serves it, another takes over, and objects that exist in both are updated.
-	Version string
+	Type
 	// Handler enqueues requests. Its objects are *unstructured.Unstructured. Default: it enqueues the objects
 	// of Settings.For, and for other types their owners of that kind.
 	Handler    handler.EventHandler
@@ -56,8 +54,19 @@ type Settings struct {
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
+// Options configure Controllers. The zero value is usable.
+type Options struct {
+	// Workers is the number of reconciles that run at the same time, over all controllers. The others take
+	// turns in the order in which they wait. Default: no limit.
+	Workers int
+	// Linger is the time for which the watch of selected objects continues without objects after the last
+	// instance of their type. Default: zero.
+	Linger time.Duration
+}
+
 // Controllers are the controllers of a manager. Create it with New. It is safe for concurrent use.
 type Controllers struct {
+	options Options
 	factory *dynamicinformer.Factory
 	// slots has an element for each running reconcile; nil without a limit.
 	slots chan struct{}
@@ -65,19 +74,24 @@ type Controllers struct {
 	mu          sync.Mutex
 	ctx         context.Context // of Start; nil before it
 	controllers map[string]*running
+	parts       map[Type]*part
+	feeds       map[*feed]bool
+	types       map[schema.GroupKind]typesource.Type // also those that the server has deleted since
+
+	lists sync.WaitGroup // the lists of new selections
 }
 
 // New adds controllers to a manager, which runs them while it is the leader. Its cache must be a
-// *controllerruntime.Cache. At most workers reconciles run at the same time, over all controllers; the others
-// take turns in the order in which they wait. Zero means no limit.
-func New(m manager.Manager, workers int) (*Controllers, error) {
+// *controllerruntime.Cache.
+func New(m manager.Manager, options Options) (*Controllers, error) {
 	cache, ok := m.GetCache().(*controllerruntime.Cache)
 	if !ok {
 		return nil, fmt.Errorf("controllers: the cache of the manager is a %T: set ctrl.Options.NewCache to controllerruntime.NewCache", m.GetCache())
 	}
-	c := &Controllers{factory: cache.Factory(), controllers: map[string]*running{}}
-	if workers > 0 {
-		c.slots = make(chan struct{}, workers)
+	c := &Controllers{options: options, factory: cache.Factory(), controllers: map[string]*running{},
+		parts: map[Type]*part{}, feeds: map[*feed]bool{}, types: map[schema.GroupKind]typesource.Type{}}
+	if options.Workers > 0 {
+		c.slots = make(chan struct{}, options.Workers)
 	}
 	return c, m.Add(c)
 }
@@ -90,12 +104,15 @@ func (c *Controllers) Start(ctx context.Context) (err error) {
 		err = errors.Join(err, k.apply(c))
 	}
 	c.mu.Unlock()
-	if err == nil {
+	types, failure := c.observeTypes()
+	if err = errors.Join(err, failure); err == nil {
 		<-ctx.Done()
+		types.Close()
 	}
 	for _, s := range c.All() {
 		err = errors.Join(err, c.Stop(context.WithoutCancel(ctx), s.Name))
 	}
+	c.lists.Wait()
 	return err
 }
 
@@ -116,7 +133,8 @@ func (c *Controllers) Ensure(name string, settings Settings) error {
 	case k != nil && reflect.DeepEqual(k.settings, settings):
 		return nil
 	case k == nil:
-		k = &running{name: name}
+		k = &running{name: name, controllers: c, selections: map[selectionKey][]Objects{},
+			selectedTypes: map[types.NamespacedName][]Type{}}
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.controllers[name] = k
 	}
@@ -155,6 +173,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // running is one of Controllers, whose mu guards the fields without synchronization.
 type running struct {
+	controllers  *Controllers
 	name         string
 	settings     Settings
 	watches      []*watch
@@ -167,6 +186,9 @@ type running struct {
 	slots        chan struct{}
 	forKind      schema.GroupKind // of Settings.For
 	isNamespaced atomic.Bool      // its scope
+	// selections has the selected objects of each instance, and selectedTypes their types.
+	selections    map[selectionKey][]Objects
+	selectedTypes map[types.NamespacedName][]Type
 }
 
 // apply makes the watches equal to the settings, and starts the controller.
@@ -217,6 +239,9 @@ func (k *running) start(c *Controllers) error {
 // stop ends the controller. The channel is closed when no reconcile is running.
 func (k *running) stop() <-chan struct{} {
 	k.cancel()
+	for s := range k.selections {
+		k.setSelectionLocked(s, nil)
+	}
 	for _, w := range k.watches {
 		w.subscription.Close()
 	}
@@ -250,6 +275,16 @@ type Status struct {
 	Ready       metav1.Condition
 	QueueLength int   // without delayed requests
 	LastError   error // of the last reconcile
+}
+
+// Status returns the status of a controller. ok is false if there is none of this name.
+func (c *Controllers) Status(name string) (s Status, ok bool) {
+	all := c.All()
+	i := slices.IndexFunc(all, func(s Status) bool { return s.Name == name })
+	if i < 0 {
+		return s, false
+	}
+	return all[i], true
 }
 
 // All returns the status of all controllers, ordered by name.
@@ -317,6 +352,9 @@ func (k *running) newWatch(factory *dynamicinformer.Factory, settings Watch, isF
 			}
 		},
 		OnDelete: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isFinal bool) {
+			if isFor {
+				k.controllers.Unselect(k.name, client.ObjectKeyFromObject(object))
+			}
 			if e := (event.DeleteEvent{Object: object, DeleteStateUnknown: !isFinal}); selects.Delete(e) {
 				h.Delete(k.ctx, e, k.queue)
 			}

@@ -23,13 +23,13 @@ func Example() {
 	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{NewCache: controllerruntime.NewCache,
 		Metrics: metricsserver.Options{BindAddress: "0"}})
 	must(err)
-	all, err := controllers.New(manager, 20)
+	all, err := controllers.New(manager, controllers.Options{})
 	must(err)
 	go func() { must(manager.Start(ctx)) }() // ended by cancel
 
 	names := make(chan string)
 	must(all.Ensure("namespaces", controllers.Settings{
-		For: controllers.Watch{GroupKind: schema.GroupKind{Kind: "Namespace"}},
+		For: controllers.Watch{Type: controllers.Type{GroupKind: schema.GroupKind{Kind: "Namespace"}}},
 		Reconciler: reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if r.Name == "default" {
 				names <- r.Name

@@ -19,7 +19,7 @@ FUZZTIME ?= 20s
 ENGINE := ./internal/codec/... ./internal/informer ./internal/jsontext ./internal/packed ./internal/store
 # Packages that are also tested with the oldest supported version of Kubernetes' modules, which the root module requires.
 # All other tests run with the newest version.
-FLOOR := ./dynamicinformer ./internal/informer ./internal/requests
+FLOOR := ./dynamicinformer ./internal/informer/... ./internal/requests
 # Platforms for which the library and the command must compile. All other modules must compile for darwin/arm64,
 # and the published ones for Windows.
 PLATFORMS := linux/386 linux/arm64 windows/amd64

@@ -193,7 +193,8 @@ func (s *typeState) applyCatalog(c *Catalog) (events []Event, retry bool) {
 	next := c.types()
 	knownTypes, removed := 0, 0
 	for gr := range s.discoveredTypes {
-		if s.crdsAuthoritative() && s.knownCRD(gr) {
+		_, recentlyDeleted := s.recentlyDeletedCRDs[gr]
+		if s.crdsAuthoritative() && (recentlyDeleted || s.crds[gr] != nil) {
 			continue // the CRD watch is authoritative
 		}
 		knownTypes++
@@ -226,12 +227,6 @@ func (s *typeState) nextDiscoveryCheck() (at time.Time) {
 		}
 	}
 	return at
-}
-
-// knownCRD reports whether gr is or recently was a custom resource.
-func (s *typeState) knownCRD(gr schema.GroupResource) bool {
-	_, recentlyDeleted := s.recentlyDeletedCRDs[gr]
-	return recentlyDeleted || s.crds[gr] != nil
 }
 
 func hasFailedGroup(failures []GroupFailure, group string) bool {

@@ -211,12 +211,6 @@ func (f *Factory) addSubscription(s *Subscription) bool {
 	return !f.mu.shutdown
 }
 
-func (f *Factory) removeSubscription(s *Subscription) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.mu.subscriptions, s)
-}
-
 // closeSubscriptions closes all subscriptions after the start of Shutdown. It returns their Done channels.
 func (f *Factory) closeSubscriptions() []<-chan struct{} {
 	f.mu.Lock()

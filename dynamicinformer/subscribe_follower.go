@@ -157,7 +157,9 @@ func (s *Subscription) releaseAll() {
 		f.removeHandler()
 		f.handle.Release()
 	}
-	s.factory.removeSubscription(s)
+	s.factory.mu.Lock()
+	delete(s.factory.mu.subscriptions, s)
+	s.factory.mu.Unlock()
 	s.reconcileQueue.Close()
 }
 

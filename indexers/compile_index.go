@@ -178,7 +178,7 @@ func (d *decoder) compileRegex(f *regexForm) transform {
 // reportRegexError reports an invalid expression at the invalid part.
 func (d *decoder) reportRegexError(n *yaml.Node, text string, err error) {
 	pos, message := d.file.positionOf(n), err.Error()
-	if large := (*naming.RegexpTooLargeError)(nil); errors.As(err, &large) {
+	if errors.Is(err, naming.ErrRegexpTooLarge) {
 		d.fail(codeRegex, pos, message, "match a part of the text")
 		return
 	}

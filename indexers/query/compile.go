@@ -58,7 +58,9 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 		if err == nil {
 			err = checkStored(c.snapshot, t)
 		}
-		return bodyCondition{newItemTester(t, c.meter), q.String(), c.meter}, q.locate(err)
+		tester := &itemTester{filter: t, meter: c.meter}
+		tester.matchRead = tester.matchJSON
+		return bodyCondition{tester, q.String(), c.meter}, q.locate(err)
 	case *celQuery:
 		return c.compileCEL(q)
 	case *referenceQuery:

@@ -101,12 +101,6 @@ type itemTester struct {
 	matchRead func(json []byte) error // matchJSON, allocated once
 }
 
-func newItemTester(test *jsonpath.Filter, m *workMeter) *itemTester {
-	p := &itemTester{filter: test, meter: m}
-	p.matchRead = p.matchJSON
-	return p
-}
-
 func (i *itemTester) matchJSON(json []byte) (err error) {
 	i.isMatch, err = i.filter.MatchJSONContext(i.meter.context(), json)
 	return err

@@ -55,7 +55,7 @@ func (c *compiler) searchTest(index openedIndex, q *comparison) (func(value stri
 	}
 	if q.op == opMatches {
 		expression, err := naming.CompileRegexp(operand)
-		if tooLarge := (*naming.RegexpTooLargeError)(nil); errors.As(err, &tooLarge) {
+		if errors.Is(err, naming.ErrRegexpTooLarge) {
 			return nil, err
 		}
 		if err != nil {

@@ -54,7 +54,7 @@ func TestCanonical(t *testing.T) {
 		"an escaped key": {`{"apiVersion":"v1","kind":"A","metadata":{"name":"n"},"x\n":1}`, true},
 		"no name":        {`{"apiVersion":"v1","kind":"A","metadata":{}}`, false},
 		"no version":     {`{"kind":"A","metadata":{"name":"n"}}`, false},
-		"odd metadata": {`{"apiVersion":"v1","kind":"A","metadata":{"labels":{"a":1},"name":"n"}}`,
+		"odd metadata": {`{"apiVersion":"v1","kind":"A","metadata":{"labels":{"a":1},"name":"n","uid":"u"}}`,
 			false},
 		"no such day": {
 			`{"apiVersion":"v1","kind":"A","metadata":{"creationTimestamp":"2026-02-30T00:00:00Z","name":"n"}}`, false},

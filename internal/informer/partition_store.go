@@ -88,7 +88,9 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 		if done {
-			p.setUntransformed(untransformed)
+			p.informer.mu.Lock()
+			p.untransformed = untransformed
+			p.informer.mu.Unlock()
 			p.reportRestoration()
 			if p.OnListed != nil { // first, so that the ranges of a synced informer are listed
 				p.OnListed()
@@ -97,12 +99,6 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 			return nil
 		}
 	}
-}
-
-func (p *partition) setUntransformed(keys map[string]bool) {
-	p.informer.mu.Lock()
-	defer p.informer.mu.Unlock()
-	p.untransformed = keys
 }
 
 // replace stores a list. It returns false if the list has to be prepared again.

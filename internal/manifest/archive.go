@@ -111,7 +111,7 @@ func (c *contentReader) read(r io.Reader) error {
 		c.fail(err)
 		return nil
 	}
-	return c.readText(in, compressed)
+	return c.readText(utf8Text(in), compressed)
 }
 
 func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) {

@@ -178,8 +178,7 @@ func TestArchiveBounds(t *testing.T) {
 func TestBinary(t *testing.T) {
 	for data, want := range map[string]string{
 		"BZh91AY": "a bzip2 file", strings.Repeat("\x00", 16) + "\xed\xda\x0c\xed\x02": "an etcd database",
-		"k\x00i\x00n\x00d\x00": "UTF-16", "\x00k\x00i\x00n\x00d": "UTF-16", "abc\x00\x01\x02": "a binary file",
-		"\xff\xfek\x00": "UTF-16", "\xfe\xff\x00k": "UTF-16",
+		"k\x00i\x00n\x00d\x00": "UTF-16 without", "\x00k\x00i\x00n\x00d": "UTF-16 without", "abc\x00\x01\x02": "a binary file",
 		"k8s\x00\n\x0c": "Protobuf",
 	} {
 		got := describeEntries(t, strings.NewReader(data))

@@ -30,13 +30,12 @@ func binaryError(head []byte) error {
 		}
 	}
 	switch nul := bytes.IndexByte(head, 0); {
-	case nul < 0:
+	case nul < 0, bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
 		return nil
 	case len(bytes.TrimLeft(head, "\x00")) == 0:
 		return fmt.Errorf("this has only zero bytes: it is damaged, or an archive without files")
-	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")),
-		nul < 2 && len(head) > 3 && head[nul+2] == 0:
-		return fmt.Errorf("this is UTF-16: convert it to UTF-8")
+	case nul < 2 && len(head) > 3 && head[nul+2] == 0:
+		return fmt.Errorf("this is UTF-16 without a byte order mark: convert it to UTF-8")
 	}
 	return fmt.Errorf("this is a binary file")
 }

@@ -24,8 +24,7 @@ type Canonical struct {
 
 // Read reads the object that begins at data[start], and returns the offset after it. ok is false if the text
 // has to be decoded: it is invalid, has a key twice, lacks a kind, a version or a name, or has metadata that
-// clients cannot decode. An API server has checked metadata with a UID. truncated reports that data ends too
-// early.
+// clients cannot decode. truncated reports that data ends too early.
 func (c *Canonical) Read(data []byte, start int) (end int, ok, truncated bool) {
 	c.Text, end, truncated = c.writer.Append(c.Text[:0], data, start)
 	return end, end >= 0 && c.identify(), truncated
@@ -62,7 +61,6 @@ func (c *Canonical) identify() bool {
 		case "kind":
 			c.Kind = sameText(last.Kind, m.Value)
 		case "metadata":
-			hasUID := false
 			for m := range jsontext.Members(m.Value) {
 				switch string(m.Key) {
 				case "name":
@@ -71,11 +69,9 @@ func (c *Canonical) identify() bool {
 					c.Namespace = sameText(last.Namespace, m.Value)
 				case "resourceVersion":
 					c.ResourceVersion = stringOf(m.Value)
-				case "uid":
-					hasUID = stringOf(m.Value) != ""
 				}
 			}
-			isValid = hasUID || json.Unmarshal(m.Value, &metav1.ObjectMeta{}) == nil
+			isValid = json.Unmarshal(m.Value, &metav1.ObjectMeta{}) == nil
 		}
 		if string(m.Key) >= "metadata" {
 			break // the keys are sorted

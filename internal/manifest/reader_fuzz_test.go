@@ -3,6 +3,7 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
 	yamlv2 "go.yaml.in/yaml/v2"
@@ -235,22 +237,47 @@ func FuzzDocumentStream(f *testing.F) {
 	})
 }
 
-// TestByteOrderMarks verifies that byte order marks are no content, also of concatenated files.
-func TestByteOrderMarks(t *testing.T) {
+// TestEncodings verifies that UTF-8 and UTF-16 give the same objects, also of concatenated files.
+func TestEncodings(t *testing.T) {
 	file := strings.Replace(aYAML, ": a\n", ": \"\U0001F600\ufeff\"\n", 1)
 	for name, text := range map[string]string{
 		"YAML": "\ufeff" + file + "\ufeff---\r\n" + bYAML + "---\n\ufeff# c\n" + aYAML,
 		"JSON": "\ufeff" + strings.Replace(aJSON, `"a"`, "\"\U0001F600\ufeff\"", 1) + "\ufeff" + bJSON + "\r\n\ufeff\n" + aJSON,
 	} {
-		for read, r := range map[string]io.Reader{"whole": strings.NewReader(text),
-			"byte by byte": iotest.OneByteReader(strings.NewReader(text))} {
-			got := describeEntries(t, r)
-			if len(got) != 3 || !strings.HasSuffix(got[0], "v1 A \U0001F600\ufeff") ||
-				!strings.HasSuffix(got[1], "v1 B b") || !strings.HasSuffix(got[2], "v1 A a") {
-				t.Errorf("%s, %s: %q, want three objects", name, read, got)
+		units := utf16.Encode([]rune(text))
+		for encoding, data := range map[string][]byte{
+			"UTF-8": []byte(text), "UTF-16LE": encodeUnits(binary.LittleEndian, units),
+			"UTF-16BE": encodeUnits(binary.BigEndian, units),
+		} {
+			for read, r := range map[string]io.Reader{"whole": bytes.NewReader(data),
+				"byte by byte": iotest.OneByteReader(bytes.NewReader(data))} {
+				got := describeEntries(t, r)
+				if len(got) != 3 || !strings.HasSuffix(got[0], "v1 A \U0001F600\ufeff") ||
+					!strings.HasSuffix(got[1], "v1 B b") || !strings.HasSuffix(got[2], "v1 A a") {
+					t.Errorf("%s, %s, %s: %q, want three objects", name, encoding, read, got)
+				}
 			}
 		}
 	}
+	for name, data := range map[string][]byte{
+		"half a unit":     append(encodeUnits(binary.LittleEndian, utf16.Encode([]rune("\ufeff"+aYAML))), 'x'),
+		"high surrogate":  encodeUnits(binary.BigEndian, []uint16{0xfeff, 'a', 0xd800, 'b'}),
+		"low surrogate":   encodeUnits(binary.BigEndian, []uint16{0xfeff, 'a', 0xdc00}),
+		"ends in a pair":  encodeUnits(binary.BigEndian, []uint16{0xfeff, 'a', 0xd800}),
+		"utf-8 is joined": append(encodeUnits(binary.BigEndian, []uint16{0xfeff}), aYAML...),
+	} {
+		if got := describeEntries(t, bytes.NewReader(data)); len(got) == 0 ||
+			!strings.Contains(got[len(got)-1], "failed: ") && !strings.Contains(got[len(got)-1], "error ") {
+			t.Errorf("%s: %q, want an error", name, got)
+		}
+	}
+}
+
+func encodeUnits(order binary.AppendByteOrder, units []uint16) (data []byte) {
+	for _, unit := range units {
+		data = order.AppendUint16(data, unit)
+	}
+	return data
 }
 
 // TestMergeKeys compares documents with merge keys with sigs.k8s.io/yaml, which kubectl uses.

@@ -3,8 +3,11 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 var byteOrderMark = []byte("\ufeff")
@@ -165,4 +168,50 @@ func lineLength(text []byte) int {
 		}
 	}
 	return length
+}
+
+// utf8Text converts UTF-16 with a byte order mark. It returns any other text unchanged.
+func utf8Text(in *bufio.Reader) *bufio.Reader {
+	switch mark, _ := in.Peek(2); string(mark) { // a failed read fails again
+	case "\xff\xfe":
+		return bufio.NewReaderSize(&utf16Reader{in: in, order: binary.LittleEndian}, peekSize)
+	case "\xfe\xff":
+		return bufio.NewReaderSize(&utf16Reader{in: in, order: binary.BigEndian}, peekSize)
+	}
+	return in
+}
+
+// utf16Reader converts UTF-16, as PowerShell writes it, to UTF-8.
+type utf16Reader struct {
+	in    *bufio.Reader
+	order binary.ByteOrder
+	buf   [utf8.UTFMax]byte
+	rest  []byte // of the character in buf
+}
+
+// Read implements io.Reader. It returns one character, or a part of it.
+func (r *utf16Reader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		units, err := r.in.Peek(4) // the longest character
+		if len(units) == 0 || err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		c, size := rune(-1), 2
+		if len(units) >= 2 {
+			c = rune(r.order.Uint16(units))
+		}
+		if utf16.IsSurrogate(c) && len(units) == 4 {
+			if low := rune(r.order.Uint16(units[2:])); utf16.DecodeRune(c, low) != utf8.RuneError {
+				c, size = utf16.DecodeRune(c, low), 4
+			}
+		}
+		if !utf8.ValidRune(c) {
+			return 0, errors.New("the text is not valid UTF-16: convert it to UTF-8")
+		}
+		_, _ = r.in.Discard(size) // both are buffered
+		r.rest = utf8.AppendRune(r.buf[:0], c)
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
 }

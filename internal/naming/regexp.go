@@ -1,6 +1,7 @@
 package naming
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
@@ -12,27 +13,18 @@ const MaxRegexpInput = 64 << 10
 // maxRegexpSize is the maximum number of steps of a program, and of a match per character.
 const maxRegexpSize = 2000
 
-// RegexpTooLargeError is returned for an expression with repetitions that make the program too large.
-type RegexpTooLargeError struct {
-	// Size is the number of steps.
-	Size int
-}
+// ErrRegexpTooLarge is returned for an expression with repetitions that make the program too large.
+var ErrRegexpTooLarge = errors.New("shorten repetitions such as {1000}")
 
-// Error returns the size, the limit and the remedy.
-func (e *RegexpTooLargeError) Error() string {
-	return fmt.Sprintf(
-		"the regular expression has %d steps, at most %d are allowed; shorten repetitions such as {1000}",
-		e.Size, maxRegexpSize)
-}
-
-// CompileRegexp compiles expressions of a bounded size. Errors: [*syntax.Error] or [*RegexpTooLargeError].
+// CompileRegexp compiles expressions of a bounded size. Errors: [*syntax.Error] or [ErrRegexpTooLarge].
 func CompileRegexp(text string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
 		return nil, err
 	}
 	if n := regexpSize(parsed); n > maxRegexpSize {
-		return nil, &RegexpTooLargeError{n}
+		return nil, fmt.Errorf("the regular expression has %d steps, at most %d are allowed; %w", n, maxRegexpSize,
+			ErrRegexpTooLarge)
 	}
 	return regexp.Compile(text)
 }

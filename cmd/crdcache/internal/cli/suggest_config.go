@@ -213,7 +213,7 @@ func proposeFromColumns(version crd.Version) []suggestedIndex {
 	var proposed []suggestedIndex
 	add := func(name, expr string) {
 		path, err := jsonpath.Compile(expr)
-		if err != nil || isUniquePath(path.String()) {
+		if err != nil || slices.Contains(uniquePaths, path.String()) {
 			return
 		}
 		proposal := suggestedIndex{preferredName: camelCase(name), Type: types[path.String()]}
@@ -293,10 +293,7 @@ func (i *suggestedIndex) setPath(path *jsonpath.Path) {
 	}
 }
 
-func isUniquePath(path string) bool {
-	return slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.uid",
-		".metadata.creationTimestamp"}, path)
-}
+var uniquePaths = []string{".metadata.name", ".metadata.namespace", ".metadata.uid", ".metadata.creationTimestamp"}
 
 // genericKeys are keys that say nothing without the key before them.
 var genericKeys = []string{"name", "kind", "group", "type", "key", "value", "id", "namespace",

@@ -106,10 +106,11 @@ func (o Options) run(ctx, syncCtx context.Context, output *stdout, textPrinter p
 	if err != nil {
 		return err
 	}
-	selector, err := newSelector(o.TypeNames(), tracker.Snapshot)
+	selection, err := discovery.NewSelection(o.TypeNames()...)
 	if err != nil {
 		return err
 	}
+	selector := &selector{Selection: selection, snapshot: tracker.Snapshot}
 	runCtx, stop := context.WithCancel(ctx)
 	r := &follower{
 		Options: o, ctx: runCtx, tracker: tracker, typeSelector: selector, resources: resources,

@@ -19,11 +19,6 @@ type selector struct {
 	}
 }
 
-func newSelector(names []string, snapshot func() *discovery.Snapshot) (*selector, error) {
-	selection, err := discovery.NewSelection(names...)
-	return &selector{Selection: selection, snapshot: snapshot}, err
-}
-
 // hasPatterns reports whether a name can match several types, such as a wildcard or a category.
 func (s *selector) hasPatterns() bool {
 	return slices.ContainsFunc(s.Names(), discovery.Name.HasWildcard)

@@ -99,7 +99,7 @@ func TestClientGoMetrics(t *testing.T) {
 		},
 		WatchFuncWithContext: client.Watch,
 	}, &unstructured.Unstructured{}, cache.SharedIndexInformerOptions{
-		Identifier: named("client-go").WithResource(widgets)})
+		Identifier: named("client-go").WithResource(widgets), InformerMetricsProvider: recorder}) // 0.36 needs both
 	ctx, cancel := context.WithCancel(longContext(t))
 	defer cancel()
 	go stock.RunWithContext(ctx)

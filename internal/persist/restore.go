@@ -95,7 +95,7 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 	case matchesType && identifyErr != nil:
 		return nil, identifyErr
 	case !responded && !(matchesType && r.cluster.matchesEndpoint(checkpoint)):
-		return nil, nil // the response may tell more
+		return nil, nil // a response may show that it is another cluster
 	case !matchesType || responded && !r.cluster.matchesCheckpoint(checkpoint, uid):
 		klog.FromContext(ctx).Info("Persisted objects are of another cluster or definition, listing them", "type",
 			naming.FormatType(r.source.GVR), "persisted", checkpoint, "version", r.partition.Version, "uid", r.uid, "cluster", uid)

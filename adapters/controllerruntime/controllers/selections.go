@@ -63,7 +63,7 @@ func (c *Controllers) Select(name string, t Type, instance types.NamespacedName,
 	return nil
 }
 
-// Unselect ends what an instance has selected with Select: of the given types, or of all without any.
+// Unselect ends the selections of an instance: those of the given types, or all of them without types.
 func (c *Controllers) Unselect(name string, instance types.NamespacedName, of ...Type) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

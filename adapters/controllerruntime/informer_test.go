@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
@@ -290,30 +289,6 @@ func TestIndexField(t *testing.T) {
 	}
 	if !slices.Contains(indexNames, "field:after") || !slices.Contains(indexNames, "field:after (unstructured)") {
 		t.Errorf("the indexes are %q, want one for each form", indexNames)
-	}
-}
-
-// awaitObjects waits until a list has count items.
-func awaitObjects(t *testing.T, c *Cache, list client.ObjectList, count int) {
-	t.Helper()
-	i := c.mu.resources[resourceKey{configMapKind, convert.FormOf(list)}].informer
-	changed := make(chan struct{}, 100)
-	notify := func(any) { changed <- struct{}{} }
-	registration, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: notify,
-		DeleteFunc: notify, UpdateFunc: func(_, o any) { notify(o) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = i.RemoveEventHandler(registration) }()
-	for {
-		list := list.DeepCopyObject().(client.ObjectList)
-		if err := c.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
-		if len(objectNames(t, list)) == count {
-			return
-		}
-		<-changed
 	}
 }
 

@@ -31,10 +31,7 @@ import (
 // the server may have executed it. A sharded informer rejects the handler of controller-runtime's client,
 // which would never see a deletion in another shard.
 func NewClient(config *rest.Config, options client.Options) (client.Client, error) {
-	if options.Cache == nil {
-		return client.New(config, options)
-	}
-	c, ok := options.Cache.Reader.(*Cache)
+	c, ok := ptr.Deref(options.Cache, client.CacheOptions{}).Reader.(*Cache)
 	if !ok {
 		return client.New(config, options)
 	}
@@ -123,10 +120,7 @@ func (c *cacheClient) write(ctx context.Context, verb string, written, options, 
 	if verb != "" && IsReduced(object) {
 		return c.reducedError(verb, object, removesFields)
 	}
-	start := write{deletes: removesObject(object)}
-	if start.deletes {
-		start.uid = object.GetUID()
-	}
+	start := write{deletes: removesObject(object), uid: object.GetUID()}
 	return c.record(ctx, object, options, start, answer, send)
 }
 

@@ -260,11 +260,8 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	options := c.storage(r, settings)
 	options.Shard = c.options.Sharding.shardFor(r)
 	options.AnyOf, options.Selectors, options.Versions = settings.AnyOf, settings.Selectors, settings.Versions
-	options.LabelSelector, options.FieldSelector = config.LabelSelector, config.FieldSelector
-	options.LabelSelector = cmp.Or(options.LabelSelector, labels.Everything())
-	if options.FieldSelector == nil {
-		options.FieldSelector = fields.Everything()
-	}
+	options.LabelSelector = cmp.Or(config.LabelSelector, labels.Everything())
+	options.FieldSelector = cmp.Or(config.FieldSelector, fields.Everything())
 	options.Namespaces = dynamicinformer.AllNamespaces()
 	if r.namespaced && namespace == cache.AllNamespaces {
 		namespace, _ = options.FieldSelector.RequiresExactMatch("metadata.namespace")

@@ -36,9 +36,7 @@ func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 
 func (d *recentDeletions) uid(key types.NamespacedName) (uid types.UID, ok bool) {
 	found, ok := d.uids.Get(key)
-	if ok {
-		uid = found.(types.UID)
-	}
+	uid, _ = found.(types.UID)
 	return uid, ok
 }
 

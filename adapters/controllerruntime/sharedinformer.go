@@ -42,11 +42,11 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 func (i *Informer) LastSyncResourceVersion() (least string) {
 	for k, informer := range i.resource.current.Load().informers() {
 		version := informer.LastSyncResourceVersion()
-		if k == 0 || version == "" || naming.IsOlder(version, least) {
-			least = version
+		if version == "" {
+			return ""
 		}
-		if least == "" {
-			break
+		if k == 0 || naming.IsOlder(version, least) {
+			least = version
 		}
 	}
 	return least

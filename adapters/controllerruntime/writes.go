@@ -43,7 +43,7 @@ type write struct {
 	key types.NamespacedName
 	// affectsUnknownObjects is set if the written objects are not known.
 	affectsUnknownObjects bool
-	// deletes is true for a deletion. uid is the UID of the deleted object, or empty if it is not known.
+	// deletes is true for a deletion of the object with the UID uid, or with any if that is empty.
 	deletes bool
 	uid     types.UID
 	// version is the resource version that the server has returned, or empty if it has returned none.

@@ -54,6 +54,21 @@ type Settings struct {
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
+// equal avoids reflect.DeepEqual for zero options, for which it is most of the cost of Ensure.
+func (w *Watch) equal(other *Watch) bool {
+	a, b := reflect.ValueOf(&w.Options).Elem(), reflect.ValueOf(&other.Options).Elem()
+	return w.Type == other.Type && reflect.DeepEqual(w.Handler, other.Handler) &&
+		reflect.DeepEqual(w.Predicates, other.Predicates) &&
+		(a.IsZero() && b.IsZero() || reflect.DeepEqual(w.Options, other.Options))
+}
+
+func (s *Settings) equal(other *Settings) bool {
+	return s.For.equal(&other.For) && s.MaxConcurrent == other.MaxConcurrent &&
+		slices.EqualFunc(s.Watches, other.Watches, func(a, b Watch) bool { return a.equal(&b) }) &&
+		reflect.DeepEqual(s.Reconciler, other.Reconciler) &&
+		reflect.DeepEqual(s.RateLimiter, other.RateLimiter)
+}
+
 // Options configure Controllers. The zero value is usable.
 type Options struct {
 	// Workers is the number of reconciles that run at the same time, over all controllers. The others take
@@ -130,7 +145,7 @@ func (c *Controllers) Ensure(name string, settings Settings) error {
 		return fmt.Errorf("controllers: %s is being stopped: wait for Stop", name)
 	case k != nil && k.settings.For.GroupKind != settings.For.GroupKind:
 		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.settings.For.GroupKind)
-	case k != nil && reflect.DeepEqual(k.settings, settings):
+	case k != nil && k.settings.equal(&settings):
 		return nil
 	case k == nil:
 		k = &running{name: name, controllers: c, selections: map[selectionKey][]Objects{},
@@ -202,7 +217,7 @@ func (k *running) apply(c *Controllers) (err error) {
 	previous := k.watches
 	k.watches = nil
 	for n, w := range append([]Watch{k.settings.For}, k.settings.Watches...) {
-		equal := func(p *watch) bool { return p.isFor == (n == 0) && reflect.DeepEqual(p.Watch, w) }
+		equal := func(p *watch) bool { return p.isFor == (n == 0) && p.Watch.equal(&w) }
 		if i := slices.IndexFunc(previous, equal); i >= 0 {
 			k.watches, previous = append(k.watches, previous[i]), slices.Delete(previous, i, i+1)
 			continue

@@ -101,6 +101,20 @@ func sameAsDecoded(t *testing.T, text []byte) bool {
 	return true
 }
 
+// TestCanonicalAfterAnother verifies that nothing of the last object is read again.
+func TestCanonicalAfterAnother(t *testing.T) {
+	for last, kind := range map[string]string{`"ru"`: `true`, `"\\u003c"`: `"<"`, `"A"`: `"A"`} {
+		const text = `{"apiVersion":"v1","kind":%s,"metadata":{"name":"n"}}`
+		c := &manifest.Canonical{}
+		c.Read(fmt.Appendf(nil, text, last), 0)
+		var want string
+		isText := json.Unmarshal([]byte(kind), &want) == nil
+		if _, ok, _ := c.Read(fmt.Appendf(nil, text, kind), 0); ok != isText || c.Kind != want {
+			t.Errorf("after %s, %s was read as %q: %v, want %q: %v", last, kind, c.Kind, ok, want, isText)
+		}
+	}
+}
+
 func FuzzCanonical(f *testing.F) {
 	f.Add([]byte(typicalObject))
 	f.Add([]byte(strings.ReplaceAll(typicalObject, " <", "")))

@@ -48,10 +48,9 @@ func (c *Canonical) entry() Entry {
 }
 
 // identify sets the fields that identify the object, and reports whether all need no decoding.
-func (c *Canonical) identify() bool {
+func (c *Canonical) identify() (isValid bool) {
 	last := *c
 	c.APIVersion, c.Kind, c.Namespace, c.Name, c.ResourceVersion, c.hasItems = "", "", "", "", "", false
-	isValid := false
 	for m := range jsontext.Members(c.Text) {
 		switch string(m.Key) {
 		case "apiVersion":
@@ -83,7 +82,8 @@ func (c *Canonical) identify() bool {
 
 // sameText returns the string in value. It returns last without copying if that is the same.
 func sameText(last string, value []byte) string {
-	if len(value) == len(last)+2 && string(value[1:len(value)-1]) == last {
+	if len(value) == len(last)+2 && value[0] == '"' && string(value[1:len(value)-1]) == last &&
+		!strings.Contains(last, `\`) { // value may have an escape sequence
 		return last
 	}
 	return stringOf(value)

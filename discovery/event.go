@@ -26,7 +26,7 @@ const (
 	// FailuresChanged is sent when the set of group versions with failed or stale discovery changes, or
 	// Event.Err. When discovery of a group version succeeds again, the events of its types are sent first.
 	// The Type of the event is empty.
-	FailuresChanged EventAction = "Unknown"
+	FailuresChanged EventAction = "FailuresChanged"
 )
 
 // Event is a change of the served types.

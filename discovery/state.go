@@ -309,7 +309,7 @@ func (s *typeState) combineSources(gr schema.GroupResource) (Type, combinedPrese
 		return Type{}, leaveUnchanged
 	}
 	if t, ok := s.discoveredTypes[gr]; ok {
-		return s.withCRD(t), present
+		return s.withLastUID(t), present
 	}
 	switch {
 	case hasFailedGroup(s.failedGroupVersions, gr.Group),
@@ -322,9 +322,9 @@ func (s *typeState) combineSources(gr schema.GroupResource) (Type, combinedPrese
 	return Type{}, absent
 }
 
-// withCRD adds information of an earlier CRD to a type from discovery, while CRDs cannot be read any more.
-// The UID may be outdated; when CRDs can be read again, another UID means another type.
-func (s *typeState) withCRD(t Type) Type {
+// withLastUID adds the last known UID of the CRD to a type from discovery, while CRDs cannot be read. The UID
+// may be outdated; when CRDs can be read again, another UID means another type.
+func (s *typeState) withLastUID(t Type) Type {
 	current, ok := s.types[t.GroupResource]
 	if ok && !s.crdsAuthoritative() && current.Scope == t.Scope && current.Kind == t.Kind {
 		t.UID = current.UID

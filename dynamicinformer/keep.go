@@ -28,8 +28,8 @@ type Keep struct {
 
 	// WholeLabels and WholeWhen select the objects that keep all fields. An object must match each of
 	// them that is set. WholeWhen is a condition as in configs, such as @.spec.paused == true. Every
-	// object keeps the fields that it reads. An object that starts or stops to match is replaced at its
-	// event, and the old object of that update has its old form (TestKeepWhole). They cannot be combined
+	// object keeps the fields that it reads. The update event by which an object starts or stops to
+	// match has the old object in its old form (TestKeepWhole). They cannot be combined
 	// with StorageMetadata, which has no whole objects, or with Transform, which could change fields that
 	// the condition reads. Default: none.
 	WholeLabels labels.Selector

@@ -75,7 +75,7 @@ func (s *Snapshot) IndexNames() []string { return s.objects().IndexNames() }
 // IndexValues returns all values of an index, in no particular order, or nil if the index does not exist.
 func (s *Snapshot) IndexValues(index string) []string { return s.objects().IndexValues(index) }
 
-// KeysByIndex returns the sorted keys of the objects with the value in the index. It fails without it.
+// KeysByIndex is ByIndex for the sorted keys.
 func (s *Snapshot) KeysByIndex(index, value string) ([]string, error) {
 	if s.err != nil {
 		return nil, s.err

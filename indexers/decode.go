@@ -137,7 +137,7 @@ func (d *decoder) decodeOptionalText(n *yaml.Node, noun, hint string, allowEmpty
 	return d.decodeText(n, noun, hint)
 }
 
-// decodeChoice decodes one of several words. Without a hint, the hint lists them.
+// decodeChoice decodes one of several words. If hint is empty, the error lists them.
 func (d *decoder) decodeChoice(n *yaml.Node, noun, hint string, words []string) (string, bool) {
 	hint = cmp.Or(hint, "use one of "+strings.Join(words, ", "))
 	if n.Kind == yaml.ScalarNode && n.ShortTag() != "!!str" && !isNull(n) {

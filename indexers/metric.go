@@ -232,8 +232,8 @@ var numbers = map[sortkey.Type]func(text string) (string, bool){
 	},
 }
 
-// integerPercent is the form of a percentage in Kubernetes.
-var integerPercent = newLazyPattern(`^[0-9]+%$`)
+// integerPercentPattern is the form of a percentage in Kubernetes.
+var integerPercentPattern = newLazyPattern(`^[0-9]+%$`)
 
 // numberFromText converts a text without a declared type as kube-state-metrics does: a number, true, false,
 // unknown, yes or no, a time, a quantity, a percentage, or a number in Go's syntax.
@@ -250,7 +250,7 @@ func numberFromText(text string) (string, bool) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return strconv.FormatInt(t.Unix(), 10), true
 	}
-	if integerPercent.compile().MatchString(text) {
+	if integerPercentPattern.compile().MatchString(text) {
 		return sortkey.Number.Canonical(strings.TrimSuffix(text, "%") + "e-2")
 	}
 	if number, ok := sortkey.Quantity.Canonical(text); ok {

@@ -168,7 +168,7 @@ func (d *decoder) compileReference(form *referenceForm, names map[string]string)
 	return reference, reference.Index.complete() && (each != nil || !p.relativeToEach)
 }
 
-// compileTarget compiles the parts of a reference, without a fixed type. It returns none after reporting an
+// compileTarget compiles the parts of a reference, without a fixed type. It returns nil after reporting an
 // error.
 func (p pathCompiler) compileTarget(form *targetForm, reference *Reference) []indexPart {
 	group := p.compileTargetPart(partGroup, form.Group, form.GroupPath)

@@ -225,8 +225,8 @@ func (i *Informer) IsStopped() bool {
 		func(v *scopedInformer) bool { return !v.informer().IsStopped() })
 }
 
-// Releases of client-go and controller-runtime add methods to these interfaces. The types here that implement
-// them embed a nil one: a program with a newer release compiles, and a call of an added method panics.
+// Releases of client-go and controller-runtime add methods to these interfaces. A type here embeds the
+// interface that it implements, as nil: a program with a newer release compiles, and an added method panics.
 // TestForeign verifies that no known method is missing.
 type (
 	foreignCache        = cache.Cache

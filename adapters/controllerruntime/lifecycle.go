@@ -172,12 +172,12 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 
 var errMissingType = errors.New("the type does not exist")
 
-// never is the argument of awaitReadable that waits whatever the status is.
+// never is an isMissing of awaitReadable that also waits for missing types.
 func never(status.Status) bool { return false }
 
 // awaitReadable waits until an informer can be read: until it has synced, or its type was deleted from the
 // server with all its objects. It returns ErrStopped if the informer stops first, or the cause of the end of
-// ctx. It returns errMissingType for a status for which isMissing returns true.
+// ctx. It returns errMissingType as soon as isMissing accepts the status.
 func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer,
 	isMissing func(status.Status) bool) error {
 	for {

@@ -30,8 +30,8 @@ type scopedRegistration struct {
 
 var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 
-// registrationsOf returns the registrations with the informers of a set, in order.
-func (r *registration) registrationsOf() (registrations []toolscache.ResourceEventHandlerRegistration) {
+// registrations returns the registrations with all informers, in the order of the informerSet.
+func (r *registration) registrations() (registrations []toolscache.ResourceEventHandlerRegistration) {
 	for _, p := range r.scopedRegistrations() {
 		registrations = append(registrations, p.ResourceEventHandlerRegistration)
 	}

@@ -27,7 +27,7 @@ const minRetryDelay = 250 * time.Millisecond
 // shard.
 //
 // By UID, an object that is not in the cache is reconciled only if it was deleted while this replica owned
-// it, until that has succeeded, for at most an hour. An object that left the shard would look the same.
+// it, until that has succeeded, for at most an hour. Otherwise it may have left the shard.
 //
 // Call it after the cache, or the manager, has been created.
 func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) reconcile.Reconciler {

@@ -61,7 +61,7 @@ func (i *Informer) Status() (all []status.Status) {
 }
 
 // Status returns the status of the informer of the type and form of an object; nil if there is no informer.
-// It creates none and does not wait.
+// It neither creates an informer nor waits for one.
 func (c *Cache) Status(object client.Object) ([]status.Status, error) {
 	gvk, err := apiutil.GVKForObject(object, c.scheme)
 	if err != nil {

@@ -189,7 +189,7 @@ func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, commi
 		moves[k] = &dynamicinformer.HandlerMove{From: r.current.Load().informers(), To: incoming.informers(),
 			Owner: incoming.indexOf}
 		for _, h := range handlers[k] {
-			moves[k].Handlers = append(moves[k].Handlers, h.registrationsOf())
+			moves[k].Handlers = append(moves[k].Handlers, h.registrations())
 		}
 	}
 	replaced := make([]*informerSet, len(resources))

@@ -176,7 +176,7 @@ func (l *writeLog) required(gk schema.GroupKind, key types.NamespacedName,
 	for w := range k.pending {
 		wait, exists := w.waits[v.informer()]
 		isShown := exists && wait == nil
-		if !isShown && w.concerns(key) && (w.affectsUnknownObjects || v.serves(w.key.Namespace)) {
+		if !isShown && w.isNeededBy(key) && (w.affectsUnknownObjects || v.serves(w.key.Namespace)) {
 			pending = append(pending, w)
 		}
 	}
@@ -192,8 +192,8 @@ func (l *writeLog) required(gk schema.GroupKind, key types.NamespacedName,
 	return version, pending
 }
 
-// concerns reports whether a read of an object, or of a namespace, or of all objects needs the write.
-func (w *write) concerns(key types.NamespacedName) bool {
+// isNeededBy reports whether a read of a key has to wait for the write. An empty name means all objects.
+func (w *write) isNeededBy(key types.NamespacedName) bool {
 	return w.affectsUnknownObjects || w.key == key ||
 		key.Name == "" && (key.Namespace == "" || key.Namespace == w.key.Namespace)
 }

@@ -54,8 +54,8 @@ type PutRecord = func(head, bodies []byte) error
 type Record struct {
 	// Head is valid until onRecord returns.
 	Head []byte
-	// Bodies returns the bodies. It is nil if they are. The informer can call it later, and concurrently with
-	// any method. Retained is the memory that it retains, in bytes.
+	// Bodies returns the bodies; nil if the record has none. The informer can call it later, and
+	// concurrently with any method. Retained is the memory that it retains, in bytes.
 	Bodies   func() ([]byte, error)
 	Retained int
 }
@@ -76,7 +76,7 @@ type Checkpoint struct {
 	// identifies the server by address and certificate authority.
 	Cluster  types.UID `json:"cluster,omitempty"`
 	Endpoint string    `json:"endpoint,omitempty"`
-	// Objects is the number of objects.
+	// Objects is the number of saved objects.
 	Objects int `json:"objects"`
 	// Time is the time of the Save.
 	Time time.Time `json:"time"`

@@ -187,7 +187,7 @@ type IndexStats struct {
 	Bytes           int64
 }
 
-// MemoryStats describe the memory of a factory's caches and Options.MemoryBudget. Sizes are as in Metrics.
+// MemoryStats describe the memory of a factory's caches and Options.MemoryBudget. Sizes are in bytes.
 type MemoryStats struct {
 	// Budget is Options.MemoryBudget; zero without a budget.
 	Budget int64

@@ -28,22 +28,22 @@ type Handler[T any] struct {
 	OnError func(err error)
 }
 
-// adapter calls a Handler for the events of an informer.
-type adapter[T any] struct {
+// typedHandler calls a Handler for the events of an informer.
+type typedHandler[T any] struct {
 	handler   Handler[T]
 	converter converter[T]
 }
 
-var _ sharding.LeftShardHandler = (*adapter[struct{}])(nil)
+var _ sharding.LeftShardHandler = (*typedHandler[struct{}])(nil)
 
-func (a *adapter[T]) HandlerName() string {
+func (a *typedHandler[T]) HandlerName() string {
 	if a.handler.Name != "" {
 		return a.handler.Name
 	}
 	return fmt.Sprintf("%T", a.handler)
 }
 
-func (a *adapter[T]) OnAdd(obj any, inInitialList bool) {
+func (a *typedHandler[T]) OnAdd(obj any, inInitialList bool) {
 	if a.handler.OnAdd == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func (a *adapter[T]) OnAdd(obj any, inInitialList bool) {
 
 // OnUpdate implements cache.ResourceEventHandler. A previous state that does not fit T is not reported: it
 // was reported when it was the current state.
-func (a *adapter[T]) OnUpdate(before, after any) {
+func (a *typedHandler[T]) OnUpdate(before, after any) {
 	if a.handler.OnUpdate == nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (a *adapter[T]) OnUpdate(before, after any) {
 	a.handler.OnUpdate(previous, value)
 }
 
-func (a *adapter[T]) OnDelete(obj any) {
+func (a *typedHandler[T]) OnDelete(obj any) {
 	if a.handler.OnDelete == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (a *adapter[T]) OnDelete(obj any) {
 	}
 }
 
-func (a *adapter[T]) OnLeftShard(obj any) {
+func (a *typedHandler[T]) OnLeftShard(obj any) {
 	if a.handler.OnLeftShard == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (a *adapter[T]) OnLeftShard(obj any) {
 }
 
 // value converts an object, or reports the error.
-func (a *adapter[T]) value(obj any) (*T, bool) {
+func (a *typedHandler[T]) value(obj any) (*T, bool) {
 	value, err := a.converter.convert(obj)
 	switch {
 	case err == nil:

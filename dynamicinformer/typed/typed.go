@@ -113,7 +113,7 @@ func (l NamespaceLister[T]) Get(name string) (*T, error) { return l.objects.Get(
 // AddEventHandler adds a handler, as cache.SharedInformer.AddEventHandler does. RemoveEventHandler of the
 // informer takes the result.
 func (t *Objects[T]) AddEventHandler(handler Handler[T]) (cache.ResourceEventHandlerRegistration, error) {
-	return t.informer.AddEventHandler(&adapter[T]{handler: handler, converter: t.converter})
+	return t.informer.AddEventHandler(&typedHandler[T]{handler: handler, converter: t.converter})
 }
 
 // convertAll converts objects and joins the errors.

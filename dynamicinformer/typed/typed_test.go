@@ -254,7 +254,7 @@ func TestTypedHandler(t *testing.T) {
 	if err := objects.Informer().RemoveEventHandler(registration); err != nil {
 		t.Fatal(err)
 	}
-	adapter := &adapter[gizmo]{converter: objects.converter}
+	adapter := &typedHandler[gizmo]{converter: objects.converter}
 	adapter.OnAdd(sized("a", int64(1)), false) // the adapter has no function for additions
 	adapter.OnLeftShard(sized("a", int64(1)))
 	adapter.OnUpdate(sized("a", int64(1)), sized("a", int64(2)))

@@ -17,17 +17,17 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// boundResource is a resource with the schema of a type.
+// boundResource is the settings of a type, bound to its schema.
 type boundResource struct {
 	resource *indexers.Resource
-	// declared is the resource without the schema, which has all indexes.
+	// declared is the resource before it was bound to the schema. It has all indexes.
 	declared *indexers.Resource
 	schema   *typeSchema // nil if no expression needs one
 	// refusals are the reasons why indexes of the resource are missing.
 	refusals []error
 }
 
-// resourceOf returns the resource of a target.
+// resourceOf returns the settings of a target with the schema that its expressions need.
 func (b *Binding) resourceOf(ctx context.Context, s *Settings, d desiredTarget) (r boundResource, err error) {
 	if d.resource == nil {
 		r.declared, err = s.ResourceOf(d.typ)

@@ -188,8 +188,8 @@ type workMeter struct {
 // workBetweenChecks is the number of cheap steps, such as index lookups, between two checks of the context.
 const workBetweenChecks = 256
 
-// bodyWork is the work of reading an object's JSON. It makes every read check the context, because objects
-// can be large.
+// bodyWork is the number of steps that a read of an object's JSON counts as. Every read checks the context,
+// because objects can be large.
 const bodyWork = workBetweenChecks
 
 // spend counts steps. It returns false if the query was cancelled.

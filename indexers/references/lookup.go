@@ -328,7 +328,7 @@ func (t *TypeGraph) KeysReferredBy(o Object, name string) []string {
 		func(r Reference) Object { return r.To })
 }
 
-// keys returns the keys of the objects of the TypeGraph's type.
+// keys returns the sorted keys of the objects of the type. objectOf selects an end of each reference.
 func (t *TypeGraph) keys(refs []Reference, name string, objectOf func(Reference) Object) []string {
 	keys := []string{}
 	for _, r := range refs {

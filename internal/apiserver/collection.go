@@ -78,8 +78,8 @@ func (c *collection) notify() {
 	}
 }
 
-// end ends the watches of the type after they have sent all changes.
-func (c *collection) end() {
+// endWatches ends the watches of the type after they have sent all changes.
+func (c *collection) endWatches() {
 	close(c.ended)
 	c.ended = make(chan struct{})
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// StorageOptions configures a Storage. The zero value is usable.
+// StorageOptions are the options of a Storage. The zero value is usable.
 type StorageOptions struct {
 	// History is the minimum number of changes that are retained for the watches of each type. Default 1000.
 	History int
 	// Stamp sets uid, creationTimestamp and generation like a kube-apiserver. The generation counts changes
 	// outside of metadata and status. Default: only the resource version is set.
 	Stamp bool
-	// Compress compresses the larger restored objects. Reading
-	// one then takes some microseconds. Reading in the order of restoring is faster.
+	// Compress compresses the larger restored objects. Reading one then takes some microseconds; reading in
+	// the order of restoring is faster.
 	Compress bool
 	// OmitAPIServices creates no APIServices. Default: like a kube-apiserver, the storage creates one
 	// APIService for each group version. Clients watch them to notice new types.

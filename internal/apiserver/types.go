@@ -77,7 +77,7 @@ func (s *Storage) setType(t readapi.Type, rules Rules, definition string, now ti
 		return nil
 	default:
 		delete(s.mu.kinds, c.typ.GroupKind())
-		c.end()
+		c.endWatches()
 	}
 	c.typ, c.rules, c.definition = t, rules, definition
 	if s.options.Select != nil {
@@ -101,7 +101,7 @@ func (s *Storage) removeType(gr schema.GroupResource, now time.Time) {
 	for _, inVersion := range c.inVersion {
 		inVersion.removedAtVersion = s.mu.version
 	}
-	c.end()
+	c.endWatches()
 	s.registerServices(gr.Group, now)
 }
 

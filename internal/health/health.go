@@ -215,7 +215,7 @@ func (h *Health) deriveLocked(now time.Time) {
 	}
 }
 
-// publishLocked publishes the current status.
+// publishLocked makes the current status visible to readers without the lock.
 func (h *Health) publishLocked() {
 	published := h.mu.status
 	h.mu.published = &published

@@ -14,7 +14,7 @@ type History struct {
 	Synced   bool
 	// Version is the resource version up to which the content is complete.
 	Version uint64
-	// Oldest is the resource version since which Changes are complete. They are in the order of versions.
+	// Changes are in the order of their versions, and complete since the resource version Oldest.
 	Oldest  uint64
 	Changes []Change
 	// EpochStart is the resource version at which the epoch began.

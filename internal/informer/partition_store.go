@@ -30,8 +30,8 @@ type partition struct {
 	// observedVersion is the version that the stream has reached. Unlike resumeVersion, writes of users do
 	// not clear it. It is empty before the first list, and "0" after a list without a version.
 	observedVersion string
-	// hasListed is true if the incarnation does not wait for the first list of the partition. relisting is
-	// true if the next list is a relist.
+	// hasListed is true once the incarnation does not need a first list of the partition to be synced.
+	// relisting is true if the next list is a relist.
 	hasListed, relisting bool
 	// untransformed has the keys of the objects that are missing or old, because the transform failed.
 	untransformed map[string]bool

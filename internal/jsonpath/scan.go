@@ -175,7 +175,7 @@ func (s *scanner) scanObject(i int, selected *trie, depth int) int {
 	}
 }
 
-// scanArray scans a list and records its elements. The entry of the list is the last one.
+// scanArray scans a list and records its elements. The last entry is that of the list itself.
 func (s *scanner) scanArray(i int, selected *trie, depth int) int {
 	listIndex := len(s.entries) - 1
 	raw := s.raw

@@ -39,8 +39,8 @@ const (
 type pairState struct {
 	mode  pairMode
 	first []byte
-	// values are the values of the first text, each before the values inside it. maxValues is the largest
-	// number of values so far.
+	// values are the recorded values of the first text: a parent comes before its children. maxValues is
+	// the largest length of values so far.
 	values    []recordedValue
 	maxValues int
 	// expected are the recorded values that the current object or array is expected to repeat.

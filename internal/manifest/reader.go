@@ -21,7 +21,7 @@ type Reader struct {
 	OnDeleted func(*File, Entry)
 	// tallies are the counts since the last summary.
 	tallies map[*File]*problemCounts
-	// firstIgnored is the first of the ignored documents since then.
+	// firstIgnored is the first document that was ignored since the last summary.
 	firstIgnored *Problem
 	ignored      int
 }

@@ -156,7 +156,7 @@ func (s *Selection) prepareList(options *metav1.ListOptions) *shardRequest {
 		return nil
 	}
 	if options.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
-		// The list must include changes that another process made before it released an object.
+		// A cached list could miss changes that another replica saw before it released the shard.
 		options.ResourceVersion = ""
 	}
 	return &shardRequest{selection: s, selector: s.prepareWatch(options), unrequested: s.unrequested.Load()}

@@ -21,7 +21,7 @@ type selection struct {
 	fields     fields.Selector // nil selects all
 	// paths are the selectable fields in the field selector.
 	paths map[string]*jsonpath.Path
-	// conditions are the requirements on fields of the collection. They are not in fields.
+	// conditions are the requirements of the field selector that the collection evaluates, without fields.
 	conditions []condition
 	filter     Filter         // nil selects all
 	filterErr  error          // the first one of filter

@@ -41,7 +41,7 @@ func NewDynamicSharedInformerFactoryWithOptions(client dynamic.Interface, defaul
 	for _, option := range options {
 		f = option(f)
 	}
-	return withResult(clientFactory.WaitForCacheSyncWithContext, f)
+	return newWithResult(clientFactory.WaitForCacheSyncWithContext, f)
 }
 
 // NewDynamicSharedInformerFactory returns a factory for all namespaces.

@@ -32,7 +32,7 @@ func (noResult) WaitForCacheSyncWithContext(context.Context) (result syncResult)
 // factoryWithResult is a factory whose WaitForCacheSyncWithContext returns a T.
 type factoryWithResult[T any] struct{ *factory }
 
-func withResult[T any](_ func(clientFactory, context.Context) T, f *factory) DynamicSharedInformerFactory {
+func newWithResult[T any](_ func(clientFactory, context.Context) T, f *factory) DynamicSharedInformerFactory {
 	return any(factoryWithResult[T]{f}).(DynamicSharedInformerFactory)
 }
 

@@ -34,7 +34,7 @@ func (s *Store) openFolder(oldest time.Time) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = s.removeOld(oldest); err == nil {
+	if err = s.removeOldFiles(oldest); err == nil {
 		err = s.options.disk("sync", s.dir)
 	}
 	if err == nil {
@@ -46,7 +46,7 @@ func (s *Store) openFolder(oldest time.Time) (*os.File, error) {
 	return lock, nil
 }
 
-func (s *Store) removeOld(oldest time.Time) error {
+func (s *Store) removeOldFiles(oldest time.Time) error {
 	entries, err := os.ReadDir(s.dir)
 	for _, entry := range entries {
 		name := entry.Name()

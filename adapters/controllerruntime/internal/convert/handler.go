@@ -55,7 +55,7 @@ func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
 
 // coalescingOf returns the wrapper that a handler has chosen, or the one that it needs: a handler that reads
 // more than keys receives every event. controller-runtime's consistency handler, for instance, waits for
-// deletions even of objects that were added just before. It returns nil for the default.
+// deletions even of objects that were added just before. It returns nil if the informer's default is right.
 func coalescingOf(h toolscache.ResourceEventHandler) func(
 	toolscache.ResourceEventHandler) toolscache.ResourceEventHandler {
 	chosen, ok := unwrapAs[interface{ CoalescesEvents() bool }](h)
@@ -88,7 +88,7 @@ func unwrapAs[T any](handler toolscache.ResourceEventHandler) (unwrapped T, ok b
 	}
 }
 
-// convertingHandler calls a handler with objects of a form.
+// convertingHandler converts objects to one Form and calls a handler with them.
 type convertingHandler struct {
 	converter        *Converter
 	inner            toolscache.ResourceEventHandler

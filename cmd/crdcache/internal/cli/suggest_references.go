@@ -203,7 +203,7 @@ func (r referenceFinder) referredKind(base string, isKeySelector bool) target {
 // holdsSecret reports whether the name of a field names the content of a Secret.
 func holdsSecret(base string) bool { return endsIn(base, "credential") || endsIn(base, "certificate") }
 
-// onlyKind returns the type of the own group whose kind ends in a word, if there is only one.
+// onlyKind returns the type in the group of r.self whose kind ends in a word, unless there are several.
 func (r referenceFinder) onlyKind(word string) target {
 	return r.only(func(t target) bool {
 		return t.group == r.self.group && (endsIn(t.kind, word) || endsIn(naming.GuessPlural(t.kind), word))
@@ -215,7 +215,7 @@ func (r referenceFinder) customKind(base string) target {
 	return r.only(func(t target) bool { return wordsOf(t.kind) > 2 && isNamed(base, t.kind) })
 }
 
-// only returns the type that is selected, if there is only one.
+// only returns the type that selects accepts, unless there are several.
 func (r referenceFinder) only(selects func(target) bool) (found target) {
 	for _, d := range r.types {
 		switch t := (target{d.Group, d.Names.Kind}); {

@@ -129,7 +129,7 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	return s.tableFor(r, rows)
 }
 
-// tableFor returns a printer of rows in the table of a type. It begins the table if necessary.
+// tableFor returns the rows of this cluster in the table of a type. It begins the table if necessary.
 func (s *subscriber) tableFor(r discovery.Resource, formatter func() print.RowFormatter) (rows tableRows) {
 	key := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
 	s.screen.withLock(func() {

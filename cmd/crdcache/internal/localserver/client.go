@@ -183,7 +183,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return answer, nil
 }
 
-// stopPath stops the server. The answer is its Info. The server closes the connection when it has stopped.
+// stopPath stops the server. It answers with its Info, and closes the connection when it has stopped.
 const stopPath = "/crdcache/stop"
 
 // stopResponseHeader is the header of that answer, which has no length.

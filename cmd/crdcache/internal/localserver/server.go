@@ -197,7 +197,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveCache calls the handler. If the client accepts only cached answers, it first validates the request.
+// serveCache answers from the caches. If the client accepts only cached answers, it validates the request.
 func (s *Server) serveCache(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(onlyCachedHeader) != "" {
 		request, _ := readapi.ParseRequest(r)

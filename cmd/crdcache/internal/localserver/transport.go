@@ -58,7 +58,7 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 		map[schema.GroupVersionResource]bool{}
 	host := config.Host
 	if !strings.Contains(host, "://") {
-		host = serverURL.String() // its scheme depends on the fields that are dropped here
+		host = serverURL.String() // has the scheme, which depends on the TLS fields
 	}
 	return &rest.Config{
 		Host: host, APIPath: config.APIPath, ContentConfig: config.ContentConfig, QPS: config.QPS,

@@ -63,7 +63,7 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// answerWatch answers requests that the command does not send. It returns nil for others.
+// answerWatch answers the watches that the command does not send. It returns nil for other requests.
 func (a *responses) answerWatch(r *http.Request) *http.Response {
 	if !strings.Contains(r.URL.RawQuery, "watch=") {
 		return nil

@@ -6,7 +6,7 @@
 # and the program of this machine's platform must run as that user on a read-only file system.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../../.." && pwd)
-deployment=$root/packaging/crdcached/base/deployment.yaml
+deployment=$root/serving/packaging/crdcached/base/deployment.yaml
 work=$(mktemp -d)
 name=localhost/crdcached-check:$$
 options=(--root "$work/storage" --runroot "$work/run" --storage-driver vfs)
@@ -26,8 +26,8 @@ if [ $# -eq 0 ]; then
   done
 fi
 for architecture in amd64 arm64; do
-  buildah "${options[@]}" bud --isolation chroot --build-arg BASE=scratch --platform "linux/$architecture" \
-    --manifest "$name" -t "$name-$architecture" -f "$root/packaging/crdcached/Containerfile" "$context" >"$work/output" 2>&1 ||
+  buildah "${options[@]}" bud --isolation chroot --from scratch --platform "linux/$architecture" \
+    --manifest "$name" -t "$name-$architecture" -f "$root/serving/packaging/crdcached/Containerfile" "$context" >"$work/output" 2>&1 ||
     { cat "$work/output" >&2; exit 1; }
 done
 

@@ -181,8 +181,8 @@ func (d *roundPauses) next(i *Informer, panicked bool) time.Duration {
 }
 
 // listAndWatch lists the type and watches it until the watch ends. It returns false if a function of the user
-// (the ListerWatcher or an error handler) has panicked and utilruntime.ReallyCrash, which is on by default, is
-// off. As in client-go the type is then listed again. Panics of transforms and index functions only affect
+// (the ListerWatcher or an error handler) has panicked and utilruntime.ReallyCrash, which is on by default,
+// is off. As in client-go the type is then listed again. Panics of transforms and index functions only affect
 // their object (see store.RecoverError).
 func (g *incarnation) listAndWatch(ctx context.Context, r *reflectorLoop) (ok bool) {
 	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)

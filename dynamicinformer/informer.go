@@ -281,7 +281,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	leaveSweeper := i.deps.sweeper.Join(i.core.Store(), i.deps.isUnreachable)
 	leaveShard := i.Shard().register(i)
 	leaveSelectors := i.options.Selectors.register(i)
-	i.persister.Start()
+	i.persister.Start(ctx)
 	defer func() {
 		leaveSweeper()
 		i.core.Stop()

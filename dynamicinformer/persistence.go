@@ -25,7 +25,7 @@ func newPersister(i *Informer) *persist.Persister {
 		view.Options = fmt.Sprintf("cluster %q %s", i.deps.cluster, view.Options)
 	}
 	return persist.New(i.deps.persistence, persist.Source{GVR: i.gvr, Cache: i.core, Health: i.health,
-		View: view, Logger: i.deps.logger})
+		View: view})
 }
 
 // Persistence describes how the informer persists its objects (see Options.Persistence).

@@ -15,7 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -278,13 +281,22 @@ func TestResuming(t *testing.T) {
 	}
 }
 
+// TestPersistenceFails verifies that a failing backend does not stop an informer, whose logger receives the
+// error.
 func TestPersistenceFails(t *testing.T) {
+	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
+		func(ctx context.Context, _ error, msg string, _ ...any) { klog.FromContext(ctx).Info(msg) }}
+	defer func() { utilruntime.ErrorHandlers = nil }()
+	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	server, s := newServer(t), newMemoryBackend()
 	s.failure = errors.New("the disk is full")
 	server.Create(t, widgets, widget("a", "one"))
 	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
+	mustInformer(t, f, widgets)
+	must(t, f.Start(klog.NewContext(longContext(t), logger)))
 	i := startSynced(t, f)
-	await(t, func() bool { return i.Persistence().Err != nil })
+	logs := logger.GetSink().(ktesting.Underlier).GetBuffer()
+	await(t, func() bool { return strings.Contains(logs.String(), "Cannot persist") })
 	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || !status.Enabled {
 		t.Errorf("Persistence() = %+v, want enabled with the backend's error", status)
 	}

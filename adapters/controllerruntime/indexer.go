@@ -49,7 +49,7 @@ func (x *indexer) List() []any {
 		for _, stored := range scoped.informer().Snapshot().AllStored() {
 			object, err := x.object(scoped, stored)
 			if err != nil {
-				utilruntime.HandleError(err) //nolint:staticcheck // a store is read without a context
+				utilruntime.HandleError(err) // a store is read without a context
 				continue
 			}
 			objects = append(objects, object)

@@ -148,13 +148,13 @@ func (f *indexFunctions) KeysJSON(json []byte, keys [][]string) [][]string {
 	object, err := f.converter.Parse(json)
 	if err != nil {
 		// No context is available.
-		utilruntime.HandleError(fmt.Errorf("indexing: %w", err)) //nolint:staticcheck
+		utilruntime.HandleError(fmt.Errorf("indexing: %w", err))
 		return keys
 	}
 	for k, function := range f.functions {
 		values, err := function(object)
 		if err != nil {
-			utilruntime.HandleError(fmt.Errorf("index %s: %w", f.names[k], err)) //nolint:staticcheck
+			utilruntime.HandleError(fmt.Errorf("index %s: %w", f.names[k], err))
 			continue
 		}
 		keys[k] = append(keys[k], values...)

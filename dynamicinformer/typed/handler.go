@@ -100,7 +100,7 @@ func (a *typedHandler[T]) value(obj any) (*T, bool) {
 	case a.handler.OnError != nil:
 		a.handler.OnError(err)
 	default:
-		utilruntime.HandleError(err) //nolint:staticcheck // a handler is called without a context
+		utilruntime.HandleError(err) // a handler is called without a context
 	}
 	return nil, false
 }

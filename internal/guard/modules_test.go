@@ -102,8 +102,8 @@ func TestRootModule(t *testing.T) {
 	reportViolations(t, command.violations(mod))
 }
 
-// TestWorkspace verifies that the workspace of the tests has every module, and that the linters and
-// dependabot know all modules.
+// TestWorkspace verifies that the workspace of the tests has every module, that the linters and dependabot
+// know all modules, and that the paths of nested modules match their folders.
 func TestWorkspace(t *testing.T) {
 	var work struct{ Use []struct{ DiskPath string } }
 	edited := goCommand(t, "test/integration", "work", "edit", "-json", "go.work")
@@ -126,6 +126,8 @@ func TestWorkspace(t *testing.T) {
 		if dir := path.Dir(name); dir != "." && (!slices.Contains(lists["Makefile"], dir) ||
 			!slices.Contains(lists[".github/dependabot.yml"], "/"+dir)) {
 			t.Errorf("the Makefile's MODULES or .github/dependabot.yml lacks %s", dir)
+		} else if got, want := readGoMod(t, dir).Module.Path, path.Join(modulePath, dir); got != want {
+			t.Errorf("%s: module path is %q, want %q", name, got, want)
 		}
 		modules = append(modules, name)
 	}
@@ -133,17 +135,6 @@ func TestWorkspace(t *testing.T) {
 	slices.Sort(modules)
 	if !slices.Equal(used, modules) {
 		t.Errorf("test/integration/go.work uses %q, want %q", used, modules)
-	}
-}
-
-// TestNestedModules checks that the path of each nested module matches its folder.
-func TestNestedModules(t *testing.T) {
-	for _, name := range files(t) {
-		if dir := path.Dir(name); path.Base(name) == "go.mod" && dir != "." {
-			if m := readGoMod(t, dir); m.Module.Path != path.Join(modulePath, dir) {
-				t.Errorf("%s: module path is %q, want %q", name, m.Module.Path, path.Join(modulePath, dir))
-			}
-		}
 	}
 }
 

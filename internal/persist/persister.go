@@ -44,7 +44,6 @@ type Source struct {
 	View   persistence.View
 	Cache  *informer.Informer
 	Health *health.Health
-	Logger *klog.Logger // nil: the global logger
 }
 
 // Persister saves the objects of one informer. Events do not pass through it: it periodically compares the
@@ -73,6 +72,7 @@ type Persister struct {
 	reported struct {
 		sync.Mutex
 		status status.Persistence
+		logger klog.Logger // of the context of Start
 	}
 }
 
@@ -103,9 +103,10 @@ func New(shared *SharedState, source Source) *Persister {
 	return p
 }
 
-// Start begins the periodic saves.
-func (p *Persister) Start() {
+// Start begins the periodic saves, and logs their failures to the logger of ctx.
+func (p *Persister) Start(ctx context.Context) {
 	if p.disabledReason == "" {
+		p.reported.logger = klog.FromContext(ctx)
 		p.schedule()
 	}
 }
@@ -326,11 +327,7 @@ func (p *Persister) recordFailure(err error) {
 	p.reported.Lock()
 	defer p.reported.Unlock()
 	if p.reported.status.Err == nil {
-		if p.source.Logger != nil {
-			utilruntime.HandleErrorWithLogger(*p.source.Logger, err, "Cannot persist cached objects")
-		} else {
-			utilruntime.HandleError(err) //nolint:staticcheck // saves run without a context
-		}
+		utilruntime.HandleErrorWithLogger(p.reported.logger, err, "Cannot persist cached objects")
 	}
 	p.reported.status.Err, p.reported.status.Checkpoint = err, persistence.Checkpoint{}
 	p.reported.status.Failures++

@@ -168,7 +168,7 @@ func typeAndRules(b naming.BuiltinType) (readapi.Type, apiserver.Rules) {
 func (c *Cluster) checkDecodable(gvk schema.GroupVersionKind, object []byte) error {
 	typed, err := c.options.Scheme.New(gvk)
 	if err != nil {
-		return nil //nolint:nilerr // any object of a type outside the scheme is accepted
+		return nil // any object of a type outside the scheme is accepted
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(object, typed)
 }

@@ -345,7 +345,7 @@ func (c *Converter) Transform(inner toolscache.TransformFunc) toolscache.Transfo
 		object, err := c.convert(in)
 		if err != nil {
 			// readers get the error; returning it here would keep the previous object.
-			return in, nil //nolint:nilerr
+			return in, nil
 		}
 		out, err := inner(object)
 		if err != nil || reflect.TypeOf(out) != c.Pointer {

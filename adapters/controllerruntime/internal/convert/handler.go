@@ -192,7 +192,7 @@ func (h *convertingHandler) convert(stored any) (client.Object, error) {
 func (h *convertingHandler) object(stored any) (client.Object, bool) {
 	object, err := h.convert(stored)
 	if err != nil {
-		utilruntime.HandleError(err) //nolint:staticcheck // a handler is called without a context
+		utilruntime.HandleError(err) // a handler is called without a context
 		return nil, false
 	}
 	return object, true

@@ -156,7 +156,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	for _, r := range resources {
 		err := r.read(func(s *informerSet) error {
 			for _, informer := range s.informers() {
-				if err := awaitReadable(ctx, informer, never); err != nil {
+				if err := awaitReadable(ctx, informer, neverMissing); err != nil {
 					return err
 				}
 			}
@@ -172,8 +172,8 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 
 var errMissingType = errors.New("the type does not exist")
 
-// never is an isMissing of awaitReadable that also waits for missing types.
-func never(status.Status) bool { return false }
+// neverMissing is an isMissing of awaitReadable that also waits for missing types.
+func neverMissing(status.Status) bool { return false }
 
 // awaitReadable waits until an informer can be read: until it has synced, or its type was deleted from the
 // server with all its objects. It returns ErrStopped if the informer stops first, or the cause of the end of

@@ -157,7 +157,7 @@ func (r Reporter) WatchOpened() {
 	})
 }
 
-// NoContact records that accepting the last watch, which ended before a decodable event, was no contact.
+// NoContact undoes RequestEnded for an accepted watch that ended before an event could be decoded.
 func (r Reporter) NoContact() {
 	r.update(func(p *partitionRecord, current *Status, _ time.Time) {
 		u := p.beforeWatch
@@ -179,8 +179,8 @@ func (p *partitionRecord) clearListProblems(verb requests.Verb) {
 	}
 }
 
-// Throttled records that the server has said when to repeat the request. That explains the state only if
-// nothing else does, and does not count as a failure.
+// Throttled records that the server has said when to repeat the request. It is the reason of the state only
+// without another one, and is no failure.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		r.mu.counts.countFailure(verb, status.ReasonThrottled)

@@ -80,10 +80,10 @@ func (w *inlineWatch) list(ctx context.Context) error {
 			return nil
 		}
 	}
-	list, err := w.page(ctx, w.listVersion("0"))
+	list, err := w.listPages(ctx, w.listVersion("0"))
 	if isVersionLost(err) {
 		w.isLost = true
-		list, err = w.page(ctx, "")
+		list, err = w.listPages(ctx, "")
 	}
 	if err != nil {
 		return fmt.Errorf("failed to list %s: %w", w.informer.options.ObjectDescription, err)
@@ -231,9 +231,9 @@ func (w *inlineWatch) recordProgress() {
 	w.OnListed()
 }
 
-// page lists all pages from a resource version. Only lists from 0 and of the newest state have several,
+// listPages lists all pages from a resource version. Only lists from 0 and of the newest state have several,
 // because a server answers others from its cache in one page.
-func (w *inlineWatch) page(ctx context.Context, version string) (runtime.Object, error) {
+func (w *inlineWatch) listPages(ctx context.Context, version string) (runtime.Object, error) {
 	p := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		if options.Continue == "" {
 			w.beginList()

@@ -33,9 +33,9 @@ type Partition struct {
 // Informer.EvictOutOfShard calls narrow. Implementations are pointers, by which partitions are compared.
 type Selection interface {
 	Has(object any) bool
-	// IsIncomplete reports whether other objects are to be selected, so that the partition has to be listed.
+	// IsIncomplete reports whether more objects should be selected, so that the partition has to be listed.
 	IsIncomplete() bool
-	// Complete selects all of these. It is called before a list.
+	// Complete selects them. It is called before a list.
 	Complete()
 	// RecordList is called when the selected objects have been stored.
 	RecordList()

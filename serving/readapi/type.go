@@ -17,7 +17,7 @@ import (
 type Type struct {
 	// Group is empty for the core group.
 	Group string
-	// Names are the names of the type. Plural and Kind are required. Singular defaults to the lower-case
+	// Names has the names as in a CRD. Plural and Kind are required. Singular defaults to the lower-case
 	// kind, ListKind to the kind followed by "List".
 	Names crd.Names
 	// Namespaced is false for cluster-scoped types.

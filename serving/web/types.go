@@ -121,7 +121,7 @@ func (s Source) columns(typ *visibleType) []crd.Column {
 	return v.Columns
 }
 
-// decodeStored decodes a stored object. It returns nil for other values. The result is shared and read-only.
+// decodeStored decodes a value of a store; nil if it is no object. The result is shared and read-only.
 func decodeStored(object any) *unstructured.Unstructured {
 	switch object := object.(type) {
 	case *unstructured.Unstructured:

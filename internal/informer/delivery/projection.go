@@ -77,7 +77,7 @@ func collectTraits(handler cache.ResourceEventHandler) handlerTraits {
 
 // handlerProjection converts items to the arguments of a handler.
 type handlerProjection struct {
-	// object converts an item.
+	// object converts an item to an argument of OnAdd and OnDelete.
 	object func(store.Item) any
 	// pair converts the items before and after an update.
 	pair func(before, after store.Item) (previous, current any)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -89,37 +88,6 @@ func manifests(t testing.TB) [][]byte {
 		}
 	}
 	return all
-}
-
-func TestDecodeList(t *testing.T) {
-	d := jsontext.NewDecoder()
-	data := list(20, certificate)
-	want := &unstructured.UnstructuredList{}
-	if err := want.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
-	object, items, ok := d.DecodeList(data)
-	if !ok {
-		t.Fatal("DecodeList() rejected the list")
-	}
-	got := &unstructured.UnstructuredList{Object: object}
-	for _, item := range items {
-		got.Items = append(got.Items, unstructured.Unstructured{Object: item})
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("decoded list (-want +got):\n%s", diff)
-	}
-	for _, unusual := range []string{
-		`{}`, `{"items":null}`, `{"items":{}}`, `{"items":[1]}`, `{"items":[null]}`,
-		`{"items":[],"items":[]}`, `{"items":[],"kind":"A","kind":"B"}`, `null`, `[]`,
-	} {
-		if _, _, ok := d.DecodeList([]byte(unusual)); ok {
-			t.Errorf("DecodeList(%s) succeeded, want false", unusual)
-		}
-	}
-	if _, _, ok := d.DecodeList(data[:len(data)-1]); ok {
-		t.Error("DecodeList() accepted a truncated list")
-	}
 }
 
 // TestBufferReuse verifies that a decoded object does not change when its data is overwritten.

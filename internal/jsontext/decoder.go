@@ -41,7 +41,7 @@ func (d *Decoder) Decode(data []byte) (map[string]any, error) {
 }
 
 func (p *parser) parseObject() (map[string]any, error) {
-	value, _ := p.parseDocument()
+	value := p.parseDocument()
 	switch object := value.(type) {
 	case map[string]any:
 		return object, nil
@@ -56,32 +56,8 @@ func (p *parser) parseObject() (map[string]any, error) {
 func (d *Decoder) DecodeValue(data []byte) (any, error) {
 	p := d.acquireParser(data)
 	defer d.releaseParser(p)
-	value, _ := p.parseDocument()
+	value := p.parseDocument()
 	return value, p.err()
-}
-
-// DecodeList returns the list without its items, and the items. It returns false for invalid JSON,
-// duplicate keys at the top level, and items that are not an array of objects.
-func (d *Decoder) DecodeList(data []byte) (list map[string]any, items []map[string]any, ok bool) {
-	p := d.acquireParser(data)
-	defer d.releaseParser(p)
-	value, members := p.parseDocument()
-	list, ok = value.(map[string]any)
-	if !ok || len(list) != members || hasShadowingKey(list) {
-		return nil, nil, false
-	}
-	elements, ok := list["items"].([]any)
-	if !ok {
-		return nil, nil, false
-	}
-	delete(list, "items")
-	items = make([]map[string]any, len(elements))
-	for i, element := range elements {
-		if items[i], ok = element.(map[string]any); !ok {
-			return nil, nil, false
-		}
-	}
-	return list, items, true
 }
 
 func (d *Decoder) acquireParser(data []byte) *parser {
@@ -122,15 +98,6 @@ func ShadowsTypeMeta(key string) bool {
 		return key != "kind" && strings.EqualFold(key, "kind")
 	case c == 'a' || c == 'A':
 		return key != "apiVersion" && strings.EqualFold(key, "apiVersion")
-	}
-	return false
-}
-
-func hasShadowingKey(object map[string]any) bool {
-	for key := range object {
-		if ShadowsTypeMeta(key) {
-			return true
-		}
 	}
 	return false
 }

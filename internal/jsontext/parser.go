@@ -35,11 +35,10 @@ func (p *parser) err() error {
 	return &SyntaxError{Offset: p.failureOffset, Reason: p.failure}
 }
 
-// parseDocument parses all data as one value. For an object it also returns the number of members, including
-// duplicates. After a failure the value is nil.
-func (p *parser) parseDocument() (value any, members int) {
+// parseDocument parses all data as one value. After a failure the value is nil.
+func (p *parser) parseDocument() (value any) {
 	if p.peek() == '{' {
-		value, members = p.parseMembers(0)
+		value = p.parseMembers(0)
 	} else {
 		value = p.parseValue()
 	}
@@ -50,9 +49,9 @@ func (p *parser) parseDocument() (value any, members int) {
 		p.fail("a zero byte after the value")
 	}
 	if p.failure != "" {
-		return nil, 0
+		return nil
 	}
-	return value, members
+	return value
 }
 
 // peek skips white space and returns the next byte without consuming it, or 0 at the end.
@@ -164,26 +163,23 @@ func (p *parser) parseContainer(size int) any {
 	if p.data[p.pos] == '[' {
 		return p.parseArray()
 	}
-	object, _ := p.parseMembers(size)
-	return object
+	return p.parseMembers(size)
 }
 
-// parseMembers parses the object at pos and returns the number of its members, including duplicates.
-// size is the expected number of members.
-func (p *parser) parseMembers(size int) (any, int) {
+// parseMembers parses the object at pos. size is the expected number of members.
+func (p *parser) parseMembers(size int) any {
 	p.enterContainer()
-	object, members := make(map[string]any, size), 0
+	object := make(map[string]any, size)
 	if p.peek() == '}' {
 		p.pos++
 	} else {
 		for more := true; more && p.failure == ""; more = p.consumeComma('}') {
 			key := p.parseKey()
 			object[key] = p.parseElement(key, 0)
-			members++
 		}
 	}
 	if p.failure != "" {
-		return nil, 0
+		return nil
 	}
 	p.depth--
 	// a wrong estimate must not waste memory
@@ -192,7 +188,7 @@ func (p *parser) parseMembers(size int) (any, int) {
 		maps.Copy(resized, object)
 		object = resized
 	}
-	return object, members
+	return object
 }
 
 // parseKey parses the key and colon at pos.

@@ -181,7 +181,8 @@ func TestReader(t *testing.T) {
 				jsonExpired)
 			return
 		}
-		fmt.Fprint(w, listBodies[0])
+		fmt.Fprint(w, `{"apiVersion":"example.com/v1","kind":"GadgetList","metadata":{"continue":"","resourceVersion":"900",`+
+			`"remainingItemCount":2},"items":[`+jsonGadget+","+jsonGadget+"]}")
 	}))
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, QPS: -1}

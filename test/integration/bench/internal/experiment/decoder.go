@@ -35,19 +35,11 @@ func newDecoder(name string) (decoder, error) {
 		}}, err
 	case Crdcache:
 		jsonDecoder := jsontext.NewDecoder()
-		return decoder{
-			object: func(data []byte) error {
-				_, err := jsonDecoder.Decode(data)
-				return err
-			},
-			list: func(data []byte) (int, error) {
-				_, items, ok := jsonDecoder.DecodeList(data)
-				if !ok {
-					return 0, errors.New("the data is not a list")
-				}
-				return len(items), nil
-			},
-		}, nil
+		list, err := unstructuredListDecoder(stock)
+		return decoder{list: list, object: func(data []byte) error {
+			_, err := jsonDecoder.Decode(data)
+			return err
+		}}, err
 	case CrdcachePack:
 		return packingDecoder()
 	default:

@@ -9,10 +9,8 @@ import (
 type Path struct {
 	expr          string
 	steps         []Step
-	names         []string  // set if the path consists of names only
-	fastPath      *fastPath // for other common forms, otherwise nil
-	isSingular    bool      // has at most one result
-	isRooted      bool      // begins with $
+	isSingular    bool // has at most one result
+	isRooted      bool // begins with $
 	warnings      []Diagnostic
 	selectedPaths trie
 }
@@ -68,11 +66,6 @@ func (p *Path) Containers() *Path {
 
 func newPath(expr string, steps []Step, warnings []Diagnostic) *Path {
 	p := &Path{expr: expr, steps: steps, isSingular: isSingular(steps), warnings: warnings}
-	if names, rest := leadingNames(steps); len(rest) == 0 {
-		p.names = names
-	} else {
-		p.fastPath = newFastPath(steps)
-	}
 	p.selectedPaths.add(steps)
 	return p
 }
@@ -107,23 +100,11 @@ func (p *Path) Steps() []Step { return cloneSteps(p.steps) }
 //
 // Find does not change or retain obj. yield can use the package. A singular path allocates nothing.
 func (p *Path) Find(obj any, yield func(v any) bool) {
-	if p.names != nil {
-		if v, ok := lookUp(obj, p.names); ok {
-			yield(v)
-		}
-		return
-	}
-	if p.fastPath == nil || !p.fastPath.find(obj, yield) {
-		p.evaluate(evaluator{nextCheck: neverCheck}, obj, yield)
-	}
+	p.evaluate(evaluator{nextCheck: neverCheck}, obj, yield)
 }
 
 // FindContext works like [Path.Find], but returns the cause when the context ends.
 func (p *Path) FindContext(ctx context.Context, obj any, yield func(v any) bool) error {
-	if p.names != nil {
-		p.Find(obj, yield)
-		return nil
-	}
 	return p.evaluate(evaluator{ctx: ctx}, obj, yield)
 }
 
@@ -144,10 +125,7 @@ func (p *Path) Append(dst []any, obj any) []any {
 
 // First returns the first result in obj, and whether there is one; see [Path.Find].
 func (p *Path) First(obj any) (v any, ok bool) {
-	switch {
-	case p.names != nil:
-		return lookUp(obj, p.names)
-	case p.isSingular:
+	if p.isSingular {
 		n, _, ok := runSingular(node{value: obj}, p.steps)
 		return n.value, ok
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const maxSuggestions = 5
@@ -115,41 +117,5 @@ func editDistance(requested, name string) int {
 		}
 		return 1
 	}
-	limit := max(1, max(len(requested), len(name))/3)
-	if len(requested)-len(name) > limit || len(name)-len(requested) > limit {
-		return -1
-	}
-	// Most names fit these arrays, which avoids allocations.
-	var buffers [3][64]int16
-	beforePrevious, previous, row := buffers[0][:], buffers[1][:], buffers[2][:]
-	if len(name) >= len(row) {
-		beforePrevious, previous, row = make([]int16, len(name)+1), make([]int16,
-			len(name)+1), make([]int16, len(name)+1)
-	}
-	for j := range len(name) + 1 {
-		previous[j] = int16(j)
-	}
-	for i := 1; i <= len(requested); i++ {
-		row[0] = int16(i)
-		lowest := i
-		for j := 1; j <= len(name); j++ {
-			cost := int16(1)
-			if requested[i-1] == name[j-1] {
-				cost = 0
-			}
-			row[j] = min(previous[j]+1, row[j-1]+1, previous[j-1]+cost)
-			if i > 1 && j > 1 && requested[i-1] == name[j-2] && requested[i-2] == name[j-1] {
-				row[j] = min(row[j], beforePrevious[j-2]+1)
-			}
-			lowest = min(lowest, int(row[j]))
-		}
-		if lowest > limit {
-			return -1
-		}
-		beforePrevious, previous, row = previous, row, beforePrevious
-	}
-	if edits := int(previous[len(name)]); edits <= limit {
-		return edits
-	}
-	return -1
+	return naming.EditDistance(requested, name, max(1, max(len(requested), len(name))/3))
 }

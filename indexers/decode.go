@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // decoder decodes one document. Its methods report errors and continue, so that all errors are found
@@ -234,10 +236,7 @@ func nearestSpelling(word string, candidates []string) string {
 		if strings.EqualFold(word, c) {
 			return c
 		}
-		if abs(len(word)-len(c)) >= bestDistance {
-			continue
-		}
-		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < bestDistance {
+		if d := naming.EditDistance(strings.ToLower(word), strings.ToLower(c), bestDistance-1); d >= 0 {
 			best, bestDistance = c, d
 		}
 	}
@@ -254,35 +253,4 @@ var synonyms = map[string]string{
 	"condition": "when", "filter": "when", "if": "when", "keys": "key", "refs": "references",
 	"indices": "indexes",
 	"name":    "namepath", "apiversion": "apiversionpath",
-}
-
-func abs(n int) int { return max(n, -n) }
-
-// longestWord limits the work of distance; longer words are not treated as misspellings.
-const longestWord = 128
-
-// distance returns the Damerau-Levenshtein distance of a and b in bytes.
-func distance(a, b string) int {
-	if len(a) > longestWord || len(b) > longestWord {
-		return longestWord
-	}
-	twoRowsBefore, previousRow, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range previousRow {
-		previousRow[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(previousRow[j]+1, row[j-1]+1, previousRow[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], twoRowsBefore[j-2]+1)
-			}
-		}
-		twoRowsBefore, previousRow, row = previousRow, row, twoRowsBefore
-	}
-	return previousRow[len(b)]
 }

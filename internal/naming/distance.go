@@ -3,8 +3,8 @@ package naming
 // maxComparedLength limits the work of EditDistance. Longer names are not treated as misspellings.
 const maxComparedLength = 128
 
-// EditDistance returns the number of edits (insert, delete, replace, swap neighbors) from a to b, in bytes. It
-// returns -1 for more edits than limit.
+// EditDistance returns the number of edits (insert, delete, replace, swap neighbors) from a to b, in bytes.
+// It returns -1 for more edits than limit.
 func EditDistance(a, b string, limit int) int {
 	if max(len(a), len(b)) > maxComparedLength || len(a)-len(b) > limit || len(b)-len(a) > limit {
 		return -1

@@ -2,6 +2,7 @@ package block
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -59,7 +60,9 @@ func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 			}
 			return l, nil
 		case Kind(record[0]) == Checkpoint:
-			if l.Save, err = readCheckpoint(record); err != nil {
+			l.Save = Save{} // members can be absent
+			text, err := ReadText(Checkpoint, record)
+			if err = cmp.Or(err, json.Unmarshal(text, &l.Save)); err != nil {
 				return nil, Damaged(frames.offset, "decode the checkpoint before it: %v", err)
 			}
 			if l.End = frames.offset; l.First == 0 {
@@ -68,14 +71,6 @@ func ReadLog(source io.ReaderAt, size int64, c *Cipher) (*Log, error) {
 		}
 		l.HasOldKey = l.HasOldKey || !isCurrent
 	}
-}
-
-func readCheckpoint(record []byte) (s Save, err error) {
-	text, err := ReadText(Checkpoint, record)
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	return s, err
 }
 
 // scanner reads the frames of a log in their order, up to end. offset is that of the next one.

@@ -51,7 +51,7 @@ func ReadObjects(record []byte) (o StoredObjects, err error) {
 		o.bodies, rest, err = cutSection(rest, maxRatio)
 	}
 	if err == nil {
-		o.Head, err = head.open()
+		o.Head, err = head.open(nil)
 	}
 	if err == nil && len(rest) > 0 {
 		o.Cells, err = openOnly(rest)
@@ -61,7 +61,10 @@ func ReadObjects(record []byte) (o StoredObjects, err error) {
 }
 
 // Bodies decompresses the bodies.
-func (o StoredObjects) Bodies() ([]byte, error) { return o.bodies.open() }
+func (o StoredObjects) Bodies() ([]byte, error) { return o.bodies.open(nil) }
+
+// BodiesIn works like Bodies. It uses the memory of the buffer if that suffices.
+func (o StoredObjects) BodiesIn(buffer []byte) ([]byte, error) { return o.bodies.open(buffer) }
 
 // BodiesSize returns the size of the bodies.
 func (o StoredObjects) BodiesSize() int { return o.bodies.size }

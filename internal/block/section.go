@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
@@ -129,21 +130,21 @@ func openOnly(record []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.open()
+	return s.open(nil)
 }
 
-// open returns the content of the section, which may share the memory of the record.
-func (s section) open() (content []byte, err error) {
+// open returns the content of the section, which may share the memory of the record or of the buffer.
+func (s section) open(buffer []byte) (content []byte, err error) {
 	switch s.coding {
 	case plain:
 		content = s.stored
 	case zstdCoding:
-		content, err = decoder.DecodeAll(s.stored, make([]byte, 0, s.size))
+		content, err = decoder.DecodeAll(s.stored, slices.Grow(buffer[:0], s.size))
 	case s2Coding:
 		if n, sizeErr := s2.DecodedLen(s.stored); sizeErr != nil || n != s.size {
 			return nil, ErrDamaged
 		}
-		content, err = s2.Decode(make([]byte, s.size), s.stored)
+		content, err = s2.Decode(slices.Grow(buffer[:0], s.size)[:s.size], s.stored)
 	default:
 		return nil, fmt.Errorf("%w: unknown coding %d", ErrDamaged, s.coding)
 	}

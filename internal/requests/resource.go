@@ -168,16 +168,16 @@ func (r *packedResource) request(content string, options *metav1.ListOptions) *r
 }
 
 // JSONLister is a transport that returns the objects of a list without encoding the list. A text is valid
-// until the next one is yielded. ListJSON returns nil if the list must be requested.
+// until the next one is yielded. ListJSON may ignore a limit. It returns nil if the list must be requested.
 type JSONLister interface {
 	ListJSON(gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions) (
 		objects iter.Seq2[[]byte, error], resourceVersion string)
 }
 
-// listJSON lists with a JSONLister. It returns nil if that is impossible.
+// listJSON lists with a JSONLister. It returns nil if that is impossible, and for probes.
 func (r *packedResource) listJSON(options metav1.ListOptions) *packed.List {
 	lister, ok := r.owner.config.Transport.(JSONLister)
-	if !ok || r.lists != wholeObjectContent {
+	if !ok || r.lists != wholeObjectContent || options.Limit == 1 {
 		return nil
 	}
 	objects, version := lister.ListJSON(r.gvr, r.namespace, options)

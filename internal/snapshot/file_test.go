@@ -74,6 +74,15 @@ func TestRoundTrip(t *testing.T) {
 		if got, err := objects.Count(r.from, r.to); got != r.want || err != nil {
 			t.Errorf("Count(%q, %q) = %d, %v, want %d", r.from, r.to, got, err, r.want)
 		}
+		ranged := 0
+		for record, err := range objects.Range(r.from, r.to) {
+			if ranged++; err != nil || record.Key < r.from || r.to != "" && record.Key >= r.to {
+				t.Errorf("Range(%q, %q) yields %s, %v", r.from, r.to, record.Key, err)
+			}
+		}
+		if ranged != r.want {
+			t.Errorf("Range(%q, %q) yields %d records, want %d", r.from, r.to, ranged, r.want)
+		}
 	}
 	if f.Objects(schema.GroupResource{Resource: "pods"}) != nil {
 		t.Error("Objects(pods) is not nil")

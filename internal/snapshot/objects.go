@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"encoding/binary"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -18,11 +19,21 @@ type Objects struct {
 	// loaded are the objects of a folder, sorted by key.
 	loaded []*packed.Object
 
+	// recent are the latest results of Block, because the next read is probably of the same block.
+	recent struct {
+		sync.Mutex
+		blocks [2]recentBlock
+	}
 	// sortedRecords has all records sorted by key, for a type with an Unsorted entry.
 	sortedRecords struct {
 		sync.Mutex
 		records []Record
 	}
+}
+
+type recentBlock struct {
+	number  int
+	records []Record
 }
 
 // Type returns the description of the type.
@@ -36,27 +47,39 @@ func (o *Objects) Blocks() int { return len(o.entry.Blocks) }
 
 // Block returns the records of a block in the order in which they were written. Each record keeps the
 // memory of the whole block alive.
-func (o *Objects) Block(i int) ([]Record, error) {
-	stored, objects, err := o.read(i)
+func (o *Objects) Block(i int) (records []Record, err error) {
+	o.recent.Lock()
+	defer o.recent.Unlock()
+	for _, recent := range o.recent.blocks {
+		if recent.number == i && recent.records != nil {
+			return recent.records, nil
+		}
+	}
+	stored, objects, err := o.read(i, nil)
 	if err != nil {
 		return nil, err
 	}
-	records, err := decode(stored, objects)
+	size := 0
+	for _, object := range objects {
+		size += object.JSONSize()
+	}
+	text := make([]byte, 0, size)
+	records = make([]Record, 0, len(objects))
+	err = o.decode(i, stored, objects, &text, func(r Record) bool {
+		records = append(records, r)
+		return true
+	})
 	if err != nil {
-		return nil, block.Damaged(o.entry.Blocks[i].Offset, "%v", err)
+		return nil, err
 	}
-	position := 0
-	for _, earlierBlock := range o.entry.Blocks[:i] {
-		position += earlierBlock.Objects
-	}
-	for i := range records {
-		records[i].Position = position + i
-	}
+	o.recent.blocks = [...]recentBlock{{i, records}, o.recent.blocks[0]}
 	return records, nil
 }
 
-// read reads a block, and compares its objects with the index.
-func (o *Objects) read(i int) (stored block.StoredObjects, objects []*packed.Object, err error) {
+// read reads a block, and compares its objects with the index. If bodies is set, it has the decompressed
+// bodies until the next call; otherwise they stay compressed.
+func (o *Objects) read(i int, bodies *[]byte) (stored block.StoredObjects, objects []*packed.Object,
+	err error) {
 	b := o.entry.Blocks[i]
 	if o.loaded != nil {
 		return stored, o.loaded[b.Offset:][:b.Objects], nil
@@ -65,8 +88,14 @@ func (o *Objects) read(i int) (stored block.StoredObjects, objects []*packed.Obj
 	if err != nil {
 		return stored, nil, err
 	}
-	if stored, err = block.ReadObjects(record); err == nil {
-		objects, err = packed.ReadBlock(stored.Head, stored.Bodies, stored.StoredSize())
+	stored, err = block.ReadObjects(record)
+	openBodies := stored.Bodies
+	if err == nil && bodies != nil {
+		*bodies, err = stored.BodiesIn(*bodies)
+		openBodies = func() ([]byte, error) { return *bodies, nil }
+	}
+	if err == nil {
+		objects, err = packed.ReadBlock(stored.Head, openBodies, stored.StoredSize())
 	}
 	if err != nil {
 		return stored, nil, block.Damaged(b.Offset, "%v", err)
@@ -85,32 +114,34 @@ func (o *Objects) read(i int) (stored block.StoredObjects, objects []*packed.Obj
 	return stored, objects, nil
 }
 
-func decode(stored block.StoredObjects, objects []*packed.Object) (records []Record, err error) {
-	size := 0
-	for _, object := range objects {
-		size += object.JSONSize()
+// decode calls yield with the records of a block, until it returns false. Their JSON is appended to text.
+func (o *Objects) decode(i int, stored block.StoredObjects, objects []*packed.Object, text *[]byte,
+	yield func(Record) bool) (err error) {
+	cells, position := stored.Cells, 0
+	for _, earlierBlock := range o.entry.Blocks[:i] {
+		position += earlierBlock.Objects
 	}
-	cells, text := stored.Cells, make([]byte, 0, size)
-	records = make([]Record, len(objects))
-	for i, object := range objects {
-		start := len(text)
-		if text, err = object.AppendJSON(text); err != nil {
-			return nil, err
+	for k, object := range objects {
+		start := len(*text)
+		if *text, err = object.AppendJSON(*text); err != nil {
+			return block.Damaged(o.entry.Blocks[i].Offset, "%v", err)
 		}
-		records[i] = Record{Key: object.Key(), JSON: text[start:len(text):len(text)],
+		r := Record{Key: object.Key(), JSON: slices.Clip((*text)[start:]), Position: position + k,
 			Version: object.GroupVersionKind().Version, Labels: object.Labels()}
-		if len(stored.Cells) == 0 {
-			continue
+		if len(stored.Cells) > 0 {
+			length, n := binary.Uvarint(cells)
+			if n <= 0 || length > uint64(len(cells)-n) {
+				return block.Damaged(o.entry.Blocks[i].Offset, "%v", block.ErrDamaged)
+			}
+			if cells = cells[n:]; length > 0 {
+				r.Cells, cells = cells[:length:length], cells[length:]
+			}
 		}
-		length, n := binary.Uvarint(cells)
-		if n <= 0 || length > uint64(len(cells)-n) {
-			return nil, block.ErrDamaged
-		}
-		if cells = cells[n:]; length > 0 {
-			records[i].Cells, cells = cells[:length:length], cells[length:]
+		if !yield(r) {
+			return nil
 		}
 	}
-	return records, nil
+	return nil
 }
 
 // Find returns the block that may contain a key. The objects must be Ordered.
@@ -123,14 +154,14 @@ func (o *Objects) Find(key string) (block int, ok bool) {
 	return i, i >= 0 && key <= o.entry.Blocks[i].Last
 }
 
-// Count returns the number of objects with keys in [from, to); an empty to means no limit. The objects must
-// be Ordered. It reads only the blocks at both ends of the range.
+// Count returns the number of objects with keys in [from, to); an empty to means no limit. If the objects are
+// Ordered, it reads only the blocks at both ends of the range.
 func (o *Objects) Count(from, to string) (n int, err error) {
 	isIn := func(key string) bool { return key >= from && (to == "" || key < to) }
 	for i, b := range o.entry.Blocks {
 		switch {
-		case b.Last < from || to != "" && b.First >= to:
-		case isIn(b.First) && isIn(b.Last):
+		case o.Ordered() && (b.Last < from || to != "" && b.First >= to):
+		case o.Ordered() && isIn(b.First) && isIn(b.Last):
 			n += b.Objects
 		default:
 			records, err := o.Block(i)
@@ -149,27 +180,38 @@ func (o *Objects) Count(from, to string) (n int, err error) {
 
 // All yields all records sorted by key, until the first error. Records with equal keys keep their order. A
 // record is valid until All yields the next one.
-func (o *Objects) All(yield func(Record, error) bool) {
-	if !o.Ordered() {
-		records, err := o.loadSorted()
-		if err != nil {
-			yield(Record{}, err)
+func (o *Objects) All(yield func(Record, error) bool) { o.Range("", "")(yield) }
+
+// Range works like All for the records with keys in [from, to); an empty to means no limit.
+func (o *Objects) Range(from, to string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		ended := false
+		var bodies, text []byte
+		onRecord := func(r Record) bool {
+			text = text[:0]
+			ended = to != "" && r.Key >= to || r.Key >= from && !yield(r, nil)
+			return !ended
 		}
-		for _, r := range records {
-			if !yield(r, nil) {
-				return
+		if !o.Ordered() {
+			records, err := o.loadSorted()
+			if err != nil {
+				yield(Record{}, err)
 			}
-		}
-		return
-	}
-	for i := range o.entry.Blocks {
-		records, err := o.Block(i)
-		if err != nil {
-			yield(Record{}, err)
+			for i := 0; i < len(records) && onRecord(records[i]); i++ {
+			}
 			return
 		}
-		for _, r := range records {
-			if !yield(r, nil) {
+		first, contains := o.Find(from)
+		if !contains { // the keys of the block are before from
+			first++
+		}
+		for i := first; i < o.Blocks() && !ended && (to == "" || o.entry.Blocks[i].First < to); i++ {
+			stored, objects, err := o.read(i, &bodies)
+			if err == nil {
+				err = o.decode(i, stored, objects, &text, onRecord)
+			}
+			if err != nil {
+				yield(Record{}, err)
 				return
 			}
 		}
@@ -178,21 +220,10 @@ func (o *Objects) All(yield func(Record, error) bool) {
 
 // Get returns the first record with a key, and whether it exists.
 func (o *Objects) Get(key string) (r Record, ok bool, err error) {
-	var records []Record
-	if !o.Ordered() {
-		records, err = o.loadSorted()
-	} else if i, found := o.Find(key); found {
-		records, err = o.Block(i)
+	for r, err := range o.Range(key, key+"\x00") {
+		return r, err == nil, err
 	}
-	if err != nil {
-		return Record{}, false, err
-	}
-	i, ok := slices.BinarySearchFunc(records, key,
-		func(r Record, key string) int { return strings.Compare(r.Key, key) })
-	if !ok {
-		return Record{}, false, nil
-	}
-	return records[i], true, nil
+	return Record{}, false, nil
 }
 
 // loadSorted returns all records of an Unsorted type, sorted by key.

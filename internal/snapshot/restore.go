@@ -99,7 +99,7 @@ func (o *Objects) whyNotRestorable(view persistence.View) string {
 // loadRecords is a block.LoadFunc.
 func (o *Objects) loadRecords(onRecord func(persistence.Record) error) error {
 	for i := range o.entry.Blocks {
-		stored, _, err := o.read(i)
+		stored, _, err := o.read(i, nil)
 		if err == nil {
 			err = onRecord(persistence.Record{Head: stored.Head, Bodies: stored.Bodies,
 				Retained: stored.StoredSize()})

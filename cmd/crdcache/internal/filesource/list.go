@@ -40,8 +40,7 @@ func (o Object) ReadJSON(f func(json []byte) error) (err error) {
 // nil if the request must be sent: for selectors, pages, conversions, snapshots, clusters and errors.
 func (s *Source) List(gvr schema.GroupVersionResource, namespace string, options metav1.ListOptions,
 	managedFields bool) (objects iter.Seq[Object], version string) {
-	if options.LabelSelector != "" || options.FieldSelector != "" || options.Continue != "" ||
-		options.ResourceVersionMatch != "" || s == nil || s.storage == nil {
+	if !listsAll(options) || s == nil || s.storage == nil {
 		return nil, ""
 	}
 	c, isVersioned := s.storage.Collection(gvr.GroupResource()).(readapi.Versioned)
@@ -54,10 +53,7 @@ func (s *Source) List(gvr schema.GroupVersionResource, namespace string, options
 		!t.ServesUnconverted && len(t.Versions) > 1 {
 		return nil, ""
 	}
-	from, to := "", ""
-	if namespace != "" {
-		from, to = namespace+"/", namespace+"0" // "0" follows "/"
-	}
+	from, to := keyRange(namespace)
 	return func(yield func(Object) bool) {
 		for o := range snapshot.Range(from, to) {
 			version := schema.GroupVersion{Group: gvr.Group, Version: o.Version()}
@@ -66,6 +62,19 @@ func (s *Source) List(gvr schema.GroupVersionResource, namespace string, options
 			}
 		}
 	}, strconv.FormatUint(snapshot.ResourceVersion(), 10)
+}
+
+func listsAll(options metav1.ListOptions) bool {
+	return options.LabelSelector == "" && options.FieldSelector == "" && options.Continue == "" &&
+		options.ResourceVersionMatch == ""
+}
+
+// keyRange returns the range of the keys of a namespace; empty means all.
+func keyRange(namespace string) (from, to string) {
+	if namespace == "" {
+		return "", ""
+	}
+	return namespace + "/", namespace + "0" // "0" follows "/"
 }
 
 // transport is the transport of the clients of a source. Informers list without requests.
@@ -79,7 +88,7 @@ func (t transport) ListJSON(gvr schema.GroupVersionResource, namespace string,
 	options metav1.ListOptions) (objects iter.Seq2[[]byte, error], version string) {
 	list, version := t.source.List(gvr, namespace, options, true)
 	if list == nil {
-		return nil, ""
+		return t.source.listSnapshot(gvr, namespace, options)
 	}
 	return func(yield func([]byte, error) bool) {
 		var text []byte
@@ -90,4 +99,25 @@ func (t transport) ListJSON(gvr schema.GroupVersionResource, namespace string,
 			}
 		}
 	}, version
+}
+
+// listSnapshot works like List for types of a snapshot of which all objects are in the requested version.
+func (s *Source) listSnapshot(gvr schema.GroupVersionResource, namespace string,
+	options metav1.ListOptions) (objects iter.Seq2[[]byte, error], version string) {
+	c, ok := s.backend.Collection(gvr.GroupResource()).(*snapshotCollection)
+	if !ok || !listsAll(options) || c.savedType.Written != nil || c.savedType.Version != gvr.Version ||
+		c.Refused(gvr.Version) != nil {
+		return nil, ""
+	}
+	if t := c.Type(); t.Version(gvr.Version) == nil || !t.Namespaced && namespace != "" {
+		return nil, ""
+	}
+	from, to := keyRange(namespace)
+	return func(yield func([]byte, error) bool) {
+		for r, err := range c.savedObjects.Range(from, to) {
+			if !yield(r.JSON, err) {
+				return
+			}
+		}
+	}, strconv.FormatUint(c.version, 10)
 }

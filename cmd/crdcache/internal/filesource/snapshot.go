@@ -18,70 +18,61 @@ import (
 // because its discovery and tables do not apply to other files.
 func openOnlySnapshot(ctx context.Context, options *Options) (*snapshot.File, error) {
 	for _, path := range options.Paths {
-		open, err := snapshotOpener(ctx, path, options)
-		if err != nil || open == nil {
-			continue // the manifest reader reports the error
-		}
-		if len(options.Paths) > 1 {
+		switch isSnapshot := isSnapshot(ctx, path, options); {
+		case !isSnapshot:
+		case len(options.Paths) > 1:
 			return nil, fmt.Errorf("%s is a snapshot, which cannot be combined with other files: omit the others", path)
+		case path == manifest.Stdin:
+			return readSnapshot(options.In)
+		default:
+			return snapshot.Open(path)
 		}
-		return open()
 	}
 	return nil, nil
 }
 
-// snapshotOpener returns a function that opens a snapshot, or nil for other files. It reads only regular
-// files, because reading consumes a pipe.
-func snapshotOpener(ctx context.Context, path string, options *Options) (open func() (*snapshot.File, error),
-	err error) {
+// isSnapshot reports whether a path is a snapshot. It reads only regular files, because reading consumes a
+// pipe, and standard input. The manifest reader reports the errors of paths.
+func isSnapshot(ctx context.Context, path string, options *Options) bool {
 	if path == manifest.Stdin {
-		return stdinSnapshotOpener(ctx, options)
+		return options.In != nil && isStdinSnapshot(ctx, options)
 	}
 	info, err := os.Stat(path)
-	if err == nil && info.IsDir() && snapshot.IsFolder(path) {
-		return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
-	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, err
+		return err == nil && info.IsDir() && snapshot.IsFolder(path)
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return false
 	}
 	defer file.Close()
 	head := make([]byte, len(block.Magic))
-	if _, err = io.ReadFull(file, head); err != nil || string(head) != block.Magic {
-		return nil, err
-	}
-	return func() (*snapshot.File, error) { return snapshot.Open(path) }, nil
+	_, err = io.ReadFull(file, head)
+	return err == nil && string(head) == block.Magic
 }
 
-// stdinSnapshotOpener is snapshotOpener for standard input. The returned function reads it into memory.
-func stdinSnapshotOpener(ctx context.Context, options *Options) (open func() (*snapshot.File, error),
-	err error) {
-	if options.In == nil {
-		return nil, nil
-	}
+// isStdinSnapshot makes options.In a reader that has consumed nothing.
+func isStdinSnapshot(ctx context.Context, options *Options) bool {
 	stream, err := (&manifest.File{Path: manifest.Stdin}).Open(ctx, options.In)
 	if err != nil {
-		return nil, err
+		return false
 	}
 	in := bufio.NewReader(stream)
 	options.In = in
-	if head, err := in.Peek(len(block.Magic)); err != nil || string(head) != block.Magic {
-		return nil, nil // the manifest reader reports the error
+	head, err := in.Peek(len(block.Magic))
+	return err == nil && string(head) == block.Magic
+}
+
+// readSnapshot reads a snapshot from standard input into memory.
+func readSnapshot(in io.Reader) (file *snapshot.File, err error) {
+	text, err := io.ReadAll(in)
+	if err == nil {
+		file, err = snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
 	}
-	return func() (*snapshot.File, error) {
-		text, err := io.ReadAll(in)
-		var file *snapshot.File
-		if err == nil {
-			file, err = snapshot.NewFile(bytes.NewReader(text), int64(len(text)))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read a snapshot from standard input: %w", err)
-		}
-		return file, nil
-	}, nil
+	if err != nil {
+		return nil, fmt.Errorf("read a snapshot from standard input: %w", err)
+	}
+	return file, nil
 }
 
 // serveSnapshot serves a snapshot. It warns if the snapshot has only one namespace.
@@ -93,8 +84,8 @@ func (s *Source) serveSnapshot(file *snapshot.File) {
 		isWarning := i >= len(contents.Damage)
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: isWarning, Err: err})
 	}
-	if namespace := contents.Namespace; namespace != "" {
-		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true,
-			Err: fmt.Errorf("the snapshot contains only the namespace %s", namespace)})
+	if contents.Namespace != "" {
+		err := fmt.Errorf("the snapshot contains only the namespace %s", contents.Namespace)
+		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true, Err: err})
 	}
 }

@@ -25,9 +25,7 @@ type snapshotCollection struct {
 	savedType    snapshot.SavedType
 	version      uint64
 	currentType  func() readapi.Type
-	neverEnds    chan struct{} // never closed
-	pages        []page
-	recent       recentPages
+	neverEnds    chan struct{}         // never closed
 	readErr      atomic.Pointer[error] // why objects could not be read
 }
 
@@ -49,10 +47,6 @@ func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snaps
 	// A snapshot has only one state. If its resource version is not a number, it is 1.
 	c.version, _ = strconv.ParseUint(c.savedType.ResourceVersion, 10, 64)
 	c.version = max(c.version, 1)
-	c.pages = make([]page, objects.Blocks())
-	for i := range c.pages {
-		c.pages[i].collection, c.pages[i].block = c, i
-	}
 	return c
 }
 

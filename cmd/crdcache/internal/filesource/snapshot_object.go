@@ -2,8 +2,6 @@ package filesource
 
 import (
 	"iter"
-	"sync"
-	"weak"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -11,58 +9,28 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// page is a block of objects. It is in memory while it is used.
-type page struct {
-	collection *snapshotCollection
-	block      int
-
-	mu      sync.Mutex
-	records weak.Pointer[[]snapshot.Record]
-}
-
-// recentPages keeps the latest pages in memory, because the next read is probably of the same page.
-type recentPages struct {
-	mu    sync.Mutex
-	pages [2]*[]snapshot.Record
-	next  int
-}
-
-func (r *recentPages) add(records *[]snapshot.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pages[r.next] = records
-	r.next = (r.next + 1) % len(r.pages)
-}
-
-func (p *page) load() *[]snapshot.Record {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if records := p.records.Value(); records != nil {
-		return records
-	}
-	records, err := p.collection.savedObjects.Block(p.block)
-	if err != nil {
-		p.collection.fail(err)
-	}
-	p.records = weak.Make(&records)
-	p.collection.recent.add(&records)
-	return &records
-}
-
+// storedObject is an object of a snapshot. Its block is in memory while it is used.
 type storedObject struct {
-	key        string
-	page       *page // nil if loaded is set
-	index      int   // index in the page
-	position   int
-	ownRecord  *snapshot.Record
-	collection *snapshotCollection
+	key          string
+	block, index int // index in the block
+	position     int
+	ownRecord    *snapshot.Record // nil: in the block
+	collection   *snapshotCollection
 }
 
 func (o *storedObject) record() snapshot.Record {
-	if o.page == nil {
+	if o.ownRecord != nil {
 		return *o.ownRecord
 	}
-	return (*o.page.load())[o.index]
+	return o.collection.readBlock(o.block)[o.index]
+}
+
+func (c *snapshotCollection) readBlock(i int) []snapshot.Record {
+	records, err := c.savedObjects.Block(i)
+	if err != nil {
+		c.fail(err)
+	}
+	return records
 }
 
 func (o *storedObject) Key() string { return o.key }
@@ -96,47 +64,34 @@ type scanSnapshot struct{ *snapshotCollection }
 func (s scanSnapshot) Range(from, to string) iter.Seq[readapi.Object] { return s.objects(from, to) }
 
 func (s scanSnapshot) Count(from, to string) int {
-	if s.savedObjects.Ordered() {
-		n, err := s.savedObjects.Count(from, to)
-		if err != nil {
-			s.fail(err)
-		}
-		return n
-	}
-	n := 0
-	for range s.objects(from, to) {
-		n++
+	n, err := s.savedObjects.Count(from, to)
+	if err != nil {
+		s.fail(err)
 	}
 	return n
 }
 
 // objects returns the objects with keys in [from, to). An empty to means no limit.
 func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
-	inRange := func(key string) bool { return key >= from && (to == "" || key < to) }
-	if !c.savedObjects.Ordered() {
-		return func(yield func(readapi.Object) bool) {
-			for r, err := range c.savedObjects.All {
+	return func(yield func(readapi.Object) bool) {
+		if !c.savedObjects.Ordered() {
+			for r, err := range c.savedObjects.Range(from, to) {
 				if err != nil {
 					c.fail(err)
 				}
-				if inRange(r.Key) &&
-					!yield(&storedObject{key: r.Key, ownRecord: &r, position: r.Position, collection: c}) {
+				if !yield(&storedObject{key: r.Key, ownRecord: &r, position: r.Position}) {
 					return
 				}
 			}
+			return
 		}
-	}
-	return func(yield func(readapi.Object) bool) {
 		first, _ := c.savedObjects.Find(from)
-		for i := max(first, 0); i < len(c.pages); i++ {
-			p := &c.pages[i]
-			for index, r := range *p.load() {
+		for i := max(first, 0); i < c.savedObjects.Blocks(); i++ {
+			for index, r := range c.readBlock(i) {
 				if to != "" && r.Key >= to {
 					return
 				}
-				if inRange(r.Key) &&
-					!yield(&storedObject{key: r.Key, page: p, index: index, position: r.Position,
-						collection: c}) {
+				if r.Key >= from && !yield(&storedObject{r.Key, i, index, r.Position, nil, c}) {
 					return
 				}
 			}

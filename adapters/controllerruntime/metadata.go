@@ -29,42 +29,36 @@ type MetadataReader interface {
 // setters panic. DeepCopyObject and MarshalJSON decode. Other caches call them with their usual objects.
 func OnlyMetadata[request comparable](inner handler.TypedEventHandler[client.Object, request],
 	predicates ...predicate.Predicate) handler.TypedEventHandler[client.Object, request] {
-	return onlyMetadata[request]{inner, predicate.And(predicates...)}
+	type queue = workqueue.TypedRateLimitingInterface[request]
+	accepts := predicate.And(predicates...)
+	return onlyMetadata[request]{handler.TypedFuncs[client.Object, request]{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if accepts.Create(e) {
+				inner.Create(ctx, e, q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if accepts.Update(e) {
+				inner.Update(ctx, e, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			if accepts.Delete(e) {
+				inner.Delete(ctx, e, q)
+			}
+		},
+		GenericFunc: func(ctx context.Context, e event.GenericEvent, q queue) {
+			if accepts.Generic(e) {
+				inner.Generic(ctx, e, q)
+			}
+		},
+	}}
 }
 
 type onlyMetadata[request comparable] struct {
-	inner   handler.TypedEventHandler[client.Object, request]
-	accepts predicate.Predicate
+	handler.TypedFuncs[client.Object, request]
 }
 
 var _ MetadataReader = onlyMetadata[string]{}
 
 func (onlyMetadata[request]) ReadsOnlyMetadata() {}
-
-func (o onlyMetadata[request]) Create(ctx context.Context, e event.CreateEvent,
-	queue workqueue.TypedRateLimitingInterface[request]) {
-	if o.accepts.Create(e) {
-		o.inner.Create(ctx, e, queue)
-	}
-}
-
-func (o onlyMetadata[request]) Update(ctx context.Context, e event.UpdateEvent,
-	queue workqueue.TypedRateLimitingInterface[request]) {
-	if o.accepts.Update(e) {
-		o.inner.Update(ctx, e, queue)
-	}
-}
-
-func (o onlyMetadata[request]) Delete(ctx context.Context, e event.DeleteEvent,
-	queue workqueue.TypedRateLimitingInterface[request]) {
-	if o.accepts.Delete(e) {
-		o.inner.Delete(ctx, e, queue)
-	}
-}
-
-func (o onlyMetadata[request]) Generic(ctx context.Context, e event.GenericEvent,
-	queue workqueue.TypedRateLimitingInterface[request]) {
-	if o.accepts.Generic(e) {
-		o.inner.Generic(ctx, e, queue)
-	}
-}

@@ -138,8 +138,10 @@ func (c *syncCheckers) await(conditions []waitCondition) {
 		case <-conditions[k].replaced:
 		case <-conditions[k].ended:
 		}
-		c.resource.awaitChange()
-		if next := c.conditions(); !slices.Equal(next, conditions) {
+		c.resource.changeMu.Lock() // after a running change of handlers, indexes or informers
+		next := c.conditions()
+		c.resource.changeMu.Unlock()
+		if !slices.Equal(next, conditions) {
 			conditions, k = next, -1
 			continue
 		}

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -269,8 +267,8 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 	if namespace != "" {
 		options.Namespaces = dynamicinformer.InNamespaces(namespace)
 	}
-	period := shortenWithJitter(ptr.Deref(config.SyncPeriod, defaultSyncPeriod))
-	options.Resync, options.WatchBookmarks = &period, config.EnableWatchBookmarks
+	options.Resync = new(ptr.Deref(config.SyncPeriod, defaultSyncPeriod)) // the informer adds jitter
+	options.WatchBookmarks = config.EnableWatchBookmarks
 	switch {
 	case config.Transform == nil:
 	case convert.StripsManagedFields(config.Transform):
@@ -279,15 +277,6 @@ func (c *Cache) informerOptions(r *resource, settings *typeSettings,
 		options.Transform = r.converter.Transform(config.Transform)
 	}
 	return options
-}
-
-// shortenWithJitter shortens a period by up to 10 %. The informer lengthens it by up to 10 %, so the result
-// has the jitter of controller-runtime.
-func shortenWithJitter(period time.Duration) time.Duration {
-	if period <= 0 {
-		return period
-	}
-	return period - rand.N(period/10+1)
 }
 
 // storage returns the storage options of a resource. They are StorageMetadata if only metadata of the type
@@ -368,12 +357,6 @@ func (r *resource) read(f func(*informerSet) error) error {
 			return err
 		}
 	}
-}
-
-// awaitChange waits for the end of a running change of handlers, indexes or informers.
-func (r *resource) awaitChange() {
-	r.changeMu.Lock()
-	defer r.changeMu.Unlock()
 }
 
 // allInformers returns the current and the incoming informers.

@@ -285,8 +285,8 @@ func (k *running) Reconcile(ctx context.Context, request reconcile.Request) (r r
 type Status struct {
 	Name string
 	// Ready is a condition for the status of an object, without times. It is true while all watches work. The
-	// other reasons are Waiting (a type is not listed, not installed, not served, or must not be read, or
-	// another replica is the leader) and Stopping. Watches do not wait for each other.
+	// other reasons are Waiting (a type is not installed, not served, or must not be read, or another replica
+	// is the leader), Syncing (a first list is under way) and Stopping. Watches do not wait for each other.
 	Ready       metav1.Condition
 	QueueLength int   // without delayed requests
 	LastError   error // of the last reconcile
@@ -308,26 +308,41 @@ func (c *Controllers) All() (all []Status) {
 	defer c.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(c.controllers)) {
 		k := c.controllers[name]
-		s := Status{Name: name, Ready: metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse,
-			Reason: "Waiting", Message: "this replica is not the leader"}}
+		s := Status{Name: name, Ready: metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse}}
+		s.Ready.Reason, s.Ready.Message = k.readinessLocked()
+		if s.Ready.Reason == "Running" {
+			s.Ready.Status = metav1.ConditionTrue
+		}
 		if err := k.lastError.Load(); err != nil {
 			s.LastError = *err
 		}
 		if k.queue != nil {
-			s.QueueLength, s.Ready.Message = k.queue.Len(), ""
-			for _, w := range k.watches {
-				s.Ready.Message += w.problem()
-			}
-		}
-		switch {
-		case k.ctx.Err() != nil:
-			s.Ready.Reason = "Stopping"
-		case s.Ready.Message == "":
-			s.Ready.Status, s.Ready.Reason = metav1.ConditionTrue, "Running"
+			s.QueueLength = k.queue.Len()
 		}
 		all = append(all, s)
 	}
 	return all
+}
+
+// readinessLocked returns the reason and the message of Status.Ready.
+func (k *running) readinessLocked() (reason, message string) {
+	switch {
+	case k.ctx.Err() != nil:
+		return "Stopping", ""
+	case k.controllers.ctx == nil:
+		return "Waiting", "this replica is not the leader"
+	}
+	reason = "Running"
+	for _, w := range k.watches {
+		problem, isSyncing := w.problem()
+		switch message += problem; {
+		case problem != "" && !isSyncing:
+			reason = "Waiting"
+		case isSyncing && reason == "Running":
+			reason = "Syncing"
+		}
+	}
+	return reason, message
 }
 
 type watch struct {
@@ -395,15 +410,19 @@ func (k *running) owners(_ context.Context, object client.Object) (requests []re
 	return requests
 }
 
-func (w *watch) problem() string {
+// problem returns why the watch does not work yet, or "". isSyncing is true during the first list.
+func (w *watch) problem() (message string, isSyncing bool) {
 	followed := w.subscription.Types()
-	switch err := w.err.Load(); {
-	case len(followed) > 0 && followed[0].Status.State == status.Synced:
-		return ""
-	case len(followed) > 0:
-		return followed[0].Status.String() + "; "
-	case err != nil:
-		return fmt.Sprintf("%s: %v; ", w.GroupKind, *err)
+	if len(followed) > 0 {
+		current := followed[0].Status
+		if current.State == status.Synced {
+			return "", false
+		}
+		isSyncing = current.State == status.Syncing || current.State == status.Resuming
+		return current.String() + "; ", isSyncing && !current.Settled()
 	}
-	return w.GroupKind.String() + " is not installed; "
+	if err := w.err.Load(); err != nil {
+		return fmt.Sprintf("%s: %v; ", w.GroupKind, *err), false
+	}
+	return w.GroupKind.String() + " is not installed; ", false
 }

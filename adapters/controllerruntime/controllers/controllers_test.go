@@ -170,6 +170,20 @@ func TestEnsure(t *testing.T) {
 		t.Errorf("after a change of the watches, reconciled %v, want only the owner", got)
 	}
 	f.eventually("ready", func() bool { return ready("apples").Status == metav1.ConditionTrue })
+	settings.Watches, settings.For = nil, watchOf("plum")
+	f.install("plum")
+	listed := make(chan struct{})
+	f.cluster.Faults().Add(testcluster.Fault{Effect: testcluster.Hold(listed),
+		Match: testcluster.Match{Verbs: testcluster.Reads, Resource: "plums"}})
+	ensure("plums", settings)
+	f.eventually("the first list", func() bool { return ready("plums").Reason == "Syncing" })
+	settings.Watches = []Watch{watchOf("cherry")}
+	ensure("plums", settings)
+	f.eventually("the missing type", func() bool { return ready("plums").Reason == "Waiting" })
+	settings.Watches = nil
+	ensure("plums", settings)
+	close(listed)
+	f.eventually("the end of the list", func() bool { return ready("plums").Reason == "Running" })
 	blocked, release := make(chan struct{}), make(chan struct{})
 	ensure("blocked", Settings{For: watchOf("apple"), Reconciler: reconcile.Func(
 		func(context.Context, reconcile.Request) (reconcile.Result, error) {

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -173,8 +174,10 @@ type part struct {
 
 	mu struct {
 		sync.RWMutex
-		// byName are selected by nothing but a name and a namespace, or none; others also by labels.
-		byName, others map[objectsKey]*selectedObjects
+		selected map[objectsKey]*selectedObjects
+		// buckets have the selected objects by properties that all of their objects have, so that an event is
+		// compared with few label selectors.
+		buckets map[bucket]map[*selectedObjects]struct{}
 	}
 }
 
@@ -187,15 +190,20 @@ type instance struct {
 // selectedObjects are Objects with the instances that select them.
 type selectedObjects struct {
 	Objects
+	bucket    bucket
 	instances map[instance]struct{}
 }
 
 // objectsKey identifies Objects.
 type objectsKey struct{ namespace, name, labels string }
 
+// bucket has the namespace, the name and one label of objects. Empty fields stand for any.
+type bucket struct{ namespace, name, label, value string }
+
 func newPart() *part {
 	p := &part{selectors: dynamicinformer.NewSelectors()}
-	p.mu.byName, p.mu.others = map[objectsKey]*selectedObjects{}, map[objectsKey]*selectedObjects{}
+	p.mu.selected = map[objectsKey]*selectedObjects{}
+	p.mu.buckets = map[bucket]map[*selectedObjects]struct{}{}
 	return p
 }
 
@@ -207,12 +215,27 @@ func (o Objects) key() objectsKey {
 	return k
 }
 
-// tableLocked returns the table with the objects of a key.
-func (p *part) tableLocked(k objectsKey) map[objectsKey]*selectedObjects {
-	if k.labels == "" {
-		return p.mu.byName
+// bucketLocked returns the smallest bucket for objects. Instances often have one label in common, such as
+// the name of the program, and another one of their own.
+func (p *part) bucketLocked(o Objects) bucket {
+	smallest := bucket{namespace: o.Namespace, name: o.Name}
+	if o.Labels == nil {
+		return smallest
 	}
-	return p.mu.others
+	requirements, _ := o.Labels.Requirements()
+	for _, r := range requirements {
+		values := r.ValuesUnsorted()
+		isEquality := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals ||
+			r.Operator() == selection.In
+		b := bucket{o.Namespace, o.Name, r.Key(), ""}
+		if isEquality && len(values) == 1 {
+			b.value = values[0]
+			if smallest.label == "" || len(p.mu.buckets[b]) < len(p.mu.buckets[smallest]) {
+				smallest = b
+			}
+		}
+	}
+	return smallest
 }
 
 // change replaces the objects of an instance. It returns the selectors that no instance had before, and those
@@ -224,21 +247,29 @@ func (p *part) change(i instance, before, after []Objects) (added, removed []dyn
 	for _, o := range after {
 		key := o.key()
 		keys[key] = true
-		table := p.tableLocked(key)
-		if table[key] == nil {
-			table[key] = &selectedObjects{o, map[instance]struct{}{}}
+		s := p.mu.selected[key]
+		if s == nil {
+			s = &selectedObjects{o, p.bucketLocked(o), map[instance]struct{}{}}
+			p.mu.selected[key] = s
+			if p.mu.buckets[s.bucket] == nil {
+				p.mu.buckets[s.bucket] = map[*selectedObjects]struct{}{}
+			}
+			p.mu.buckets[s.bucket][s] = struct{}{}
 			added = append(added, o.selector())
 		}
-		table[key].instances[i] = struct{}{}
+		s.instances[i] = struct{}{}
 	}
 	for _, o := range before {
 		key := o.key()
-		table := p.tableLocked(key)
-		if keys[key] || table[key] == nil {
+		s := p.mu.selected[key]
+		if keys[key] || s == nil {
 			continue
 		}
-		if delete(table[key].instances, i); len(table[key].instances) == 0 {
-			delete(table, key)
+		if delete(s.instances, i); len(s.instances) == 0 {
+			delete(p.mu.selected, key)
+			if delete(p.mu.buckets[s.bucket], s); len(p.mu.buckets[s.bucket]) == 0 {
+				delete(p.mu.buckets, s.bucket)
+			}
 			removed = append(removed, o.selector())
 		}
 	}
@@ -248,7 +279,7 @@ func (p *part) change(i instance, before, after []Objects) (added, removed []dyn
 func (p *part) isEmpty() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return len(p.mu.byName)+len(p.mu.others) == 0
+	return len(p.mu.selected) == 0
 }
 
 // handler returns the handler that enqueues the instances of objects. It decodes nothing.
@@ -268,11 +299,9 @@ func (p *part) enqueueAll(ctx context.Context, i *dynamicinformer.Informer) {
 	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, table := range []map[objectsKey]*selectedObjects{p.mu.byName, p.mu.others} {
-		for _, s := range table {
-			for selecting := range s.instances {
-				selecting.controller.queue.Add(reconcile.Request{NamespacedName: selecting.name})
-			}
+	for _, s := range p.mu.selected {
+		for selecting := range s.instances {
+			selecting.controller.queue.Add(reconcile.Request{NamespacedName: selecting.name})
 		}
 	}
 }
@@ -295,16 +324,17 @@ func (p *part) instancesOf(o client.Object) map[instance]struct{} {
 	found := map[instance]struct{}{}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, key := range []objectsKey{{}, {name: name}, {namespace: namespace},
-		{namespace: namespace, name: name}} {
-		if s := p.mu.byName[key]; s != nil {
-			maps.Copy(found, s.instances)
+	addBucket := func(b bucket) {
+		for s := range p.mu.buckets[b] {
+			if s.Labels == nil || s.Labels.Matches(set) {
+				maps.Copy(found, s.instances)
+			}
 		}
 	}
-	for _, s := range p.mu.others {
-		if (s.Namespace == "" || s.Namespace == namespace) && (s.Name == "" || s.Name == name) &&
-			s.Labels.Matches(set) {
-			maps.Copy(found, s.instances)
+	for _, b := range []bucket{{}, {name: name}, {namespace: namespace}, {namespace: namespace, name: name}} {
+		addBucket(b)
+		for b.label, b.value = range set {
+			addBucket(b)
 		}
 	}
 	return found

@@ -82,8 +82,10 @@ type scanner struct {
 }
 
 func (l *Log) scan(source io.ReaderAt, end int64) *scanner {
-	in := bufio.NewReaderSize(io.NewSectionReader(source, int64(HeaderSize), end-int64(HeaderSize)), 128<<10)
-	return &scanner{log: l, in: in, offset: int64(HeaderSize), end: end}
+	start := int64(HeaderSize)
+	buffer := max(FrameHeader, min(end-start, 128<<10)) // most logs are small
+	in := bufio.NewReaderSize(io.NewSectionReader(source, start, end-start), int(buffer))
+	return &scanner{log: l, in: in, offset: start, end: end}
 }
 
 // next returns the record of the next frame. It is valid until the next call.

@@ -32,11 +32,8 @@ const (
 	maxRatio     = 200
 )
 
-var (
-	// ErrDamaged is the error for damaged content.
-	ErrDamaged  = errors.New("the content is damaged")
-	errTooLarge = fmt.Errorf("the objects are too large: the limit is %d bytes", MaxContent)
-)
+// ErrDamaged is the error for damaged content.
+var ErrDamaged = errors.New("the content is damaged")
 
 // Compressor compresses records. It is not safe for concurrent use, and has buffers of more than a megabyte
 // from its first use. Nil compresses less. It must not be a global variable: the channels of an encoder
@@ -71,7 +68,7 @@ var decoder = func() *zstd.Decoder {
 // appendSection appends a section in the first coding that makes it smaller within the ratio, or plain.
 func appendSection(dst, content []byte, ratio int, c *Compressor, codings ...coding) ([]byte, error) {
 	if len(content) > MaxContent {
-		return dst, errTooLarge
+		return dst, fmt.Errorf("the objects are too large: the limit is %d bytes", MaxContent)
 	}
 	start := len(dst) + sectionHeader
 	for _, coding := range append(codings, plain) {

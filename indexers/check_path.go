@@ -139,7 +139,8 @@ func (c *checker) reportMismatch(pos position, step jsonpath.Step, selector json
 // reportDottedKey reports the most common mistake: the dots of a label or annotation name taken for fields.
 // .metadata.labels.app.kubernetes.io/name selects below the text of label app.
 func (c *checker) reportDottedKey(pos position, steps []jsonpath.Step, i int, parent cursor) bool {
-	if i < 2 || !hasOnlyNames(steps[i-2:]) {
+	selectsMore := func(step jsonpath.Step) bool { return !selectsOnlyName(step, "") }
+	if i < 2 || slices.ContainsFunc(steps[i-2:], selectsMore) {
 		return false
 	}
 	field, ok := map[string]string{"labels": "label",
@@ -156,10 +157,6 @@ func (c *checker) reportDottedKey(pos position, steps []jsonpath.Step, i int, pa
 	c.fail(codeScalar, pos, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), parent.name(),
 		parent.kind()), hint)
 	return true
-}
-
-func hasOnlyNames(steps []jsonpath.Step) bool {
-	return !slices.ContainsFunc(steps, func(step jsonpath.Step) bool { return !selectsOnlyName(step, "") })
 }
 
 func mapHint(c cursor) string {

@@ -31,7 +31,7 @@ type Graph struct {
 // New returns a graph without sources.
 func New() *Graph {
 	g := &Graph{}
-	g.mu.typeNodes = newTypeNodes()
+	g.mu.typeNodes = typeNodes{map[typeName]*typeNode{}, map[typeName]*typeNode{}}
 	g.mu.sources = map[*source]struct{}{}
 	g.mu.dangling = map[*edge]struct{}{}
 	g.mu.subscriptions = map[*Subscription]struct{}{}

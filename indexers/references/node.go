@@ -185,10 +185,6 @@ type typeNodes struct {
 	byResource, byKind map[typeName]*typeNode
 }
 
-func newTypeNodes() typeNodes {
-	return typeNodes{map[typeName]*typeNode{}, map[typeName]*typeNode{}}
-}
-
 // find returns the possible types of an object. It returns two if the kind and the resource are not known to
 // be names of the same type.
 func (t typeNodes) find(o Object) (types []*typeNode) {

@@ -2,7 +2,10 @@ package cli_test
 
 import (
 	"os"
+	"runtime"
+	"runtime/debug"
 	"testing"
+	"weak"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -18,9 +21,21 @@ func TestMain(m *testing.M) {
 		os.Exit(relistAndReportMemory(url))
 	}
 	if os.Getenv(programEnv) == "" {
+		debug.SetGCPercent(500) // the tests allocate much and retain little
 		testscript.Main(m, map[string]func(){"crdcache": crdcacheMain, "kubectl-crdcache": crdcacheMain})
 	}
 	crdcacheMain()
+}
+
+// TestCommandsAreCollected verifies that no command outlives its call. crdcache mcp runs many.
+func TestCommandsAreCollected(t *testing.T) {
+	command := weak.Make(cli.Command())
+	for range 10 {
+		if runtime.GC(); command.Value() == nil {
+			return
+		}
+	}
+	t.Error("a command is still referenced")
 }
 
 func crdcacheMain() { os.Exit(cli.Program()) }

@@ -128,6 +128,11 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	root.SetUsageFunc(printUsage)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if cmd.Name() == cobra.ShellCompRequestCmd {
+			session.RegisterCompletions(root)
+		}
+	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return session.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Clie
 	if err != nil {
 		return nil, err
 	}
-	c, err := newClient(config, identity, socketDirAt(socket))
+	c, err := newClient(config, identity, SocketDir{Dir: filepath.Dir(socket), name: filepath.Base(socket)})
 	if err == nil {
 		_, err = c.Info(ctx)
 	}

@@ -33,10 +33,6 @@ func SocketDirFor(identity string) SocketDir {
 	return SocketDir{Dir: filepath.Join(base, identity), name: "socket"}
 }
 
-func socketDirAt(socket string) SocketDir {
-	return SocketDir{Dir: filepath.Dir(socket), name: filepath.Base(socket)}
-}
-
 // Socket returns the path of the socket.
 func (p SocketDir) Socket() string { return filepath.Join(p.Dir, p.name) }
 

@@ -209,11 +209,16 @@ func TestUnknownIsNotNone(t *testing.T) {
 	}
 	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, 0} {
 		server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: status})
-		for _, tool := range []string{"query", "aggregate", "explain"} {
-			if a, text := ask(t, session, tool, `{"type":"gizmos"}`); a.Complete || !strings.Contains(text, "gizmos") {
-				t.Errorf("status %d: %s answered %s", status, tool, text)
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			for _, tool := range []string{"query", "aggregate", "explain"} {
+				t.Run(tool, func(t *testing.T) {
+					t.Parallel() // some wait for the timeout
+					if a, text := ask(t, session, tool, `{"type":"gizmos"}`); a.Complete || !strings.Contains(text, "gizmos") {
+						t.Errorf("the answer is %s", text)
+					}
+				})
 			}
-		}
+		})
 	}
 	server.Close()
 	if a, text := ask(t, session, "query", `{"type":"gizmos"}`); a.Complete || !strings.Contains(text, "cannot reach the API server") {

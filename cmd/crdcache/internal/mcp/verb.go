@@ -54,8 +54,11 @@ func New(streams genericiooptions.IOStreams, version string, run Run) *cobra.Com
 func (o *verb) complete(cmd *cobra.Command, _ []string) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		o.given[f.Name] = []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			o.given[f.Name] = list.GetSlice()
+		if list, err := cmd.Flags().GetStringArray(f.Name); err == nil {
+			o.given[f.Name] = list
+		}
+		if list, err := cmd.Flags().GetStringSlice(f.Name); err == nil {
+			o.given[f.Name] = list
 		}
 	})
 	if slices.Contains(o.given["from"], "-") {

@@ -14,7 +14,11 @@ import (
 var redactor = display.NewRedactor(false)
 
 // comparison matches list elements by the fields that identify them in Kubernetes' types and in most CRDs.
-var comparison = display.Comparison{IdentityFields: []string{"name", "type", "key", "uid"}, Ignore: isIgnored}
+var comparison = display.Comparison{
+	IdentityFields: []string{"name", "type", "key", "uid"},
+	Ignore: func(path []display.Step) bool {
+		return len(path) <= 3 && slices.Contains(ignoredFields, PathText(path))
+	}}
 
 // Compare returns the fields that differ between two states of an object, ordered by path. The values of
 // Secrets are redacted.
@@ -26,10 +30,6 @@ func Compare(resource schema.GroupResource, before, after map[string]any) []disp
 var ignoredFields = []string{
 	pathStep(RowField), ".metadata.resourceVersion", ".metadata.generation",
 	".metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']",
-}
-
-func isIgnored(path []display.Step) bool {
-	return len(path) <= 3 && slices.Contains(ignoredFields, PathText(path))
 }
 
 // PathText formats a path, with list elements by name or by index.

@@ -75,8 +75,8 @@ func (o *verb) addFlags(cmd *cobra.Command) {
 	set.StringVar(&o.dangling, "dangling", "", "")
 	set.Lookup("dangling").NoOptDefVal = anyReference
 	set.BoolVar(&o.explain, "explain", false, "Print the query plan instead of the objects.")
-	o.flags.CompleteIndexes(cmd, "", session.AnyIndex, "group-by")
-	o.flags.CompleteIndexes(cmd, "", func(i *indexers.Index) bool { return i.Sorted }, "sort-by")
+	o.flags.CompleteIndexes(cmd, "group-by", "", nil)
+	o.flags.CompleteIndexes(cmd, "sort-by", "", func(i *indexers.Index) bool { return i.Sorted })
 }
 
 // anyReference is the value of --dangling without a name.

@@ -26,10 +26,9 @@ func (f *ServerFlags) AddContexts(cmd *cobra.Command) {
 	set.StringSliceVar(&f.contexts, "contexts", nil, "")
 	set.BoolVar(&f.allContexts, "all-contexts", false, "Read the clusters of all contexts, as with --contexts '*'.")
 	markShared(set, "contexts", "all-contexts")
-	_ = cmd.RegisterFlagCompletionFunc("contexts", newCompletion(
-		func(_ context.Context, _ []string, toComplete string) []string {
-			return completeList(f.kubeconfigNames(contextNames), toComplete)
-		}))
+	setCompletion(cmd, "contexts", func(_ context.Context, _ []string, toComplete string) []string {
+		return completeList(f.kubeconfigNames(contextNames), toComplete)
+	})
 }
 
 // Targets validates the flags and returns a target for each selected context. Without selected contexts, it

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -24,42 +25,65 @@ import (
 
 const completionTimeout = 3 * time.Second
 
-var namespacesGVR = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-
 func (f *ServerFlags) complete(cmd *cobra.Command) {
-	complete := func(flag string, candidates func(context.Context) []string) {
-		_ = cmd.RegisterFlagCompletionFunc(flag,
-			newCompletion(func(ctx context.Context, _ []string, toComplete string) []string {
-				return filterPrefix(candidates(ctx), toComplete)
-			}))
-	}
-	complete("namespace", f.namespaceNames)
+	setCompletion(cmd, "namespace", func(ctx context.Context, _ []string, _ string) []string {
+		return f.namespaceNames(ctx)
+	})
 	for flag, names := range map[string]func(clientcmdapi.Config) iter.Seq[string]{
 		"context": contextNames,
 		"cluster": func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.Clusters) },
 		"user":    func(c clientcmdapi.Config) iter.Seq[string] { return maps.Keys(c.AuthInfos) },
 	} {
-		complete(flag, func(context.Context) []string { return f.kubeconfigNames(names) })
+		setCompletion(cmd, flag, func(context.Context, []string, string) []string {
+			return f.kubeconfigNames(names)
+		})
 	}
 }
 
 func contextNames(config clientcmdapi.Config) iter.Seq[string] { return maps.Keys(config.Contexts) }
 
-// newCompletion returns a completion function that never proposes files. It bounds candidates by
-// completionTimeout.
-func newCompletion(candidates func(ctx context.Context, args []string,
-	toComplete string) []string) cobra.CompletionFunc {
+// candidates returns proposals for the argument after args. Only those that begin with toComplete count.
+type candidates func(ctx context.Context, args []string, toComplete string) []string
+
+// newCompletion returns a completion function that never proposes files, and no space after "=". It bounds
+// candidates by completionTimeout.
+func newCompletion(c candidates) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
-		return candidates(ctx, args, toComplete), cobra.ShellCompDirectiveNoFileComp
+		proposals := slices.DeleteFunc(c(ctx, args, toComplete),
+			func(proposal string) bool { return !strings.HasPrefix(proposal, toComplete) })
+		needsNoMore := func(proposal string) bool { return !strings.HasSuffix(proposal, "=") }
+		if len(proposals) > 0 && !slices.ContainsFunc(proposals, needsNoMore) {
+			return proposals, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+		}
+		return proposals, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-func filterPrefix(candidates []string, prefix string) []string {
-	return slices.DeleteFunc(candidates, func(candidate string) bool {
-		return !strings.HasPrefix(candidate, prefix)
+// completedValue is the value of a flag with its completion. cobra keeps registered completions, and with
+// them their commands, until the process ends. crdcache mcp runs many commands, which complete nothing.
+type completedValue struct {
+	pflag.Value
+	complete cobra.CompletionFunc
+}
+
+func setCompletion(cmd *cobra.Command, name string, c candidates) {
+	flag := cmd.Flags().Lookup(name)
+	flag.Value = completedValue{flag.Value, newCompletion(c)}
+	flag.DefValue = strings.TrimSuffix(flag.DefValue, "[]") // which pflag prints for its own types only
+}
+
+// RegisterCompletions registers the completions of the flags of a command and its subcommands.
+func RegisterCompletions(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if value, ok := flag.Value.(completedValue); ok {
+			_ = cmd.RegisterFlagCompletionFunc(flag.Name, value.complete)
+		}
 	})
+	for _, sub := range cmd.Commands() {
+		RegisterCompletions(sub)
+	}
 }
 
 // CompleteTypes completes arguments that are types. With allowsMany it completes several arguments and
@@ -76,7 +100,7 @@ func (f *ServerFlags) CompleteTypes(allowsMany bool, extraNames func() []string)
 		if allowsMany {
 			return completeList(candidates, toComplete)
 		}
-		return filterPrefix(candidates, toComplete)
+		return candidates
 	})
 }
 
@@ -94,10 +118,9 @@ func (f *ServerFlags) CompleteFileAndTypes(fileCount int) cobra.CompletionFunc {
 // completeList completes the last item of a comma-separated list. It omits the items that the list already
 // has.
 func completeList(candidates []string, prefix string) []string {
-	comma := strings.LastIndexByte(prefix, ',') + 1
-	listed, prefix := prefix[:comma], prefix[comma:]
+	listed := prefix[:strings.LastIndexByte(prefix, ',')+1]
 	listedNames := strings.Split(listed, ",")
-	candidates = slices.DeleteFunc(filterPrefix(candidates, prefix),
+	candidates = slices.DeleteFunc(candidates,
 		func(candidate string) bool { return slices.Contains(listedNames, candidate) })
 	for i, candidate := range candidates {
 		candidates[i] = listed + candidate
@@ -142,7 +165,8 @@ func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
 	if target == nil {
 		return nil
 	}
-	names, _ := target.objectNames(ctx, discovery.Resource{GVR: namespacesGVR}, "")
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	names, _ := target.objectNames(ctx, discovery.Resource{GVR: namespaces}, "")
 	return names
 }
 
@@ -163,25 +187,16 @@ func (f *ConfigFlags) ResourceNames() []string {
 	return config.Names()
 }
 
-// CompleteIndexes completes the values of flags with the names of the selected indexes, each followed by
-// suffix. If the argument is a resource of a config, only the indexes of this resource are proposed.
-func (f *ConfigFlags) CompleteIndexes(cmd *cobra.Command, suffix string,
-	isSelected func(*indexers.Index) bool, flags ...string) {
-	for _, flag := range flags {
-		_ = cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string,
-			toComplete string) ([]string, cobra.ShellCompDirective) {
-			directive := cobra.ShellCompDirectiveNoFileComp
-			if suffix != "" {
-				directive |= cobra.ShellCompDirectiveNoSpace
-			}
-			return f.indexNames(args, toComplete, suffix, isSelected), directive
-		})
-	}
+// CompleteIndexes completes the value of a flag with the names of the selected indexes, each followed by
+// suffix. Nil selects all. If the argument is a resource of a config, only its indexes are proposed.
+func (f *ConfigFlags) CompleteIndexes(cmd *cobra.Command, flag, suffix string,
+	isSelected func(*indexers.Index) bool) {
+	setCompletion(cmd, flag, func(_ context.Context, args []string, _ string) []string {
+		return f.indexNames(args, suffix, isSelected)
+	})
 }
 
-func AnyIndex(*indexers.Index) bool { return true }
-
-func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
+func (f *ConfigFlags) indexNames(args []string, suffix string,
 	isSelected func(*indexers.Index) bool) []string {
 	config, err := f.Load(io.Discard)
 	if err != nil {
@@ -196,8 +211,8 @@ func (f *ConfigFlags) indexNames(args []string, prefix, suffix string,
 			continue
 		}
 		for _, index := range r.Indexes {
-			if candidate := index.Name + suffix; isSelected(index) && strings.HasPrefix(candidate, prefix) &&
-				!slices.Contains(names, candidate) {
+			candidate := index.Name + suffix
+			if (isSelected == nil || isSelected(index)) && !slices.Contains(names, candidate) {
 				names = append(names, candidate)
 			}
 		}
@@ -221,8 +236,7 @@ func (f *ReadFlags) CompleteNames(cmd *cobra.Command, allowsMany bool) {
 		for i, name := range names {
 			names[i] = prefix + name
 		}
-		return slices.DeleteFunc(filterPrefix(names, toComplete),
-			func(name string) bool { return slices.Contains(args, name) })
+		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
 	})
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
 		toComplete string) ([]string, cobra.ShellCompDirective) {

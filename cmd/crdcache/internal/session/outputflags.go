@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -57,20 +58,12 @@ func joinAlternatives(values []string) string {
 
 // CompleteValues completes a flag with a fixed set of values. Values that end in "=..." need an argument.
 func CompleteValues(cmd *cobra.Command, flag string, values []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag,
-		func(_ *cobra.Command, _ []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-			var completions []string
-			directive := cobra.ShellCompDirectiveNoFileComp
-			for _, value := range values {
-				if value = strings.TrimSuffix(value, "..."); strings.HasPrefix(value, toComplete) {
-					completions = append(completions, value)
-				}
-			}
-			if len(completions) == 1 && strings.HasSuffix(completions[0], "=") {
-				directive |= cobra.ShellCompDirectiveNoSpace
-			}
-			return completions, directive
-		})
+	setCompletion(cmd, flag, func(context.Context, []string, string) (proposals []string) {
+		for _, value := range values {
+			proposals = append(proposals, strings.TrimSuffix(value, "..."))
+		}
+		return proposals
+	})
 }
 
 // ColorFlag is --color.

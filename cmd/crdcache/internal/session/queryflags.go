@@ -27,7 +27,7 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 	set.StringArrayVar(&f.indexConditions, "index", nil, "")
 	set.StringArrayVar(&f.where, "where", nil, "")
 	set.StringArrayVar(&f.whereCEL, "where-cel", nil, "")
-	configs.CompleteIndexes(cmd, "=", AnyIndex, "index")
+	configs.CompleteIndexes(cmd, "index", "=", nil)
 }
 
 func (f *QueryFlags) HasConditions() bool {

@@ -88,8 +88,9 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 				yield(nil, err)
 				return
 			}
+			byKey := func(a, b listItem) int { return strings.Compare(a.key, b.key) }
 			if continueToken == "" && list.Metadata.Continue != "" && limit < maxPageSize &&
-				!page.isSorted() {
+				!slices.IsSortedFunc(page.items, byKey) {
 				// the server sorts each page, but the whole list should be sorted
 				limit = maxPageSize
 				continue
@@ -154,8 +155,3 @@ func (l *listOrTable) page(body []byte) (*listPage, error) {
 
 // isNull reports whether a list has no object at an item.
 func isNull(item json.RawMessage) bool { return bytes.Equal(item, []byte("null")) }
-
-// isSorted reports whether the items are sorted by key. Without rows, the keys are empty.
-func (p *listPage) isSorted() bool {
-	return slices.IsSortedFunc(p.items, func(a, b listItem) int { return strings.Compare(a.key, b.key) })
-}

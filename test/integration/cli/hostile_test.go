@@ -177,9 +177,9 @@ func TestSnapshotsAreLive(t *testing.T) {
 		}
 	}
 	run([]string{"snapshot", "info", file, "--verify"})
-	if got := run([]string{"snapshot", "diff", file, "live", "workloads", "crds", "namespaces",
+	if got := run([]string{"diff", file, "live", "workloads", "crds", "namespaces",
 		"services"}); !strings.HasSuffix(got, "exit code 0") {
-		t.Errorf("snapshot diff reports unchanged objects: %s", got)
+		t.Errorf("diff reports unchanged objects: %s", got)
 	}
 }
 

@@ -194,7 +194,7 @@ func TestExpiringInAnyCluster(t *testing.T) {
 	if lines := strings.Count(r.stdout, "\n"); lines != 4 {
 		t.Errorf("the command printed %d certificates, want 4:\n%s", lines, r.stdout)
 	}
-	r = run(t, harness.Crdcache(t), "snapshot", "diff", "--contexts", "staging,production", "certificates",
+	r = run(t, harness.Crdcache(t), "diff", "context:staging", "context:production", "certificates",
 		"--ignore", "status", "--kubeconfig", kubeconfig)
 	r.expect(t, 1, "certificates.cert-manager.io: 1 added, 1 removed, 0 changed\n+ web/production\n- web/staging\n", "")
 }

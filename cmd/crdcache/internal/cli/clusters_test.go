@@ -152,26 +152,23 @@ func TestSnapshotClusters(t *testing.T) {
 	const differences = "gizmos.example.com: 0 added, 1 removed, 1 changed\n- web/g2\n~ web/g1\n" +
 		"  ~ .spec.color: \"blue\" → \"green\"\n"
 	for args, want := range map[string]string{
-		"--contexts prod-a,prod-b":                differences,
-		"--contexts prod-a,prod-b gizmos":         differences,
-		"context:prod-a context:prod-b gz":        differences,
-		snapshotPath + " context:prod-b":          differences,
-		"context:prod-b context:prod-b":           "",
-		"--contexts prod-a,prod-b apiservices":    "",
-		"--contexts prod-a,prod-b --ignore .spec": "gizmos.example.com: 0 added, 1 removed, 0 changed\n- web/g2\n",
+		"context:prod-a context:prod-b gz":             differences,
+		snapshotPath + " context:prod-b":               differences,
+		"context:prod-b context:prod-b":                "",
+		"context:prod-a context:prod-b apiservices":    "",
+		"context:prod-a context:prod-b --ignore .spec": "gizmos.example.com: 0 added, 1 removed, 0 changed\n- web/g2\n",
 	} {
 		code := cli.ExitOK
 		if want != "" {
 			code = cli.ExitFailed // differences
 		}
-		crdcache(t, append([]string{"snapshot", "diff", config}, strings.Fields(args)...)...).expect(t, code, want)
+		crdcache(t, append([]string{"diff", config}, strings.Fields(args)...)...).expect(t, code, want)
 	}
 	for args, want := range map[string]string{
-		"--contexts prod-*,gone":      "the contexts select 3 clusters: 'snapshot diff' compares two",
 		"context:prod-a context:no":   `no context of the kubeconfig matches "no"`,
 		"context:prod-a context:gone": "cannot reach the API server at http://127.0.0.1:1",
 	} {
-		r := crdcache(t, append([]string{"snapshot", "diff", config}, strings.Fields(args)...)...)
+		r := crdcache(t, append([]string{"diff", config}, strings.Fields(args)...)...)
 		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, want) {
 			t.Errorf("%s: exit code %d, stderr %q, want %q in it", args, r.code, r.errOut, want)
 		}

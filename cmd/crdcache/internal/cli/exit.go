@@ -88,7 +88,8 @@ func isDenied(err error) bool {
 // isIncomplete reports whether err itself says that the answer can lack clusters or types.
 func isIncomplete(err error) bool {
 	switch e := err.(type) {
-	case *session.IncompleteError, *session.UnknownGroupsError, *session.UncollectedError:
+	case *session.IncompleteError, *session.UnknownGroupsError, *session.UncollectedError,
+		*session.UncomparedError:
 		return true
 	case *discovery.NoMatchError:
 		return len(e.FailedGroupVersions) > 0

@@ -97,8 +97,8 @@ var commandFlagCases = map[string]flagCase{
 	},
 	"snapshot info": {args: []string{"DIR/gizmos.snapshot"},
 		values: map[string][]string{"output": {"text", "json", "yaml"}}, endlessFlag: "none"},
-	"snapshot diff": {
-		args: []string{"DIR/gizmos.snapshot", "live", "--from=-"},
+	"diff": {
+		args: []string{"DIR/gizmos.snapshot", "-", "gizmos"},
 		values: withReadFlags(map[string][]string{"output": {"text", "json", "yaml"}, "ignore": {"status"},
 			"color": {"always", "never"}}),
 		endlessFlag: "none",

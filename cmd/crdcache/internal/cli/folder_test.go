@@ -63,9 +63,9 @@ func TestPersistedCache(t *testing.T) {
 			t.Errorf("%s: exit code %d, output %s%s, want %s", args, code, got, errOut, want)
 		}
 	}
-	code, out, errOut := runCommand(t, "snapshot", "diff", dir, "live", "widgets", "-s", server.URL)
+	code, out, errOut := runCommand(t, "diff", dir, "live", "widgets", "-s", server.URL)
 	if code != ExitOK {
-		t.Errorf("snapshot diff: exit code %d, %s%s", code, out, errOut)
+		t.Errorf("diff: exit code %d, %s%s", code, out, errOut)
 	}
 	code, out, errOut = runCommand(t, "snapshot", "info", dir)
 	if code != ExitOK || !strings.Contains(out, "widgets.example.com") || !strings.Contains(out, "unknown: ") ||

@@ -171,7 +171,7 @@ func TestOddServer(t *testing.T) {
 		{"snapshot save " + file + " --all", cli.ExitOK, "", "saved 6 objects of 3 types"},
 		{"dump packagemanifests -A -o custom-columns=N:.metadata.name,C:.status.catalogSource --no-headers --from " + file,
 			cli.ExitOK, "apex     community\nredis    certified\nshared   certified\nshared   community\n", ""},
-		{"snapshot diff " + file + " live", cli.ExitOK, "", ""},
+		{"diff " + file + " live", cli.ExitOK, "", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.command, func(t *testing.T) {
@@ -258,12 +258,12 @@ func TestUnknownGroups(t *testing.T) {
 	for _, command := range []string{
 		"dump * -A -o name", "dump widgets", "dump *.example.com", "dump widgets/w1", "stats * -A", "query widgets",
 		"resources", "resources widgets", "tree nodes.metrics.k8s.io/node-1", "snapshot save " + outage + " --all",
-		"dump widgets --from " + outage, "snapshot diff " + before + " live", "snapshot diff " + before + " live widgets",
-		"snapshot diff " + before + " " + outage, "snapshot diff " + outage + " " + before, "snapshot diff " + outage + " " + outage,
+		"dump widgets --from " + outage, "diff " + before + " live", "diff " + before + " live widgets",
+		"diff " + before + " " + outage, "diff " + outage + " " + before, "diff " + outage + " " + outage,
 	} {
 		t.Run(command, func(t *testing.T) {
 			args := strings.Fields(command)
-			if !strings.HasPrefix(command, "snapshot diff") || strings.Contains(command, " live") {
+			if !strings.HasPrefix(command, "diff") || strings.Contains(command, " live") {
 				r := s.run(t, command)
 				if r.code != cli.ExitIncomplete || !strings.Contains(r.errOut, "example.com/v1: ") ||
 					strings.Contains(r.out, "removed") {
@@ -282,7 +282,7 @@ func TestUnknownGroups(t *testing.T) {
 		t.Errorf("snapshot info does not name the unknown group:\n%s", r.out)
 	}
 	s.exampleDown.Store(false)
-	crdcache(t, "snapshot", "diff", before, "live", "-s", s.URL).expect(t, cli.ExitOK, "")
+	crdcache(t, "diff", before, "live", "-s", s.URL).expect(t, cli.ExitOK, "")
 }
 
 // TestHints verifies what messages say about the command line and the source.

@@ -269,13 +269,17 @@ func TestSnapshotVersions(t *testing.T) {
 				return r
 			}
 			save := read(path, "snapshot save "+saved+" "+tt.typeName)
-			for _, args := range append(reads, "snapshot diff "+saved+" live "+strings.TrimPrefix(tt.typeName, "--all")) {
+			if tt.typeName != beta {
+				crdcache(t, append([]string{"diff", "--quiet", saved, path},
+					strings.Fields(strings.TrimPrefix(tt.typeName, "--all"))...)...).expect(t, cli.ExitOK, "")
+			}
+			for _, args := range reads {
 				if got, want := read(saved, args), read(path, args); got != want && tt.typeName != beta {
 					t.Errorf("%s: got %+v, from files %+v", args, got, want)
 				}
 			}
 			v1 := writeTempFile(t, "v1.yaml", definition("None")+inVersion("v1", "b")+inVersion("v1", "c"))
-			r := read(v1, "snapshot diff "+saved+" live gizmos")
+			r := crdcache(t, "diff", saved, v1, "gizmos")
 			if save.code != cli.ExitOK || r.out != "gizmos.example.com: "+tt.diff {
 				t.Errorf("diff to one version:\n%s\nwant:\n%s\nstderr:\n%s%s", r.out, tt.diff, save.errOut, r.errOut)
 			}

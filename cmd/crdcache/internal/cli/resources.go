@@ -100,7 +100,7 @@ func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 	records := make([]typeRecord, 0, len(types))
 	for _, t := range types {
 		if !o.custom || t.Source == discovery.FromCRD {
-			o.RecordTypes(t.GroupResource)
+			o.RecordUse(false, t.GroupResource)
 			record := newTypeRecord(t, o.config.IndexNames(t))
 			record.Cluster = o.Cluster
 			records = append(records, record)

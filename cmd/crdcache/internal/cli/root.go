@@ -137,6 +137,7 @@ func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 		return session.Usagef("%v; see '%s --help'", err, cmd.CommandPath())
 	})
 	root.AddCommand(
+		snapshots.NewDiff(streams),
 		newDump(streams),
 		newParent(imports.New(streams)),
 		mcp.New(streams, buildInfo().Version, run),

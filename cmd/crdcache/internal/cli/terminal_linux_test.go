@@ -133,7 +133,7 @@ func TestSnapshotDiffColors(t *testing.T) {
 		return file
 	}
 	terminal := newTerminal(t, 80)
-	code := cli.Main(t.Context(), []string{"crdcache", "snapshot", "diff", save("red"),
+	code := cli.Main(t.Context(), []string{"crdcache", "diff", save("red"),
 		save(`"a\u001b[2Jb"`)}, nil, terminal.File, terminal.File)
 	output := terminal.Close()
 	if code != cli.ExitFailed || !strings.Contains(output, "\x1b[33m~ web/a\x1b[0m") ||

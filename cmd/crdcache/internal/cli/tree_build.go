@@ -59,7 +59,7 @@ const (
 type treeBuilder struct {
 	graph        *references.Graph
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
-	recordUse    func(...schema.GroupResource) // called with the type of each object
+	recordUse    func(readsObjects bool, types ...schema.GroupResource) // called with the type of each object
 	depth, limit int
 	visited      map[visitedObject]bool
 }
@@ -160,7 +160,7 @@ func (g *treeBuilder) newNode(parentRelation relation, r references.Reference,
 // cachedObject returns a cached object, or nil.
 func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructured {
 	resource := schema.GroupResource{Group: o.Group, Resource: o.Resource}
-	g.recordUse(resource)
+	g.recordUse(true, resource)
 	snapshot := g.objects[resource]
 	if snapshot == nil {
 		return nil

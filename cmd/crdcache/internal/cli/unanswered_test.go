@@ -86,8 +86,8 @@ func TestUnansweredLists(t *testing.T) {
 		"query gizmos -A --group-by .spec.color -o csv", "query gizmos -A --group-by .spec.color -o json",
 		"dump gizmos/g1 -n web", "dump gizmos/g1 -n web -o json", "stats gizmos -A", "stats gizmos -A -o json",
 		"tree gizmos/g0 -n web --types gizmos", "tree gizmos/g0 -n web --types gizmos -o json",
-		"snapshot save - gizmos", "snapshot save " + file + " gizmos", "snapshot diff " + before + " live gizmos",
-		"snapshot diff " + before + " live gizmos -o json"}
+		"snapshot save - gizmos", "snapshot save " + file + " gizmos", "diff " + before + " live gizmos",
+		"diff " + before + " live gizmos -o json"}
 	for _, format := range hostileFormats {
 		if !strings.Contains(format, " ") {
 			commands = append(commands, "dump gizmos -A -o "+format, "query gizmos -A -o "+format)
@@ -142,7 +142,7 @@ func checkUnanswered(t *testing.T, command string, r result, failure unanswered,
 	t.Helper()
 	code, isTree, isNamed := failure.code, strings.HasPrefix(command, "tree"), strings.Contains(command, "/g1")
 	switch {
-	case strings.HasPrefix(command, "snapshot diff") && code == cli.ExitFailed:
+	case strings.HasPrefix(command, "diff") && code == cli.ExitFailed:
 		code = cli.ExitUsage // 1 means differences
 	case r.code == cli.ExitOK: // the list has no pages
 		if !isTree && !isNamed && !strings.Contains(r.out, "501") && strings.Count(r.out, "\n") < 501 {

@@ -70,7 +70,7 @@ func (s *subscriber) addFeed(g status.Incarnation) {
 	if !ok {
 		return // the type was removed; statusReporter reports that
 	}
-	s.RecordUse(g.GVR.GroupResource())
+	s.RecordUse(true, g.GVR.GroupResource())
 	matcher, err := s.newMatcher(resource)
 	if err == nil {
 		err = s.checkScope(resource)

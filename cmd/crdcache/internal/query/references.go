@@ -71,7 +71,7 @@ func (o *verb) readReferencedTypes(ctx context.Context, graph *references.Graph,
 		}
 		if ok && r.GVR != types.Resources[0].GVR {
 			resources = append(resources, r)
-			o.RecordUse(r.GVR.GroupResource())
+			o.RecordUse(true, r.GVR.GroupResource())
 		}
 	}
 	reader := o.WithoutSelectors()

@@ -46,6 +46,16 @@ func (e *UncollectedError) Error() string {
 	return fmt.Sprintf("the answer is incomplete: not all %s were collected: %s", e.Type, e.Reason)
 }
 
+// UncomparedError says that one side of a comparison does not know the objects of a type.
+type UncomparedError struct {
+	Type  string
+	Cause error
+}
+
+func (e *UncomparedError) Error() string {
+	return fmt.Sprintf("%s is not compared: %v", e.Type, e.Cause)
+}
+
 // UsageError is an error in the command line.
 type UsageError struct {
 	text string

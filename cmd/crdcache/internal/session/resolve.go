@@ -84,7 +84,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 		}
 		for _, r := range supported {
 			types = append(types, r.GVR.GroupResource())
-			t.RecordUse(r.GVR.GroupResource())
+			t.RecordUse(true, r.GVR.GroupResource())
 			if !seenTypes[r.GVR] {
 				seenTypes[r.GVR] = true
 				resources = append(resources, r)

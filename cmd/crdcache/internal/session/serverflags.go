@@ -32,10 +32,15 @@ type ServerFlags struct {
 
 // Add adds the flags for the server, the timeout and the output to stderr, and their completion.
 func (f *ServerFlags) Add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.fromPaths, "from", nil, "")
+	f.AddWithoutFrom(cmd)
+}
+
+// AddWithoutFrom works like Add for a verb that names files in another way.
+func (f *ServerFlags) AddWithoutFrom(cmd *cobra.Command) {
 	set := cmd.Flags()
 	f.kubeconfig.add(set)
 	f.flagSet = set
-	set.StringArrayVar(&f.fromPaths, "from", nil, "")
 	set.BoolVar(&f.quiet, "quiet", false, "")
 	set.DurationVar(&f.timeout, "timeout", defaultTimeout, "")
 	markShared(set, append([]string{"namespace", "from", "quiet", "timeout"}, clusterFlags...)...)
@@ -55,11 +60,10 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	t := f.newTarget(streams)
 	if len(f.fromPaths) > 0 {
-		t.Namespace = f.kubeconfig.namespace
-		return t, t.openFiles(ctx, uniqueFiles(f.fromPaths))
+		return f.FileTarget(ctx, streams, uniqueFiles(f.fromPaths)...)
 	}
+	t := f.newTarget(streams)
 	loader := f.kubeconfig.loader()
 	if err := f.connect(t, loader); err != nil {
 		return nil, err
@@ -73,6 +77,14 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 		t.noKubeconfig = len(raw.Clusters) == 0
 	}
 	return t, nil
+}
+
+// FileTarget reads files instead of a cluster.
+func (f *ServerFlags) FileTarget(ctx context.Context, streams genericiooptions.IOStreams,
+	paths ...string) (*Target, error) {
+	t := f.newTarget(streams)
+	t.Namespace = f.kubeconfig.namespace
+	return t, t.openFiles(ctx, paths)
 }
 
 func (f *ServerFlags) newTarget(streams genericiooptions.IOStreams) *Target {

@@ -114,9 +114,17 @@ func (t *Target) HasCommaList() bool { return t.commaList }
 
 func (t *Target) ReadsFiles() bool { return t.source != nil }
 
+// Snapshot returns the snapshot that --from names, or nil.
+func (t *Target) Snapshot() *snapshot.File {
+	if t.source == nil {
+		return nil
+	}
+	return t.source.Snapshot()
+}
+
 // SnapshotOrigin returns the origin of the served snapshot. It is zero for manifests.
 func (t *Target) SnapshotOrigin() snapshot.Origin {
-	if file := t.source.Snapshot(); file != nil {
+	if file := t.Snapshot(); file != nil {
 		return file.Contents().Origin
 	}
 	return snapshot.Origin{}
@@ -166,17 +174,10 @@ func (t *Target) FilesErr(types ...schema.GroupResource) error {
 	return errors.Join(errs...)
 }
 
-// RecordUse records that types are read. It warns about types whose definition was inferred from files.
-func (t *Target) RecordUse(types ...schema.GroupResource) {
+// RecordUse records that types are shown, as filesource.Source.RecordUse does.
+func (t *Target) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 	if t.source != nil {
-		t.source.RecordUse(true, types...)
-	}
-}
-
-// RecordTypes works like RecordUse for types whose objects are not read.
-func (t *Target) RecordTypes(types ...schema.GroupResource) {
-	if t.source != nil {
-		t.source.RecordUse(false, types...)
+		t.source.RecordUse(readsObjects, types...)
 	}
 }
 

@@ -3,7 +3,6 @@ package snapshots
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -37,9 +36,9 @@ type objectDifference struct {
 
 // fieldChange is a changed field. An added field has no Old, a removed field no New.
 type fieldChange struct {
-	Path string          `json:"path"`
-	Old  json.RawMessage `json:"old,omitempty"`
-	New  json.RawMessage `json:"new,omitempty"`
+	Path string `json:"path"`
+	Old  *any   `json:"old,omitempty"`
+	New  *any   `json:"new,omitempty"`
 }
 
 type snapshotComparison struct {
@@ -120,22 +119,31 @@ func (d *typeDifference) compareKey(gr schema.GroupResource, before, after []sna
 // recordsByKey returns the objects of each key in the compared namespace.
 func (c *snapshotComparison) recordsByKey(f *snapshot.File,
 	gr schema.GroupResource) iter.Seq2[[]snapshot.Record, error] {
-	objects := f.Objects(gr)
-	hasDistinctKeys := objects == nil || objects.Ordered()
+	objects, prefix := f.Objects(gr), ""
+	if objects == nil {
+		return func(func([]snapshot.Record, error) bool) {}
+	}
+	if c.namespace != "" && objects.Type().Namespaced {
+		prefix = c.namespace + "/"
+	}
 	return func(yield func([]snapshot.Record, error) bool) {
 		var group []snapshot.Record
-		for r, err := range c.records(f, gr) {
-			if len(group) > 0 && (err != nil || hasDistinctKeys || r.Key != group[0].Key) {
+		for r, err := range objects.All {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !strings.HasPrefix(r.Key, prefix) {
+				continue
+			}
+			if len(group) > 0 && r.Key != group[0].Key {
 				if !yield(group, nil) {
 					return
 				}
 				group = nil
 			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if group = append(group, r); hasDistinctKeys { // a record is valid only until the next
+			// The keys of ordered objects are distinct, and a record is valid only until the next.
+			if group = append(group, r); objects.Ordered() {
 				if !yield(group, nil) {
 					return
 				}
@@ -144,25 +152,6 @@ func (c *snapshotComparison) recordsByKey(f *snapshot.File,
 		}
 		if len(group) > 0 {
 			yield(group, nil)
-		}
-	}
-}
-
-// records returns the objects of a type in the compared namespace.
-func (c *snapshotComparison) records(f *snapshot.File, gr schema.GroupResource) iter.Seq2[snapshot.Record,
-	error] {
-	objects := f.Objects(gr)
-	if objects == nil {
-		return func(func(snapshot.Record, error) bool) {}
-	}
-	if c.namespace == "" || !objects.Type().Namespaced {
-		return objects.All
-	}
-	return func(yield func(snapshot.Record, error) bool) {
-		for r, err := range objects.All {
-			if (err != nil || strings.HasPrefix(r.Key, c.namespace+"/")) && !yield(r, err) {
-				return
-			}
 		}
 	}
 }
@@ -211,8 +200,14 @@ var identityFields = map[string][]string{
 
 // newIgnoredFields adds metadata.managedFields, which changes with every write.
 func newIgnoredFields(paths []string) ignoredFields {
-	var fields ignoredFields
-	fields.prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+	presets := []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
+	return ignoredFields{prune: dynamicinformer.Prune{Presets: presets}}.with(paths)
+}
+
+// with returns a copy that also ignores the paths.
+func (fields ignoredFields) with(paths []string) ignoredFields {
+	fields.prune.Paths = slices.Clip(fields.prune.Paths)
+	fields.removedIdentity = slices.Clip(fields.removedIdentity)
 	for _, path := range paths {
 		switch {
 		case path == "status":
@@ -242,36 +237,31 @@ func compareObjects(resource schema.GroupResource, a, b snapshot.Record,
 	if a.Version == ignored.typeVersions[0] && b.Version == ignored.typeVersions[1] {
 		ignored.removedIdentity = append(slices.Clip(ignored.removedIdentity), identityFields[".apiVersion"])
 	}
-	before, err := decodeWithout(a, ignored)
-	if err != nil {
-		return objectDifference{}, err
+	var objects [2]unstructured.Unstructured
+	for i, r := range []snapshot.Record{a, b} {
+		if err := utiljson.Unmarshal(r.JSON, &objects[i].Object); err != nil {
+			return objectDifference{}, err
+		}
 	}
-	after, err := decodeWithout(b, ignored)
-	if err != nil {
-		return objectDifference{}, err
+	if objects[0].GetUID() == "" || objects[1].GetUID() == "" {
+		ignored = ignored.with(instanceFields)
 	}
-	d := objectDifference{Key: strings.Clone(a.Key), changes: print.Compare(resource, before, after)}
+	for i := range objects {
+		if err := ignored.apply(&objects[i]); err != nil {
+			return objectDifference{}, err
+		}
+	}
+	d := objectDifference{Key: strings.Clone(a.Key),
+		changes: print.Compare(resource, objects[0].Object, objects[1].Object)}
 	for _, change := range d.changes {
 		field := fieldChange{Path: print.PathText(change.Path)}
 		if change.HasOld {
-			if field.Old, err = json.Marshal(change.Old); err != nil {
-				return d, err
-			}
+			field.Old = &change.Old
 		}
 		if change.HasNew {
-			if field.New, err = json.Marshal(change.New); err != nil {
-				return d, err
-			}
+			field.New = &change.New
 		}
 		d.Changes = append(d.Changes, field)
 	}
 	return d, nil
-}
-
-func decodeWithout(r snapshot.Record, ignored ignoredFields) (map[string]any, error) {
-	var u unstructured.Unstructured
-	if err := utiljson.Unmarshal(r.JSON, &u.Object); err != nil {
-		return nil, err
-	}
-	return u.Object, ignored.apply(&u)
 }

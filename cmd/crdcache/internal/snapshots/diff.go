@@ -14,16 +14,17 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
-// Arguments that select a cluster instead of a snapshot.
+// Arguments that select a cluster instead of files.
 const (
 	livePath      = "live"     // the cluster of the flags
 	contextPrefix = "context:" // before the name of a context
 )
 
-type snapshotDiffVerb struct {
+type diffVerb struct {
 	genericiooptions.IOStreams
 	flags  session.ServerFlags
 	format string
@@ -35,39 +36,38 @@ type snapshotDiffVerb struct {
 	namespace string // empty for all namespaces of both
 }
 
-// diffSource is a snapshot, or a cluster.
+// diffSource is a cluster, or files that --from reads.
 type diffSource struct {
-	name   string          // as on the command line
-	target *session.Target // nil for a file
+	name   string // as on the command line
+	target *session.Target
 }
 
-func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
-	o := &snapshotDiffVerb{IOStreams: streams}
+// isManifests reports whether a source is files other than a snapshot. Types that they lack are unknown.
+func (s diffSource) isManifests() bool { return s.target.ReadsFiles() && s.target.Snapshot() == nil }
+
+// NewDiff returns the command diff.
+func NewDiff(streams genericiooptions.IOStreams) *cobra.Command {
+	o := &diffVerb{IOStreams: streams}
 	cmd := &cobra.Command{
 		Use:   "diff SOURCE SOURCE [TYPE...] [flags]",
-		Short: "Compare two snapshots or clusters",
+		Short: "Compare clusters, snapshots and files",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) < 2 && !o.flags.SelectsContexts() {
-				return session.Usagef("name two files, or one and '%s', as in '%s before.snapshot %[1]s'",
-					livePath, cmd.CommandPath())
+			if len(args) < 2 {
+				return session.Usagef("name two sources, as in '%s before.snapshot %s'", cmd.CommandPath(), livePath)
 			}
 			return nil
 		},
 		RunE: session.RunE(o.complete, o.run),
 	}
-	o.flags.Add(cmd)
-	o.flags.AddContexts(cmd)
+	o.flags.AddWithoutFrom(cmd)
 	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON, session.FormatYAML)
 	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil, "")
 	o.color.Add(cmd)
 	session.CompleteValues(cmd, "ignore", []string{"status"})
-	files, types := o.flags.CompleteFileAndTypes(2), o.flags.CompleteTypes(true, nil)
+	files := o.flags.CompleteFileAndTypes(2)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,
 		toComplete string) ([]string, cobra.ShellCompDirective) {
-		if o.flags.SelectsContexts() {
-			return types(cmd, args, toComplete)
-		}
-		if len(args) == 1 && toComplete != "" && strings.HasPrefix(livePath, toComplete) {
+		if len(args) < 2 && toComplete != "" && strings.HasPrefix(livePath, toComplete) {
 			return []string{livePath}, cobra.ShellCompDirectiveDefault
 		}
 		return files(cmd, args, toComplete)
@@ -75,7 +75,7 @@ func newSnapshotDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-func (o *snapshotDiffVerb) complete(cmd *cobra.Command, args []string) (err error) {
+func (o *diffVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	set := cmd.Flags()
 	o.IOStreams = o.flags.Streams(o.IOStreams)
 	if o.format != session.FormatText && set.Changed("color") {
@@ -84,10 +84,10 @@ func (o *snapshotDiffVerb) complete(cmd *cobra.Command, args []string) (err erro
 	if o.namespace, err = set.GetString("namespace"); err != nil {
 		return err
 	}
-	if args, err = o.setSources(cmd.Context(), args); err != nil {
+	if err := o.setSources(cmd.Context(), args); err != nil {
 		return err
 	}
-	if o.types, err = session.SplitTypes(args); err != nil {
+	if o.types, err = session.SplitTypes(args[2:]); err != nil {
 		return err
 	}
 	for _, field := range o.ignore {
@@ -101,42 +101,26 @@ func (o *snapshotDiffVerb) complete(cmd *cobra.Command, args []string) (err erro
 	return nil
 }
 
-// setSources sets the sources and returns the arguments after them.
-func (o *snapshotDiffVerb) setSources(ctx context.Context, args []string) ([]string, error) {
-	if o.flags.SelectsContexts() {
-		targets, err := o.flags.Targets(ctx, o.IOStreams)
-		if err == nil && len(targets) != 2 {
-			err = session.Usagef("the contexts select %s: 'snapshot diff' compares two",
-				session.FormatCount(len(targets), "cluster"))
-		}
-		if err != nil {
-			return nil, &session.ComparisonError{Cause: err}
-		}
-		for i, t := range targets {
-			o.sources[i] = diffSource{contextPrefix + t.Context, t}
-		}
-		return args, nil
-	}
-	if args[0] == livePath {
-		return nil, session.Usagef("'%s' must be the second argument", livePath)
-	}
+// setSources sets the sources from the first two arguments.
+func (o *diffVerb) setSources(ctx context.Context, args []string) (err error) {
 	for i := range o.sources {
 		source := &o.sources[i]
 		source.name = args[i]
-		var err error
 		if context, ok := strings.CutPrefix(source.name, contextPrefix); ok {
 			source.target, err = o.flags.ContextTarget(o.IOStreams, context)
 		} else if source.name == livePath {
 			source.target, err = o.flags.Target(ctx, o.IOStreams)
+		} else {
+			source.target, err = o.flags.FileTarget(ctx, o.IOStreams, source.name)
 		}
 		if err != nil {
-			return nil, &session.ComparisonError{Cause: err}
+			return &session.ComparisonError{Cause: err}
 		}
 	}
-	if o.sources[0].target == nil && o.sources[1].target == nil {
-		return args[2:], o.flags.RejectSourceFlags("between two files")
+	if o.sources[0].target.ReadsFiles() && o.sources[1].target.ReadsFiles() {
+		return o.flags.RejectSourceFlags("between files")
 	}
-	return args[2:], nil
+	return nil
 }
 
 type snapshotDifference struct {
@@ -154,7 +138,7 @@ type uncomparedType struct {
 	err error
 }
 
-func (o *snapshotDiffVerb) run(ctx context.Context) error {
+func (o *diffVerb) run(ctx context.Context) error {
 	different, err := o.compare(ctx)
 	switch {
 	case err != nil:
@@ -165,7 +149,7 @@ func (o *snapshotDiffVerb) run(ctx context.Context) error {
 	return nil
 }
 
-func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err error) {
+func (o *diffVerb) compare(ctx context.Context) (different bool, err error) {
 	comparison := &snapshotComparison{ignoredPaths: o.ignoredFields(), namespace: o.namespace}
 	defer comparison.close()
 	if err := o.open(ctx, comparison); err != nil {
@@ -195,14 +179,18 @@ func (o *snapshotDiffVerb) compare(ctx context.Context) (different bool, err err
 	var errs []error
 	for _, m := range uncompared {
 		if m.err != nil {
-			errs = append(errs, fmt.Errorf("%s is not compared: %w", m.Type, m.err))
+			errs = append(errs, &session.UncomparedError{Type: m.Type, Cause: m.err})
 		}
+	}
+	for _, source := range o.sources {
+		source.target.RecordUse(true, types...)
+		errs = append(errs, source.target.FilesErr(append(types, schema.GroupResource{})...))
 	}
 	return len(differences.Types) > 0, errors.Join(errs...)
 }
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
-func (o *snapshotDiffVerb) checkNamespace(comparison *snapshotComparison) error {
+func (o *diffVerb) checkNamespace(comparison *snapshotComparison) error {
 	for i, f := range comparison.files {
 		switch savedNamespace := f.Contents().Namespace; {
 		case savedNamespace == "":
@@ -217,14 +205,15 @@ func (o *snapshotDiffVerb) checkNamespace(comparison *snapshotComparison) error 
 }
 
 // comparedTypes returns the types to compare, and the types that one of the sources lacks.
-func (o *snapshotDiffVerb) comparedTypes(comparison *snapshotComparison) (types []schema.GroupResource,
+func (o *diffVerb) comparedTypes(comparison *snapshotComparison) (types []schema.GroupResource,
 	uncompared []uncomparedType, err error) {
 	requested, err := o.requestedTypes(comparison)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, gr := range savedTypes(comparison.files[:]...) {
-		if requested != nil && !requested[gr] || requested == nil && session.IsEvents(gr) {
+		if requested != nil && !requested[gr] ||
+			requested == nil && (session.IsEvents(gr) || o.lacksDefinitions(comparison, gr)) {
 			continue
 		}
 		if reason, ok := o.whyUncompared(comparison, gr, requested != nil); ok {
@@ -239,14 +228,31 @@ func (o *snapshotDiffVerb) comparedTypes(comparison *snapshotComparison) (types 
 	return types, uncompared, nil
 }
 
+// lacksDefinitions reports whether gr defines types and a source is manifests without such objects. Every
+// source has these types, also if it has no objects.
+func (o *diffVerb) lacksDefinitions(comparison *snapshotComparison, gr schema.GroupResource) bool {
+	for i, f := range comparison.files {
+		if objects := f.Objects(gr); o.sources[i].isManifests() &&
+			(gr == apiServices || gr == crd.GVR.GroupResource()) &&
+			(objects == nil || objects.Type().Objects == 0) {
+			return true
+		}
+	}
+	return false
+}
+
 // whyUncompared returns the reason if one of the sources does not know the objects of a type.
-func (o *snapshotDiffVerb) whyUncompared(comparison *snapshotComparison, gr schema.GroupResource,
+func (o *diffVerb) whyUncompared(comparison *snapshotComparison, gr schema.GroupResource,
 	isRequested bool) (reason uncomparedType, ok bool) {
 	versions := [2]string{}
 	for i, f := range comparison.files {
 		objects := f.Objects(gr)
 		if objects == nil {
-			if err := o.unknownGroups(i, f, gr.Group); err != nil {
+			err := o.unknownGroups(i, f, gr.Group)
+			if err == nil && o.sources[i].isManifests() {
+				err = fmt.Errorf("%s has neither objects nor the definition of the type", o.sources[i].name)
+			}
+			if err != nil {
 				return uncomparedType{gr.String(), err.Error(), err}, true
 			}
 			continue
@@ -268,7 +274,7 @@ func (o *snapshotDiffVerb) whyUncompared(comparison *snapshotComparison, gr sche
 }
 
 // unknownGroups returns an error if a source could not discover a group, or any group if group is "*".
-func (o *snapshotDiffVerb) unknownGroups(source int, f *snapshot.File, group string) error {
+func (o *diffVerb) unknownGroups(source int, f *snapshot.File, group string) error {
 	var failures []discovery.GroupFailure
 	for _, unknown := range f.Contents().UnknownGroups {
 		if group == "*" || unknown.Group == group || unknown.Group == snapshot.AllGroups {
@@ -280,7 +286,7 @@ func (o *snapshotDiffVerb) unknownGroups(source int, f *snapshot.File, group str
 }
 
 // uncomparedGroups returns the unknown groups of which neither source has a type.
-func (o *snapshotDiffVerb) uncomparedGroups(comparison *snapshotComparison) (groups []uncomparedType) {
+func (o *diffVerb) uncomparedGroups(comparison *snapshotComparison) (groups []uncomparedType) {
 	saved := savedTypes(comparison.files[:]...)
 	for i, f := range comparison.files {
 		for _, unknown := range f.Contents().UnknownGroups {
@@ -313,7 +319,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 }
 
 // requestedTypes resolves the named types by the names in the snapshots. Nil means all types.
-func (o *snapshotDiffVerb) requestedTypes(comparison *snapshotComparison) (map[schema.GroupResource]bool,
+func (o *diffVerb) requestedTypes(comparison *snapshotComparison) (map[schema.GroupResource]bool,
 	error) {
 	if len(o.types) == 0 {
 		return nil, nil
@@ -346,7 +352,7 @@ func (o *snapshotDiffVerb) requestedTypes(comparison *snapshotComparison) (map[s
 	return requested, nil
 }
 
-func (o *snapshotDiffVerb) print(differences snapshotDifference) error {
+func (o *diffVerb) print(differences snapshotDifference) error {
 	if o.format != session.FormatText {
 		return session.WriteStructured(o.Out, o.format, differences)
 	}

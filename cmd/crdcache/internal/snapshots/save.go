@@ -219,7 +219,7 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 		for _, r := range saver.types {
 			types = append(types, r.GVR.GroupResource())
 		}
-		o.RecordUse(types...)
+		o.RecordUse(true, types...)
 		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr(types...))
 	}
 	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)

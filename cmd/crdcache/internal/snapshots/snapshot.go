@@ -1,4 +1,4 @@
-// Package snapshots has the command snapshot, which saves and compares the states of clusters.
+// Package snapshots has the commands snapshot and diff, which save and compare the states of clusters.
 package snapshots
 
 import (
@@ -25,9 +25,9 @@ func New(streams genericiooptions.IOStreams, version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "snapshot COMMAND",
 		SuggestFor: []string{"save", "backup", "export"},
-		Short:      "Save the state of a cluster in a file, and compare states",
+		Short:      "Save the state of a cluster in a file",
 	}
-	cmd.AddCommand(newSnapshotSave(streams, version), newSnapshotInfo(streams), newSnapshotDiff(streams))
+	cmd.AddCommand(newSnapshotSave(streams, version), newSnapshotInfo(streams))
 	return cmd
 }
 

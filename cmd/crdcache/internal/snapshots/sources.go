@@ -12,35 +12,33 @@ import (
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
-// instanceFields differ between the objects of two clusters even if both were created from one manifest.
+// instanceFields differ between the objects of two clusters even if both were created from one manifest. An
+// object that was never in a cluster has none of them.
 var instanceFields = []string{".metadata.uid", ".metadata.creationTimestamp", ".metadata.ownerReferences[*].uid"}
 
 // ignoredFields returns the fields of --ignore, and those that always differ between clusters.
-func (o *snapshotDiffVerb) ignoredFields() []string {
+func (o *diffVerb) ignoredFields() []string {
 	for _, source := range o.sources {
-		if source.target != nil && source.target.Cluster != "" {
+		if source.target.Cluster != "" {
 			return slices.Concat(o.ignore, instanceFields)
 		}
 	}
 	return o.ignore
 }
 
-// open opens files first, because a file determines the types that are read from a cluster.
-func (o *snapshotDiffVerb) open(ctx context.Context, comparison *snapshotComparison) (err error) {
-	for i, source := range o.sources {
-		if source.target == nil {
-			if comparison.files[i], err = snapshot.Open(source.name); err != nil {
-				return err
+// open opens files first, because they determine the types that are read from a cluster.
+func (o *diffVerb) open(ctx context.Context, comparison *snapshotComparison) (err error) {
+	for _, files := range []bool{true, false} {
+		for i, source := range o.sources {
+			if source.target.ReadsFiles() != files {
+				continue
 			}
-			if err := errors.Join(comparison.files[i].Contents().Damage...); err != nil {
-				return err
+			if comparison.files[i] = source.target.Snapshot(); comparison.files[i] == nil {
+				comparison.files[i], err = o.read(ctx, source, comparison.files[1-i])
+			} else {
+				err = errors.Join(comparison.files[i].Contents().Damage...)
 			}
-		}
-	}
-	for i, source := range o.sources {
-		if source.target != nil {
-			if comparison.files[i], err = o.readCluster(ctx, source.target,
-				comparison.files[1-i]); err != nil {
+			if err != nil {
 				return err
 			}
 		}
@@ -56,12 +54,16 @@ func (c *snapshotComparison) close() {
 	}
 }
 
-// readCluster saves the current state of a cluster in memory. It reads the types of the other source, or all
-// types if other is nil.
-func (o *snapshotDiffVerb) readCluster(ctx context.Context, target *session.Target,
+// read saves the current state of a cluster, or the objects of files, in memory. Of a cluster it reads the
+// types of the other source, or all types if other is nil. Of files it reads all types.
+func (o *diffVerb) read(ctx context.Context, source diffSource,
 	other *snapshot.File) (*snapshot.File, error) {
+	target := source.target
 	if err := target.ContextErr(); err != nil {
 		return nil, err
+	}
+	if target.ReadsFiles() {
+		other = nil
 	}
 	limitedCtx, cancel := target.WithTimeout(ctx)
 	defer cancel()
@@ -89,14 +91,12 @@ func (o *snapshotDiffVerb) readCluster(ctx context.Context, target *session.Targ
 }
 
 // typesToRead returns the named types. Without names, it returns the types of the other source, in the same
-// version if it is served, or all types except events if the other source has all types or is nil.
-func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot.File) []discovery.Resource {
-	otherHasAll := true
-	if other != nil {
-		otherHasAll = !slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
+// version if it is served, or all types except events if the other source is a complete snapshot or nil.
+func (o *diffVerb) typesToRead(all []discovery.Resource, other *snapshot.File) []discovery.Resource {
+	otherHasAll := other == nil || !slices.ContainsFunc(o.sources[:], diffSource.isManifests) &&
+		!slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
 			return s.NotRequested && !session.IsEvents(s.GVR().GroupResource())
 		})
-	}
 	var types []discovery.Resource
 	for _, r := range all {
 		isNamed := o.isNamed(r)
@@ -118,7 +118,7 @@ func (o *snapshotDiffVerb) typesToRead(all []discovery.Resource, other *snapshot
 	return types
 }
 
-func (o *snapshotDiffVerb) isNamed(r discovery.Resource) bool {
+func (o *diffVerb) isNamed(r discovery.Resource) bool {
 	names := slices.Concat([]string{r.GVR.Resource, r.Singular, r.GVK.Kind}, r.ShortNames, r.Categories)
 	return slices.ContainsFunc(o.types, func(text string) bool {
 		name, err := discovery.ParseName(text)

@@ -78,38 +78,6 @@ func (t *Objects[T]) All() iter.Seq2[*T, error] {
 	}
 }
 
-// Lister reads the converted objects as a generated lister does.
-func (t *Objects[T]) Lister() Lister[T] { return Lister[T]{t} }
-
-// Lister has the methods of a lister that client-go's code generator makes, for all namespaces or a
-// cluster-scoped type.
-type Lister[T any] struct{ objects *Objects[T] }
-
-// List returns the objects that match the selector: see Objects.List.
-func (l Lister[T]) List(selector labels.Selector) ([]*T, error) { return l.objects.List("", selector) }
-
-// Get returns the object of a cluster-scoped type: see Objects.Get.
-func (l Lister[T]) Get(name string) (*T, error) { return l.objects.Get("", name) }
-
-// ByNamespace returns the lister for one namespace.
-func (l Lister[T]) ByNamespace(namespace string) NamespaceLister[T] {
-	return NamespaceLister[T]{l.objects, namespace}
-}
-
-// NamespaceLister is a Lister for one namespace.
-type NamespaceLister[T any] struct {
-	objects   *Objects[T]
-	namespace string
-}
-
-// List returns the objects in the namespace that match the selector: see Objects.List.
-func (l NamespaceLister[T]) List(selector labels.Selector) ([]*T, error) {
-	return l.objects.List(l.namespace, selector)
-}
-
-// Get returns the object with the name in the namespace: see Objects.Get.
-func (l NamespaceLister[T]) Get(name string) (*T, error) { return l.objects.Get(l.namespace, name) }
-
 // AddEventHandler adds a handler, as cache.SharedInformer.AddEventHandler does. RemoveEventHandler of the
 // informer takes the result.
 func (t *Objects[T]) AddEventHandler(handler Handler[T]) (cache.ResourceEventHandlerRegistration, error) {

@@ -98,10 +98,6 @@ func TestTypedReads(t *testing.T) {
 		"all":       func() ([]*gizmo, error) { return objects.List("", labels.Everything()) },
 		"namespace": func() ([]*gizmo, error) { return objects.List("web", labels.Everything()) },
 		"index":     func() ([]*gizmo, error) { return objects.ByIndex("all", "yes") },
-		"lister":    func() ([]*gizmo, error) { return objects.Lister().List(labels.Everything()) },
-		"namespace lister": func() ([]*gizmo, error) {
-			return objects.Lister().ByNamespace("web").List(labels.Everything())
-		},
 		"iterator": func() (all []*gizmo, err error) {
 			for g, failure := range objects.All() {
 				if failure != nil {
@@ -135,12 +131,6 @@ func TestTypedReads(t *testing.T) {
 	}
 	if g, err := objects.Get("web", "b"); err != nil || g.Spec.Size != 2 {
 		t.Errorf("Get() = %+v, %v, want size 2", g, err)
-	}
-	if g, err := objects.Lister().ByNamespace("web").Get("b"); err != nil || g.Spec.Size != 2 {
-		t.Errorf("Get() of the lister = %+v, %v, want size 2", g, err)
-	}
-	if _, err := objects.Lister().Get("b"); !apierrors.IsNotFound(err) {
-		t.Errorf("Get() of the lister without the namespace = %v, want NotFound", err)
 	}
 	if _, err := objects.Get("web", "none"); !apierrors.IsNotFound(err) {
 		t.Errorf("Get() of a missing object = %v, want NotFound", err)

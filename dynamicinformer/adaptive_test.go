@@ -156,15 +156,8 @@ func TestSnapshotJSON(t *testing.T) {
 				}
 				return o
 			}
-			text, ok, err := s.JSON("web/x")
-			if diff := cmp.Diff(any(x.Object), parsed(text)); !ok || err != nil || diff != "" {
-				t.Errorf("JSON() = %v, %v (-want +got):\n%s", ok, err, diff)
-			}
-			if text, ok, err := s.JSON("web/z"); text != nil || ok || err != nil {
-				t.Errorf("JSON() of a missing object = %s, %v, %v, want false", text, ok, err)
-			}
 			all := map[string]any{}
-			err = s.AllJSON(func(key string, text []byte) error {
+			err := s.AllJSON(func(key string, text []byte) error {
 				all[key] = parsed(text)
 				return nil
 			})
@@ -257,8 +250,7 @@ func TestSnapshot(t *testing.T) {
 				cmp.Diff(want, slices.Sorted(maps.Keys(maps.Collect(s.All())))); diff != "" || err != nil {
 				t.Errorf("%v, keys (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff([]string{cache.NamespaceIndex, "a"}, s.IndexNames()) + cmp.Diff([]string{"a"},
-				s.IndexValues("a")); diff != "" {
+			if diff := cmp.Diff([]string{cache.NamespaceIndex, "a"}, s.IndexNames()); diff != "" {
 				t.Errorf("indexes (-want +got):\n%s", diff)
 			}
 			if got, ok := s.Get("ns/x"); !ok || !cmp.Equal(any(got), any(object("x"))) {
@@ -266,18 +258,6 @@ func TestSnapshot(t *testing.T) {
 			}
 			if got, ok := s.Get("ns/z"); ok || got != nil {
 				t.Errorf("the snapshot has a later object: %v", got)
-			}
-			objects, err := s.ByIndex("a", "a")
-			if err != nil || len(objects) != 2 {
-				t.Errorf("ByIndex() = %v, %v, want 2 objects", objects, err)
-			}
-			for _, o := range objects {
-				if _, ok := o.(*unstructured.Unstructured); !ok {
-					t.Errorf("an object is a %T, want *unstructured.Unstructured", o)
-				}
-			}
-			if _, err := s.ByIndex("none", ""); err == nil {
-				t.Error("ByIndex() of an unknown index succeeded, want an error")
 			}
 		})
 	}

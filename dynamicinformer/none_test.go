@@ -330,12 +330,10 @@ func unsupportedReads(i *Informer) map[string]func() error {
 		"resync": func() error {
 			return drop(i.AddEventHandlerWithResyncPeriod(cache.ResourceEventHandlerFuncs{}, time.Hour))
 		},
-		"Snapshot.Err":  func() error { return i.Snapshot().Err() },
-		"Snapshot.JSON": func() error { _, _, err := i.Snapshot().JSON("ns/a"); return err },
+		"Snapshot.Err": func() error { return i.Snapshot().Err() },
 		"Snapshot.AllJSON": func() error {
 			return i.Snapshot().AllJSON(func(string, []byte) error { return nil })
 		},
-		"Snapshot.ByIndex": func() error { return drop(i.Snapshot().ByIndex(cache.NamespaceIndex, "ns")) },
 		"Snapshot.KeysByIndex": func() error {
 			return drop(i.Snapshot().KeysByIndex(cache.NamespaceIndex, "ns"))
 		},
@@ -353,7 +351,6 @@ func panickingReads(i *Informer) map[string]func() {
 		"Snapshot.All":         func() { _ = maps.Collect(i.Snapshot().All()) },
 		"Snapshot.AllStored":   func() { _ = maps.Collect(i.Snapshot().AllStored()) },
 		"Snapshot.Index":       func() { i.Snapshot().Index(cache.NamespaceIndex) },
-		"Snapshot.IndexValues": func() { i.Snapshot().IndexValues(cache.NamespaceIndex) },
 		"Snapshot.IndexNames":  func() { i.Snapshot().IndexNames() },
 		"History.Snapshot.Get": func() { i.History().Snapshot.Get("ns/a") },
 	}

@@ -1,7 +1,6 @@
 package dynamicinformer
 
 import (
-	"fmt"
 	"iter"
 	"reflect"
 	"strings"
@@ -20,8 +19,8 @@ import (
 // number of goroutines can read it without a lock, for any length of time. It keeps its objects in memory.
 //
 // Objects are the same as from listers: shared and read-only *unstructured.Unstructured, unless a transform
-// returned another runtime.Object. Get, All and ByIndex decode objects, which Stats does not count; the other
-// methods decode nothing. With StorageNone, methods that return objects or indexes fail with Err.
+// returned another runtime.Object. Get and All decode objects, which Stats does not count; the other methods
+// decode nothing. With StorageNone, methods that return objects or indexes fail with Err.
 type Snapshot struct {
 	content *store.Snapshot
 	err     error // see Err
@@ -72,33 +71,12 @@ func (s *Snapshot) All() iter.Seq2[string, runtime.Object] {
 // IndexNames returns the names of the complete indexes.
 func (s *Snapshot) IndexNames() []string { return s.objects().IndexNames() }
 
-// IndexValues returns all values of an index, in no particular order, or nil if the index does not exist.
-func (s *Snapshot) IndexValues(index string) []string { return s.objects().IndexValues(index) }
-
-// KeysByIndex is ByIndex for the sorted keys.
+// KeysByIndex returns the sorted keys of the objects with the value in the index. It fails without the index.
 func (s *Snapshot) KeysByIndex(index, value string) ([]string, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
 	return s.content.KeysByIndex(index, value)
-}
-
-// ByIndex returns the objects with the value in the index. It returns an error if the index does not exist.
-func (s *Snapshot) ByIndex(index, value string) ([]runtime.Object, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	items, err := s.content.ItemsByIndex(index, value)
-	if err != nil {
-		return nil, err
-	}
-	objects := make([]runtime.Object, 0, len(items))
-	for _, item := range items {
-		if object, ok := runtimeObject(item); ok {
-			objects = append(objects, decodedForReaders(object))
-		}
-	}
-	return objects, nil
 }
 
 // decodedForReaders returns a stored object as readers receive it: decoded if it is packed.
@@ -154,25 +132,9 @@ func (s *Snapshot) Lookup(name cache.ObjectName) (object runtime.Object, ok bool
 // may share the object's memory: clone keys that you keep without the object.
 func (s *Snapshot) AllStored() iter.Seq2[string, runtime.Object] { return objectsOnly(s.objects().All) }
 
-// JSON returns a copy of the JSON of the object with the key, without surrounding white space, and whether
-// the object exists. Objects that are stored as JSON have the server's text, without the fields that Prune
-// drops. It returns an error for a damaged compressed object, and for an object that cannot be encoded.
-func (s *Snapshot) JSON(key string) (text []byte, ok bool, err error) {
-	if s.err != nil {
-		return nil, false, s.err
-	}
-	item, ok := s.content.Get(key)
-	if !ok {
-		return nil, false, nil
-	}
-	if text, err = store.AppendJSON(nil, item); err != nil {
-		return nil, true, fmt.Errorf("%s: %w", key, err)
-	}
-	return text, true, nil
-}
-
-// AllJSON calls read for each object with its key and JSON (see JSON), in no particular order, and returns
-// the first error. The JSON is valid until read returns, and must not be changed.
+// AllJSON calls read for each object with its key and JSON, in no particular order, and returns the first
+// error. The JSON of packed objects is the server's text, without the fields that Prune drops. It is valid
+// until read returns, and must not be changed.
 func (s *Snapshot) AllJSON(read func(key string, text []byte) error) error {
 	if s.err != nil {
 		return s.err

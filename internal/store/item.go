@@ -115,14 +115,6 @@ func ReadJSON(key string, item Item, readPacked func(*packed.Object, func([]byte
 	return read(key, text)
 }
 
-func AppendJSON(text []byte, item Item) ([]byte, error) {
-	if o, ok := item.(*packed.Object); ok {
-		return o.AppendJSON(text)
-	}
-	encoded, err := encodeItem(item)
-	return append(text, encoded...), err
-}
-
 // encodeItem encodes an item that is stored decoded.
 func encodeItem(item Item) ([]byte, error) {
 	if u, ok := item.(*unstructured.Unstructured); ok && u != nil {

@@ -36,10 +36,7 @@ func TestDocuments(t *testing.T) {
 		if !isCode && path.Ext(name) != ".md" {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := readFile(t, name)
 		if isTest {
 			for _, match := range testFunc.FindAllSubmatch(text, -1) {
 				tests[string(match[1])] = true

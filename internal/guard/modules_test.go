@@ -3,9 +3,7 @@ package guard
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -152,11 +150,7 @@ func TestDependencies(t *testing.T) {
 			}
 		}
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "dependencies.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reportViolations(t, undocumentedDependencies(required, string(page)))
+	reportViolations(t, undocumentedDependencies(required, string(readFile(t, "docs/dependencies.md"))))
 }
 
 // undocumentedDependencies compares the folders of the modules that require each dependency with the rows of

@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,9 @@ func (p sourcePackage) isPublic(nestedModules []string) bool {
 	return !slices.Contains(parts, "internal") && !slices.Contains(parts, "testdata") && parts[0] != "cmd"
 }
 
+// globalLogCall finds calls that log to klog's global logger.
+var globalLogCall = regexp.MustCompile(`\bklog\.(Info|Warning|Error|Fatal|Exit|V)\w*\(`)
+
 // violations lists violations of the package.
 func (p sourcePackage) violations(public bool) []string {
 	var violations, documented []string
@@ -52,6 +56,9 @@ func (p sourcePackage) violations(public bool) []string {
 			continue
 		}
 		isPackage = true
+		for _, call := range globalLogCall.FindAll(source, -1) {
+			violations = append(violations, fmt.Sprintf("%s/%s calls %s: use klog.FromContext", p.dir, name, call))
+		}
 		if file.Doc != nil {
 			documented = append(documented, name)
 		}

@@ -55,7 +55,12 @@ func (c *Cache) Start(ctx context.Context) error {
 			err = fmt.Errorf("the factory of the cache was shut down by its owner: %w", dynamicinformer.ErrStopped)
 		}
 	}
-	resources := c.markEnded(err)
+	c.mu.Lock()
+	if c.mu.state = cacheEnded; err != nil {
+		c.mu.state = cacheFactoryStopped
+	}
+	resources := c.resourcesLocked() // no others are created
+	c.mu.Unlock()
 	if c.options.Factory != nil {
 		for _, r := range resources {
 			r.close()
@@ -116,17 +121,6 @@ func (c *Cache) hasStarted() bool {
 	default:
 		return false
 	}
-}
-
-// markEnded rejects new informers and returns the existing ones. cause is nil if Start's context ended.
-func (c *Cache) markEnded(cause error) []*resource {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.state = cacheEnded
-	if cause != nil {
-		c.mu.state = cacheFactoryStopped
-	}
-	return c.resourcesLocked()
 }
 
 // ended reports whether the cache has ended. It returns false for cacheFactoryStopped.

@@ -16,17 +16,15 @@ import (
 // The collector is unchecked, because the config and the labels can change. To register collectors of several
 // bindings, distinguish them with prometheus.WrapRegistererWith.
 func NewObjectCollector(sources func() []indexers.MetricSource) prometheus.Collector {
-	return objectCollector{sources}
+	return objectCollector(sources)
 }
 
-type objectCollector struct {
-	sources func() []indexers.MetricSource
-}
+type objectCollector func() []indexers.MetricSource
 
 func (c objectCollector) Describe(chan<- *prometheus.Desc) {}
 
 func (c objectCollector) Collect(metrics chan<- prometheus.Metric) {
-	for family := range indexers.ReadMetrics(c.sources()...) {
+	for family := range indexers.ReadMetrics(c()...) {
 		collectFamily(family, metrics)
 	}
 }

@@ -85,11 +85,6 @@ func (o *observedLeases) recordAll(leases []coordinationv1.Lease, now time.Time)
 	}
 }
 
-// compatible reports whether the labels are those of replicas with the same shards and layout.
-func (o *observedLeases) compatible(labels map[string]string) bool {
-	return labels[labelShards] == strconv.Itoa(o.options.Shards) && labels[labelLayout] == o.options.Layout
-}
-
 type planState struct {
 	identity string
 	// members are the sorted running replicas, including self.
@@ -115,7 +110,8 @@ func (o *observedLeases) planInput(self string, now time.Time) planState {
 			if state.nextExpiry.IsZero() || expiry.Before(state.nextExpiry) {
 				state.nextExpiry = expiry
 			}
-			state.otherLayout = state.otherLayout || !o.compatible(lease.labels)
+			state.otherLayout = state.otherLayout || lease.labels[labelLayout] != o.options.Layout ||
+				lease.labels[labelShards] != strconv.Itoa(o.options.Shards)
 		}
 		if isShard {
 			if k := o.options.shardOf(name); k >= 0 {

@@ -83,11 +83,9 @@ func (o *Ownership) renewed(token int64, deadline time.Time) {
 // expire ends the ownership, unless it has been renewed while the timer fired.
 func (o *Ownership) expire() {
 	if !o.Valid() {
-		o.lose()
+		o.end(ErrLost)
 	}
 }
-
-func (o *Ownership) lose() { o.end(ErrLost) }
 
 func (o *Ownership) end(cause error) {
 	o.cancel(cause)

@@ -34,10 +34,19 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 	if p, ok := client.(packedClient); ok {
 		client, storage.Mode = p.Interface, crdcache.StoragePacked
 	}
-	informer, err := newInformer(gvr, crdcache.Options{Client: client, Defaults: crdcache.ResourceOptions{
-		Namespaces: namespacesOf(namespace), Resync: new(max(resyncPeriod, 0)), Indexers: otherIndexers,
+	namespaces := crdcache.AllNamespaces()
+	if namespace != metav1.NamespaceAll {
+		namespaces = crdcache.InNamespaces(namespace)
+	}
+	// The factory runs nothing and need not be stopped.
+	factory, err := crdcache.New(crdcache.Options{Client: client, Defaults: crdcache.ResourceOptions{
+		Namespaces: namespaces, Resync: new(max(resyncPeriod, 0)), Indexers: otherIndexers,
 		TweakListOptions: ignoreType(tweakListOptions), Storage: storage,
 	}})
+	var informer *crdcache.Informer
+	if err == nil {
+		informer, err = factory.ForResource(gvr)
+	}
 	switch {
 	case err != nil:
 		return newFailedInformer(gvr, fmt.Errorf("making the informer of %s: %w", gvr, err))
@@ -54,23 +63,6 @@ func NewFilteredDynamicInformer(client dynamic.Interface, gvr schema.GroupVersio
 func Packed(client dynamic.Interface) dynamic.Interface { return packedClient{client} }
 
 type packedClient struct{ dynamic.Interface }
-
-// newInformer makes one informer. Its factory runs nothing and need not be stopped.
-func newInformer(gvr schema.GroupVersionResource, options crdcache.Options) (*crdcache.Informer, error) {
-	factory, err := crdcache.New(options)
-	if err != nil {
-		return nil, err
-	}
-	return factory.ForResource(gvr)
-}
-
-// namespacesOf returns the set of a namespace; the empty namespace means all.
-func namespacesOf(namespace string) crdcache.Namespaces {
-	if namespace == metav1.NamespaceAll {
-		return crdcache.AllNamespaces()
-	}
-	return crdcache.InNamespaces(namespace)
-}
 
 // ignoreType adapts a function that ignores the type.
 func ignoreType(tweak TweakListOptionsFunc) func(schema.GroupVersionResource, *metav1.ListOptions) {

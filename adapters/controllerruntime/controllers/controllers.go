@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -23,12 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime"
 	"github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
@@ -77,17 +77,22 @@ type Options struct {
 	// Linger is the time for which the watch of selected objects continues without objects after the last
 	// instance of their type. Default: zero.
 	Linger time.Duration
+	// Metrics is the registry for the metrics of the controllers while Start runs. For several managers, add
+	// a label with prometheus.WrapRegistererWith. Default: the registry of controller-runtime.
+	Metrics prometheus.Registerer
 }
 
 // Controllers are the controllers of a manager. Create it with New. It is safe for concurrent use.
 type Controllers struct {
-	options Options
-	factory *dynamicinformer.Factory
+	options      Options
+	factory      *dynamicinformer.Factory
+	enableWarmup bool
 	// slots has an element for each running reconcile; nil without a limit.
 	slots chan struct{}
 
 	mu          sync.Mutex
-	ctx         context.Context // of Start; nil before it
+	watchCtx    context.Context // of Warmup or Start; nil before
+	ctx         context.Context // of Start; nil before
 	controllers map[string]*running
 	parts       map[Type]*part
 	feeds       map[*feed]bool
@@ -105,6 +110,10 @@ func New(m manager.Manager, options Options) (*Controllers, error) {
 	}
 	c := &Controllers{options: options, factory: cache.Factory(), controllers: map[string]*running{},
 		parts: map[Type]*part{}, feeds: map[*feed]bool{}, types: map[schema.GroupKind]typesource.Type{}}
+	if options.Metrics == nil {
+		c.options.Metrics = metrics.Registry
+	}
+	c.enableWarmup = ptr.Deref(m.GetControllerOptions().EnableWarmup, false)
 	if options.Workers > 0 {
 		c.slots = make(chan struct{}, options.Workers)
 	}
@@ -112,22 +121,47 @@ func New(m manager.Manager, options Options) (*Controllers, error) {
 }
 
 // Start runs the controllers until ctx ends, and returns when no reconcile is running.
-func (c *Controllers) Start(ctx context.Context) (err error) {
+func (c *Controllers) Start(ctx context.Context) error {
+	if err := c.options.Metrics.Register(c); err != nil {
+		log.FromContext(ctx).Error(err, "Cannot register the metrics of controllers: set Options.Metrics")
+	} else {
+		defer c.options.Metrics.Unregister(c)
+	}
+	types, err := c.observeTypes()
+	if err != nil {
+		return err
+	}
+	defer types.Close()
 	c.mu.Lock()
 	c.ctx = ctx
+	c.mu.Unlock()
+	defer c.lists.Wait()
+	return c.run(ctx)
+}
+
+// Warmup runs the watches until ctx ends, if the manager enables warm-up for its controllers. The manager
+// calls it before the election.
+func (c *Controllers) Warmup(ctx context.Context) error {
+	if !c.enableWarmup {
+		return nil
+	}
+	return c.run(ctx)
+}
+
+// run runs the watches, and after Start also the reconciles.
+func (c *Controllers) run(ctx context.Context) (err error) {
+	c.mu.Lock()
+	c.watchCtx = ctx
 	for _, k := range c.controllers {
 		err = errors.Join(err, k.apply(c))
 	}
 	c.mu.Unlock()
-	types, failure := c.observeTypes()
-	if err = errors.Join(err, failure); err == nil {
+	if err == nil {
 		<-ctx.Done()
-		types.Close()
 	}
 	for _, s := range c.All() {
 		err = errors.Join(err, c.Stop(context.WithoutCancel(ctx), s.Name))
 	}
-	c.lists.Wait()
 	return err
 }
 
@@ -141,20 +175,20 @@ func (c *Controllers) Ensure(name string, settings Settings) error {
 	switch {
 	case name == "" || settings.Reconciler == nil || settings.For.Kind == "":
 		return fmt.Errorf("controllers: %q: set the name, Settings.For and Settings.Reconciler", name)
-	case k != nil && k.ctx.Err() != nil || c.ctx != nil && c.ctx.Err() != nil:
+	case k != nil && k.ctx.Err() != nil || c.watchCtx != nil && c.watchCtx.Err() != nil:
 		return fmt.Errorf("controllers: %s is being stopped: wait for Stop", name)
 	case k != nil && k.settings.For.GroupKind != settings.For.GroupKind:
 		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.settings.For.GroupKind)
 	case k != nil && k.settings.equal(&settings):
 		return nil
 	case k == nil:
-		k = &running{name: name, controllers: c, selections: map[selectionKey][]Objects{},
-			selectedTypes: map[types.NamespacedName][]Type{}}
+		k = &running{name: name, controllers: c, reconciles: map[string]uint64{},
+			selections: map[types.NamespacedName]map[Type][]Objects{}}
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.controllers[name] = k
 	}
 	k.settings = settings
-	if c.ctx == nil {
+	if c.watchCtx == nil {
 		return nil
 	}
 	return k.apply(c)
@@ -194,23 +228,29 @@ type running struct {
 	watches      []*watch
 	ctx          context.Context
 	cancel       context.CancelFunc
-	queue        queue         // nil before Controllers.Start
-	ended        chan struct{} // closed when no reconcile is running
+	queue        queue         // nil before Controllers.Warmup or Start
+	ended        chan struct{} // closed when no reconcile is running; nil before Controllers.Start
 	reconciler   atomic.Pointer[reconcile.Reconciler]
-	lastError    atomic.Pointer[error]
-	slots        chan struct{}
+	active       atomic.Int64      // running reconciles
+	reconciles   map[string]uint64 // the completed ones by result
+	lastError    error
 	forKind      schema.GroupKind // of Settings.For
 	isNamespaced atomic.Bool      // its scope
-	// selections has the selected objects of each instance, and selectedTypes their types.
-	selections    map[selectionKey][]Objects
-	selectedTypes map[types.NamespacedName][]Type
+	// selections has the selected objects of each instance by type.
+	selections map[types.NamespacedName]map[Type][]Objects
 }
 
 // apply makes the watches equal to the settings, and starts the controller.
 func (k *running) apply(c *Controllers) (err error) {
 	k.reconciler.Store(&k.settings.Reconciler)
 	if k.queue == nil {
-		if err = k.start(c); err != nil {
+		k.forKind = k.settings.For.GroupKind
+		k.queue = priorityqueue.New("", func(o *priorityqueue.Opts[reconcile.Request]) { // without metrics
+			o.RateLimiter, o.Log = k.settings.RateLimiter, log.Log
+		})
+	}
+	if k.ended == nil && c.ctx != nil {
+		if err = k.start(); err != nil {
 			return err
 		}
 	}
@@ -233,9 +273,9 @@ func (k *running) apply(c *Controllers) (err error) {
 	return err
 }
 
-func (k *running) start(c *Controllers) error {
-	k.slots, k.forKind, k.ended = c.slots, k.settings.For.GroupKind, make(chan struct{})
-	// Metrics of a name remain after its controller, so all have one name, and the queues none.
+// start runs the reconciles.
+func (k *running) start() error {
+	// Metrics of a name remain after its controller, so all have one name.
 	inner, err := controller.NewTypedUnmanaged("run-time", controller.TypedOptions[reconcile.Request]{
 		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent, RateLimiter: k.settings.RateLimiter,
 		SkipNameValidation: new(true), Logger: log.Log.WithValues("settings", k.name),
@@ -244,9 +284,7 @@ func (k *running) start(c *Controllers) error {
 	if err != nil {
 		return err
 	}
-	k.queue = priorityqueue.New("", func(o *priorityqueue.Opts[reconcile.Request]) {
-		o.RateLimiter, o.Log = k.settings.RateLimiter, log.Log
-	})
+	k.ended = make(chan struct{})
 	go func() { defer close(k.ended); _ = inner.Start(k.ctx) }() // ended by stop
 	return nil
 }
@@ -254,8 +292,10 @@ func (k *running) start(c *Controllers) error {
 // stop ends the controller. The channel is closed when no reconcile is running.
 func (k *running) stop() <-chan struct{} {
 	k.cancel()
-	for s := range k.selections {
-		k.setSelectionLocked(s, nil)
+	for i, byType := range k.selections {
+		for t := range byType {
+			k.setSelectionLocked(i, t, nil)
+		}
 	}
 	for _, w := range k.watches {
 		w.subscription.Close()
@@ -263,86 +303,42 @@ func (k *running) stop() <-chan struct{} {
 	if k.watches = nil; k.ended == nil {
 		k.ended = make(chan struct{})
 		close(k.ended)
+		if k.queue != nil {
+			k.queue.ShutDown()
+		}
 	}
 	return k.ended
 }
 
 func (k *running) Reconcile(ctx context.Context, request reconcile.Request) (r reconcile.Result, err error) {
-	if k.slots != nil {
+	if slots := k.controllers.slots; slots != nil {
 		select {
-		case k.slots <- struct{}{}:
-			defer func() { <-k.slots }()
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
 		case <-ctx.Done():
 			return r, nil // the queue is shut down
 		}
 	}
+	result := "error" // also after a panic
+	k.active.Add(1)
+	defer func() {
+		k.active.Add(-1)
+		k.controllers.mu.Lock()
+		defer k.controllers.mu.Unlock()
+		k.reconciles[result]++
+		k.lastError = err
+	}()
 	r, err = (*k.reconciler.Load()).Reconcile(ctx, request)
-	k.lastError.Store(&err)
-	return r, err
-}
-
-// Status is the status of a controller.
-type Status struct {
-	Name string
-	// Ready is a condition for the status of an object, without times. It is true while all watches work. The
-	// other reasons are Waiting (a type is not installed, not served, or must not be read, or another replica
-	// is the leader), Syncing (a first list is under way) and Stopping. Watches do not wait for each other.
-	Ready       metav1.Condition
-	QueueLength int   // without delayed requests
-	LastError   error // of the last reconcile
-}
-
-// Status returns the status of a controller. ok is false if there is none of this name.
-func (c *Controllers) Status(name string) (s Status, ok bool) {
-	all := c.All()
-	i := slices.IndexFunc(all, func(s Status) bool { return s.Name == name })
-	if i < 0 {
-		return s, false
-	}
-	return all[i], true
-}
-
-// All returns the status of all controllers, ordered by name.
-func (c *Controllers) All() (all []Status) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.controllers)) {
-		k := c.controllers[name]
-		s := Status{Name: name, Ready: metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse}}
-		s.Ready.Reason, s.Ready.Message = k.readinessLocked()
-		if s.Ready.Reason == "Running" {
-			s.Ready.Status = metav1.ConditionTrue
-		}
-		if err := k.lastError.Load(); err != nil {
-			s.LastError = *err
-		}
-		if k.queue != nil {
-			s.QueueLength = k.queue.Len()
-		}
-		all = append(all, s)
-	}
-	return all
-}
-
-// readinessLocked returns the reason and the message of Status.Ready.
-func (k *running) readinessLocked() (reason, message string) {
 	switch {
-	case k.ctx.Err() != nil:
-		return "Stopping", ""
-	case k.controllers.ctx == nil:
-		return "Waiting", "this replica is not the leader"
+	case err != nil:
+	case r.RequeueAfter > 0:
+		result = "requeue_after"
+	case !r.IsZero():
+		result = "requeue"
+	default:
+		result = "success"
 	}
-	reason = "Running"
-	for _, w := range k.watches {
-		problem, isSyncing := w.problem()
-		switch message += problem; {
-		case problem != "" && !isSyncing:
-			reason = "Waiting"
-		case isSyncing && reason == "Running":
-			reason = "Syncing"
-		}
-	}
-	return reason, message
+	return r, err
 }
 
 type watch struct {
@@ -408,21 +404,4 @@ func (k *running) owners(_ context.Context, object client.Object) (requests []re
 		requests = append(requests, reconcile.Request{NamespacedName: name})
 	}
 	return requests
-}
-
-// problem returns why the watch does not work yet, or "". isSyncing is true during the first list.
-func (w *watch) problem() (message string, isSyncing bool) {
-	followed := w.subscription.Types()
-	if len(followed) > 0 {
-		current := followed[0].Status
-		if current.State == status.Synced {
-			return "", false
-		}
-		isSyncing = current.State == status.Syncing || current.State == status.Resuming
-		return current.String() + "; ", isSyncing && !current.Settled()
-	}
-	if err := w.err.Load(); err != nil {
-		return fmt.Sprintf("%s: %v; ", w.GroupKind, *err), false
-	}
-	return w.GroupKind.String() + " is not installed; ", false
 }

@@ -26,12 +26,6 @@ type Objects struct {
 	Labels          labels.Selector // nil: all
 }
 
-// selectionKey identifies the objects of a type that an instance selects.
-type selectionKey struct {
-	instance types.NamespacedName
-	of       Type
-}
-
 // Select enqueues an instance, a request of a controller, whenever an object that it selects is created,
 // changes or is deleted, and when the first selection of objects has been listed. It replaces the objects of
 // this type that the instance has selected before. Call it in each reconcile, before the objects are read: if
@@ -48,11 +42,11 @@ func (c *Controllers) Select(name string, t Type, instance types.NamespacedName,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.controllers[name]
-	if k == nil || k.queue == nil || k.ctx.Err() != nil {
+	if k == nil || k.ended == nil || k.ctx.Err() != nil {
 		return fmt.Errorf("controllers: %s does not run: call Ensure before Select, in a reconcile", name)
 	}
-	s := selectionKey{instance, t}
-	if slices.EqualFunc(k.selections[s], objects, Objects.equal) {
+	if slices.EqualFunc(k.selections[instance][t], objects,
+		func(a, b Objects) bool { return a.key() == b.key() }) {
 		return nil
 	}
 	for _, o := range objects {
@@ -60,7 +54,7 @@ func (c *Controllers) Select(name string, t Type, instance types.NamespacedName,
 			return errors.New("controllers: select objects: a selector matches nothing: leave it out")
 		}
 	}
-	k.setSelectionLocked(s, slices.Clone(objects))
+	k.setSelectionLocked(instance, t, slices.Clone(objects))
 	return nil
 }
 
@@ -70,10 +64,10 @@ func (c *Controllers) Unselect(name string, instance types.NamespacedName, of ..
 	defer c.mu.Unlock()
 	if k := c.controllers[name]; k != nil {
 		if of == nil {
-			of = slices.Clone(k.selectedTypes[instance])
+			of = slices.Collect(maps.Keys(k.selections[instance]))
 		}
 		for _, t := range of {
-			k.setSelectionLocked(selectionKey{instance, t}, nil)
+			k.setSelectionLocked(instance, t, nil)
 		}
 	}
 }
@@ -88,8 +82,6 @@ func (c *Controllers) Informer(t Type) *dynamicinformer.Informer {
 	}
 	return nil
 }
-
-func (o Objects) equal(other Objects) bool { return o.key() == other.key() }
 
 // selector returns the selector of the objects.
 func (o Objects) selector() dynamicinformer.Selector {
@@ -108,32 +100,33 @@ func (o Objects) selector() dynamicinformer.Selector {
 }
 
 // setSelectionLocked changes the objects that an instance selects.
-func (k *running) setSelectionLocked(s selectionKey, objects []Objects) {
-	c, previous := k.controllers, k.selections[s]
-	if len(objects) > 0 {
-		k.selections[s] = objects
-		if len(previous) == 0 {
-			k.selectedTypes[s.instance] = append(k.selectedTypes[s.instance], s.of)
-		}
-	} else if len(previous) > 0 {
-		delete(k.selections, s)
-		others := slices.DeleteFunc(k.selectedTypes[s.instance], func(t Type) bool { return t == s.of })
-		if k.selectedTypes[s.instance] = others; len(others) == 0 {
-			delete(k.selectedTypes, s.instance)
-		}
-	} else {
+func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects []Objects) {
+	c, byType := k.controllers, k.selections[name]
+	previous := byType[of]
+	switch {
+	case len(objects)+len(previous) == 0:
 		return
+	case byType == nil:
+		k.selections[name] = map[Type][]Objects{of: objects}
+	case len(objects) > 0:
+		byType[of] = objects
+	case len(byType) > 1:
+		delete(byType, of)
+	default:
+		delete(k.selections, name)
 	}
-	p := c.parts[s.of]
+	p := c.parts[of]
 	if p == nil {
-		p = newPart()
-		c.parts[s.of] = p
+		p = &part{selectors: dynamicinformer.NewSelectors()}
+		p.mu.selected = map[objectsKey]*selectedObjects{}
+		p.mu.buckets = map[bucket]map[*selectedObjects]struct{}{}
+		c.parts[of] = p
 	}
-	i := instance{k, s.instance}
+	i := instance{k, name}
 	added, removed := p.change(i, previous, objects)
 	_ = p.selectors.Add(added...) // it fails only for fields other than the name and the namespace
 	if p.feed == nil {
-		p.feed = c.newFeedLocked(s.of, dynamicinformer.ResourceOptions{Selectors: p.selectors}, p.handler(),
+		p.feed = c.newFeedLocked(of, dynamicinformer.ResourceOptions{Selectors: p.selectors}, p.handler(),
 			func(i *dynamicinformer.Informer) {
 				c.lists.Go(func() { p.enqueueAll(c.ctx, i) }) // ended by the list
 			})
@@ -143,7 +136,7 @@ func (k *running) setSelectionLocked(s selectionKey, objects []Objects) {
 		informer := p.feed.handle.Informer()
 		c.lists.Go(func() { // ended by the list, or with the controller
 			if informer.WaitForSelectors(k.ctx) == nil {
-				k.queue.Add(reconcile.Request{NamespacedName: s.instance})
+				k.queue.Add(reconcile.Request{NamespacedName: name})
 			}
 		})
 	}
@@ -151,8 +144,8 @@ func (k *running) setSelectionLocked(s selectionKey, objects []Objects) {
 		return
 	}
 	end := func() {
-		if p.isEmpty() && c.parts[s.of] == p {
-			delete(c.parts, s.of)
+		if p.isEmpty() && c.parts[of] == p {
+			delete(c.parts, of)
 			p.feed.closeLocked()
 		}
 	}
@@ -199,13 +192,6 @@ type objectsKey struct{ namespace, name, labels string }
 
 // bucket has the namespace, the name and one label of objects. Empty fields stand for any.
 type bucket struct{ namespace, name, label, value string }
-
-func newPart() *part {
-	p := &part{selectors: dynamicinformer.NewSelectors()}
-	p.mu.selected = map[objectsKey]*selectedObjects{}
-	p.mu.buckets = map[bucket]map[*selectedObjects]struct{}{}
-	return p
-}
 
 func (o Objects) key() objectsKey {
 	k := objectsKey{namespace: o.Namespace, name: o.Name}

@@ -49,8 +49,6 @@ type Options struct {
 	disk func(operation, path string) error
 }
 
-const defaultMaxAge = 30 * 24 * time.Hour
-
 // Store is a folder with the persisted objects of informers, one file for each informer. Create it with New.
 // It is safe for concurrent use.
 type Store struct {
@@ -81,7 +79,7 @@ var _ persistence.Backend = (*Store)(nil)
 // New returns the Store of a folder. It creates the folder on first use, so New cannot fail.
 func New(dir string, options Options) *Store {
 	if options.MaxAge <= 0 {
-		options.MaxAge = defaultMaxAge
+		options.MaxAge = 30 * 24 * time.Hour
 	}
 	if options.disk == nil {
 		options.disk = func(string, string) error { return nil }

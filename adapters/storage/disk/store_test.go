@@ -103,7 +103,7 @@ func TestContentsExpire(t *testing.T) {
 	save(t, old, 1, numbered(1, 1))
 	save(t, openContent(t, store, "new"), 2, numbered(3, 1))
 	closeStore(t, store)
-	then := time.Now().Add(-2 * defaultMaxAge)
+	then := time.Now().Add(-60 * 24 * time.Hour)
 	if err := os.Chtimes(old.path, then, then); err != nil {
 		t.Fatal(err)
 	}

@@ -21,15 +21,15 @@ func (c *Converter) Handler(inner toolscache.ResourceEventHandler,
 	if hasName, ok := inner.(interface{ HandlerName() string }); ok {
 		name = hasName.HandlerName()
 	}
-	reason, handles, onLeftShard := c.decodesBecause(inner), handledEventsOf(inner), onLeftShardOf(inner)
+	reason, onLeftShard := c.decodesBecause(inner), onLeftShardOf(inner)
 	coalescing := coalescingOf(inner)
 	if record != nil {
-		inner, handles.delete = deletionRecorder{inner, record}, true
+		inner = deletionRecorder{inner, record}
 	}
 	if c.form == Unstructured && reason != "" { // the informer decodes
 		inner = handlerWithReason{inner, reason}
 	} else {
-		h := &convertingHandler{converter: c, inner: inner, handles: handles, onlyMetadata: reason == "",
+		h := &convertingHandler{converter: c, inner: inner, onlyMetadata: reason == "",
 			innerOnLeftShard: onLeftShard}
 		if onLeftShard != nil {
 			onLeftShard = h.onLeftShard
@@ -92,27 +92,11 @@ func unwrapAs[T any](handler toolscache.ResourceEventHandler) (unwrapped T, ok b
 type convertingHandler struct {
 	converter        *Converter
 	inner            toolscache.ResourceEventHandler
-	handles          handledEvents
 	onlyMetadata     bool             // the handler receives metadata; see converter.metadataOf
 	innerOnLeftShard func(object any) // nil if inner does not implement LeftShardHandler
 }
 
-type handledEvents struct{ add, update, delete bool }
-
-func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
-	switch h := handler.(type) {
-	case toolscache.ResourceEventHandlerFuncs:
-		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
-	case toolscache.ResourceEventHandlerDetailedFuncs:
-		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
-	}
-	return handledEvents{true, true, true}
-}
-
 func (h *convertingHandler) OnAdd(stored any, inInitialList bool) {
-	if !h.handles.add {
-		return
-	}
 	if object, ok := h.object(stored); ok {
 		h.inner.OnAdd(object, inInitialList)
 	}
@@ -121,9 +105,6 @@ func (h *convertingHandler) OnAdd(stored any, inInitialList bool) {
 // OnUpdate implements toolscache.ResourceEventHandler. If the previous state does not fit the form, the
 // handler receives an add.
 func (h *convertingHandler) OnUpdate(before, after any) {
-	if !h.handles.update {
-		return
-	}
 	object, ok := h.object(after)
 	if !ok {
 		return
@@ -137,9 +118,6 @@ func (h *convertingHandler) OnUpdate(before, after any) {
 }
 
 func (h *convertingHandler) OnDelete(stored any) {
-	if !h.handles.delete {
-		return
-	}
 	tombstone, isTombstone := stored.(toolscache.DeletedFinalStateUnknown)
 	if isTombstone {
 		stored = tombstone.Obj

@@ -72,20 +72,14 @@ func bytesCodec(d *document, i int, p unsafe.Pointer) int {
 }
 
 func boolCodec(d *document, i int, p unsafe.Pointer) int {
-	switch d.byteAt(i) {
-	case 't':
-		if end := jsontext.ScanLiteral(d.data, i, "true"); end >= 0 {
-			*(*bool)(p) = true
-			return end
-		}
-	case 'f':
-		if end := jsontext.ScanLiteral(d.data, i, "false"); end >= 0 {
-			return end
-		}
-	case 'n':
-		return d.null(i)
+	if end := jsontext.ScanLiteral(d.data, i, "true"); end >= 0 {
+		*(*bool)(p) = true
+		return end
 	}
-	return failedOffset
+	if end := jsontext.ScanLiteral(d.data, i, "false"); end >= 0 {
+		return end
+	}
+	return d.null(i)
 }
 
 func integerCodec[T int | int8 | int16 | int32 | int64](d *document, i int, p unsafe.Pointer) int {

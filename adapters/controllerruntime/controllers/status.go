@@ -1,0 +1,90 @@
+package controllers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+)
+
+// Status is the status of a controller.
+type Status struct {
+	Name string
+	// Ready is a condition for the status of an object, without times. It is true while all watches work. The
+	// other reasons are Waiting (a type is not installed, not served, or must not be read, or another replica
+	// is the leader), Syncing (a first list is under way) and Stopping. Watches do not wait for each other.
+	Ready       metav1.Condition
+	QueueLength int // without delayed requests
+	// Reconciles are the numbers of completed reconciles by result: success, error, requeue, requeue_after.
+	Reconciles       map[string]uint64
+	ActiveReconciles int
+	LastError        error // of the last reconcile
+}
+
+// Status returns the status of a controller. ok is false if there is none of this name.
+func (c *Controllers) Status(name string) (s Status, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k, ok := c.controllers[name]
+	if ok {
+		s = k.statusLocked()
+	}
+	return s, ok
+}
+
+// All returns the status of all controllers, ordered by name.
+func (c *Controllers) All() (all []Status) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(c.controllers)) {
+		all = append(all, c.controllers[name].statusLocked())
+	}
+	return all
+}
+
+func (k *running) statusLocked() Status {
+	s := Status{Name: k.name, Reconciles: maps.Clone(k.reconciles), ActiveReconciles: int(k.active.Load()),
+		LastError: k.lastError}
+	if k.queue != nil {
+		s.QueueLength = k.queue.Len()
+	}
+	s.Ready = metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Running"}
+	for _, w := range k.watches {
+		reason, message := w.problem()
+		if s.Ready.Message += message; s.Ready.Reason == "Running" || reason == "Waiting" {
+			s.Ready.Reason = reason
+		}
+	}
+	switch {
+	case k.ctx.Err() != nil:
+		s.Ready.Reason, s.Ready.Message = "Stopping", ""
+	case k.controllers.ctx == nil:
+		s.Ready.Reason, s.Ready.Message = "Waiting", "this replica is not the leader"
+	case s.Ready.Reason == "Running":
+		s.Ready.Status = metav1.ConditionTrue
+	}
+	return s
+}
+
+// problem returns the reason of Status.Ready, and a message about a watch that does not work yet.
+func (w *watch) problem() (reason, message string) {
+	followed := w.subscription.Types()
+	switch err := w.err.Load(); {
+	case len(followed) > 0:
+		current := followed[0].Status
+		isListing := current.State == status.Syncing || current.State == status.Resuming
+		switch {
+		case current.State == status.Synced:
+			return "Running", ""
+		case isListing && !current.Settled():
+			return "Syncing", current.String() + "; "
+		}
+		return "Waiting", current.String() + "; "
+	case err != nil:
+		return "Waiting", fmt.Sprintf("%s: %v; ", w.GroupKind, *err)
+	}
+	return "Waiting", w.GroupKind.String() + " is not installed; "
+}

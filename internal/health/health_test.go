@@ -309,8 +309,6 @@ func TestHealthRequests(t *testing.T) {
 		Relists: status.Relists{Expired: 1}})
 }
 
-// TestHealthForbidden checks that a successful list does not resolve a problem of watches, and that a watch
-// resolves all problems.
 // TestFailuresNeverImprove verifies for all sequences of three observations that a failure, whatever its
 // reason is, ends neither Degraded nor Stale. Only a success or an answer of the protocol does.
 func TestFailuresNeverImprove(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/compat/dynamicinformer"
 	crdcache "github.com/crdcache/crdcache/dynamicinformer"
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 func byColor(obj any) ([]string, error) {
@@ -38,8 +37,10 @@ func TestInformerWithoutFactory(t *testing.T) {
 		if err := informer.Informer().AddIndexers(byNamespace); err != nil {
 			t.Errorf("AddIndexers() with an index named namespace = %v", err)
 		}
-		if err := informer.Informer().AddIndexers(byNamespace); err == nil {
-			t.Error("the second AddIndexers() with the same index succeeded, want an error")
+		for _, taken := range []cache.Indexers{byNamespace, {"color": byColor}} {
+			if err := informer.Informer().AddIndexers(taken); err == nil {
+				t.Errorf("AddIndexers() with an existing index succeeded, want an error: %v", taken)
+			}
 		}
 		events := recordEvents(t, informer.Informer())
 		stop, done := make(chan struct{}), make(chan struct{})
@@ -61,16 +62,6 @@ func TestInformerWithoutFactory(t *testing.T) {
 		}
 		close(stop)
 		<-done
-	})
-}
-
-func TestInformerRefusesTakenIndex(t *testing.T) {
-	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
-		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-		informer := api.informer(client(), widgets, "", 0, byNamespace, nil).Informer()
-		if err := informer.AddIndexers(byNamespace); err == nil {
-			t.Error("AddIndexers() with an existing index succeeded, want an error")
-		}
 	})
 }
 
@@ -126,17 +117,6 @@ func TestBrokenInformer(t *testing.T) {
 			close(stop)
 			<-done
 		})
-	}
-}
-
-func TestForResourceGivesOurInformer(t *testing.T) {
-	f := dynamicinformer.NewDynamicSharedInformerFactory(clients["fake"](t), -1)
-	informer, ok := f.ForResource(widgets).(*crdcache.Informer)
-	if !ok {
-		t.Fatalf("ForResource() returned a %T, want an informer of this project", f.ForResource(widgets))
-	}
-	if current := informer.Status(); current.GVR != widgets || current.State != status.Pending {
-		t.Errorf("the status is %+v, want Pending for widgets", current)
 	}
 }
 

@@ -98,8 +98,8 @@ WITH_SERVER = $$(GOWORK=off go list -C test/integration ./... | sed 's,^github.c
 # crdcached and the command of the tests.
 PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCACHE_CRDCACHED_BIN=$(BIN)/tests/crdcached
 
-# make test has the adapters and what serves.
-CHECKED := ./discovery/... ./dynamicinformer/... ./indexers/... ./internal/... ./cmd/crdcache/... ./testdata
+# make test has the adapters and what serves. The packages that take longest start first.
+CHECKED := ./cmd/crdcache/internal/cli ./dynamicinformer ./internal/informer ./discovery/... ./dynamicinformer/... ./indexers/... ./internal/... ./cmd/crdcache/... ./testdata
 
 check: ## Before each commit: formatting and the tests of the library and the command, without a server
 	@$(LANE) --start

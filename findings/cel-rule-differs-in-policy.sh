@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # k8s.io/apiserver and apiextensions-apiserver v0.37.2: one would expect that a CEL rule of a CRD keeps its meaning in an admission
-# policy, with object in place of self, because the API server evaluates both. The CRD's schema types the fields of its rules: a
-# date-time is a timestamp, a byte field is its decoded bytes, and a set ignores order. A policy sees the plain JSON of a custom resource.
-# It compares times and durations as texts, so that 12:00+02:00 is after 11:00Z and 9m after 10m, and counts the letters of base64.
-# Only a comparison with a timestamp fails; the others give the other result.
+# policy, because the API server evaluates both. The CRD's schema types the fields of its rules: a date-time is a timestamp, a byte field
+# is its decoded bytes, and a set ignores order. A policy sees the plain JSON of a custom resource, in object instead of self. It compares
+# times and durations as texts, so that 12:00+02:00 is after 11:00Z and 9m after 10m. It counts the letters of base64. Only a comparison
+# with a timestamp fails; the others give the other result.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

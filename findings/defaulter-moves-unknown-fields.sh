@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # controller-runtime v0.25.2: one would expect that a defaulting webhook keeps the fields that its Go type lacks at their place, because
-# keeping them is its default. It drops the removals from its patch that the Go type alone would cause. The patch addresses list
-# elements by index, so that an unknown field stays at its index while the elements move. With a newer CRD whose rules have a weight, a
-# webhook that inserts a rule in front, removes one, or sorts them gives the weight of one rule to another. No part reports it.
+# keeping them is its default. It drops the removals from its patch that the Go type alone would cause. The patch addresses list elements
+# by index, so that an unknown field stays at its index while the elements move. A newer CRD may give each rule a weight. A webhook that
+# inserts a rule in front, removes one, or sorts them then gives the weight of one rule to another. No part reports it.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# client-go v0.37.2: one would expect that the recorder of events.k8s.io, which controller-runtime now offers as GetEventRecorder, stores
-# each message as the old recorder does. It does not compare the note: an event with the same object, type, reason and action counts
-# as a repetition of the first one, and its note is dropped. Four hosts that do not answer are one event that names the first host,
-# with a count of 2, because further repetitions are written at the next refresh only. The old recorder stores four events.
+# client-go v0.37.2: one would expect that the recorder of events.k8s.io stores each message as the old recorder does, because
+# controller-runtime offers it in its place as GetEventRecorder. It does not compare the note: an event with the same object, type, reason
+# and action counts as a repetition of the first one, and its note is dropped. Four hosts that do not answer become one event that names
+# the first host. Its count is 2, because further repetitions are written at the next refresh only. The old recorder stores four events.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

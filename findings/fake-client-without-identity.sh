@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # controller-runtime v0.25.2: one would expect that objects of the fake client have a UID and a generation, because it keeps resource
-# versions, conflicts, finalizers and managed fields like a server. It sets neither, nor the creation time. Each object without a UID
-# counts as controlled by each other one: IsControlledBy is true for an owner that the object does not have. A changed spec keeps
-# generation 0, so that a test of observedGeneration passes whatever the controller writes. A patch without a change raises the
-# resource version, which a server leaves alone.
+# versions, finalizers and managed fields like a server. It sets neither, nor the creation time. Each object without a UID counts as
+# controlled by each other one: IsControlledBy is true for an owner that the object does not have. A changed spec keeps generation 0, so
+# that a test of observedGeneration passes whatever the controller writes. A patch without a change raises the resource version, which a
+# server leaves alone.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

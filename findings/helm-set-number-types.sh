@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Helm v4.3.1: one would expect that a number given with --set is the number that a values file would give. --set makes an int64 of a
-# whole number and leaves a fraction a text; a values file gives a float64 for both. With --set size=0.5 the manifest holds "0.5" in
-# quotes, and a comparison that renders with the values file fails. "eq .Values.size 3" holds with --set and fails with the file,
-# because Go's templates do not compare an int with a float64.
+# Helm v4.3.1: one would expect that a number given with --set has the type that a values file would give it. The option makes an int64 of
+# a whole number and leaves a fraction a text; a values file gives a float64 for both. With --set size=0.5 the manifest holds "0.5" in
+# quotes, and a comparison that renders with the values file fails. "eq .Values.size 3" holds with --set and fails with the file, because
+# Go's templates do not compare an int with a float64.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

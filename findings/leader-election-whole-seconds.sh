@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # client-go v0.37.2: one would expect that candidates wait for the LeaseDuration after the last renewal, because its comment says so. The
 # record holds it in whole seconds, rounded down. It holds the renewal time in whole seconds too, so that a second renewal within one
-# second goes unnoticed. A candidate may take over nearly two seconds early. The options are checked with the exact durations: 2.9 s
-# with a RenewDeadline of 2.8 s is accepted, and a leader that lost its connection still leads when the next one starts. With 5 s it
-# stops first.
+# second goes unnoticed. A candidate may take over nearly two seconds early. The options are checked with the exact durations: a
+# RenewDeadline of 2.8 s passes for a LeaseDuration of 2.9 s. A leader that lost its connection then still leads when the next one starts.
+# With a LeaseDuration of 5 s it stops first.
 set -euo pipefail
 cd "$(mktemp -d)"
 trap 'rm -rf "$PWD"' EXIT

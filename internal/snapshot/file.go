@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -121,7 +122,9 @@ func (f *File) readIndex(offset int64, length int, size int64) error {
 		}
 		blocks = append(blocks, e.Blocks...)
 		f.contents.Types = append(f.contents.Types, e.SavedType)
-		f.types = append(f.types, &Objects{file: f, entry: e})
+		o := &Objects{file: f, entry: e}
+		o.sortedRecords = sync.OnceValues(o.sortRecords)
+		f.types = append(f.types, o)
 	}
 	return checkOffsets(blocks, offset)
 }

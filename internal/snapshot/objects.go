@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"cmp"
 	"encoding/binary"
 	"iter"
 	"slices"
@@ -24,11 +23,8 @@ type Objects struct {
 		sync.Mutex
 		blocks [2]recentBlock
 	}
-	// sortedRecords has all records sorted by key, for a type with an Unsorted entry.
-	sortedRecords struct {
-		sync.Mutex
-		records []Record
-	}
+	// sortedRecords returns all records of an Unsorted type, sorted by key. It reads them once.
+	sortedRecords func() ([]Record, error)
 }
 
 type recentBlock struct {
@@ -193,7 +189,7 @@ func (o *Objects) Range(from, to string) iter.Seq2[Record, error] {
 			return !ended
 		}
 		if !o.Ordered() {
-			records, err := o.loadSorted()
+			records, err := o.sortedRecords()
 			if err != nil {
 				yield(Record{}, err)
 			}
@@ -226,24 +222,15 @@ func (o *Objects) Get(key string) (r Record, ok bool, err error) {
 	return Record{}, false, nil
 }
 
-// loadSorted returns all records of an Unsorted type, sorted by key.
-func (o *Objects) loadSorted() ([]Record, error) {
-	o.sortedRecords.Lock()
-	defer o.sortedRecords.Unlock()
-	if o.sortedRecords.records != nil {
-		return o.sortedRecords.records, nil
-	}
-	var sortedRecords []Record
+// sortRecords returns all records, sorted by key.
+func (o *Objects) sortRecords() (records []Record, err error) {
 	for i := range o.entry.Blocks {
-		records, err := o.Block(i)
+		blockRecords, err := o.Block(i)
 		if err != nil {
 			return nil, err
 		}
-		sortedRecords = append(sortedRecords, records...)
+		records = append(records, blockRecords...)
 	}
-	slices.SortFunc(sortedRecords, func(a, b Record) int {
-		return cmp.Or(strings.Compare(a.Key, b.Key), cmp.Compare(a.Position, b.Position))
-	})
-	o.sortedRecords.records = sortedRecords
-	return sortedRecords, nil
+	slices.SortStableFunc(records, func(a, b Record) int { return strings.Compare(a.Key, b.Key) })
+	return records, nil
 }

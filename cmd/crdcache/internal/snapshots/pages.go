@@ -18,6 +18,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -55,6 +56,37 @@ type listOrTable struct {
 	} `json:"rows"`
 }
 
+// decodeList decodes a page. encoding/json would scan the items twice and copy them: it only gets the rest.
+func decodeList(body []byte) (list listOrTable, err error) {
+	rest := body
+	var items []json.RawMessage
+	for m, err := range jsontext.Members(body) {
+		isItems := strings.EqualFold(string(m.Key), "items")
+		if err != nil || isItems && items != nil {
+			err = json.Unmarshal(body, &list) // its error, and its meaning of a repeated key
+			return list, err
+		}
+		if isItems && m.Value[0] == '[' {
+			items = elementsOf(m.Value)
+			rest = slices.Concat(body[:m.End-len(m.Value)], []byte("[]"), body[m.End:])
+		}
+	}
+	err = json.Unmarshal(rest, &list)
+	list.Items = append(list.Items, items...)
+	return list, err
+}
+
+// elementsOf returns the elements of a valid array. They share its memory.
+func elementsOf(array []byte) []json.RawMessage {
+	elements := []json.RawMessage{}
+	for i, closed := jsontext.EnterContainer(array, 0); !closed; {
+		end, _, _ := jsontext.SkipValue(array, i)
+		elements = append(elements, array[i:end])
+		i, closed = jsontext.NextMember(array, end, ']')
+	}
+	return elements
+}
+
 // pages lists a type until the first error. All pages have the same resource version. If the server cannot
 // continue the list, the error is 410 Gone, and the caller must discard the received pages.
 func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
@@ -73,8 +105,8 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 				yield(nil, err)
 				return
 			}
-			var list listOrTable
-			if err := json.Unmarshal(body, &list); err != nil {
+			list, err := decodeList(body)
+			if err != nil {
 				yield(nil, fmt.Errorf("decode the list of %s: %w", resource.GVR.GroupResource(), err))
 				return
 			}

@@ -107,12 +107,8 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 	if ctx.Err() != nil {
 		return true, ctx.Err()
 	}
-	for _, err := range errs {
-		if errors.Is(err, errWriting) {
-			return true, err
-		}
-	}
-	return len(errs) > 0 && len(errs) == len(requested), errors.Join(errs...)
+	err = errors.Join(errs...)
+	return len(errs) > 0 && len(errs) == len(requested) || errors.Is(err, errWriting), err
 }
 
 // selectTypes returns the types to save, CRDs first, and the set of requested types. It records all other

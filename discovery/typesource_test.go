@@ -97,7 +97,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 			group{Name: "agg.io", Versions: []groupVersion{{Name: "v1", Stale: true}}})
 	})
 	tracker.Refresh()
-	listener.awaitEvent("Unknown ")
+	listener.awaitEvent("FailuresChanged ")
 	resolved, err := tracker.Snapshot().Catalog().Resolve("*.agg.io")
 	if err != nil || len(resolved.Resources) != 1 || !resolved.Resources[0].Stale {
 		t.Errorf("the pattern is resolved to %+v, %v, want one stale type", resolved, err)

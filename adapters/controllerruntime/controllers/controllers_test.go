@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -32,12 +31,7 @@ type fixture struct {
 }
 
 // newFixture returns the controllers of a running manager.
-func newFixture(t *testing.T, workers int) *fixture {
-	t.Helper()
-	return newFixtureWith(t, Options{Workers: workers})
-}
-
-func newFixtureWith(t *testing.T, options Options) *fixture {
+func newFixture(t *testing.T, options Options) *fixture {
 	t.Helper()
 	cluster, all := runManager(t, options)
 	f := &fixture{t, cluster, all}
@@ -45,46 +39,32 @@ func newFixtureWith(t *testing.T, options Options) *fixture {
 	return f
 }
 
-func newControllers(t testing.TB, options Options) *Controllers {
-	_, all := runManager(t, options)
-	return all
-}
-
+// runManager runs a manager until the test ends.
 func runManager(t testing.TB, options Options) (*testcluster.Cluster, *Controllers) {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _ := runManagerOf(t, cluster, options, func(*ctrl.Options) {})
-	return cluster, all
-}
-
-// runManagerOf runs a manager until stop is called, or the test ends.
-func runManagerOf(t testing.TB, cluster *testcluster.Cluster, options Options,
-	set func(*ctrl.Options)) (all *Controllers, stop func()) {
-	t.Helper()
-	settings := ctrl.Options{NewCache: controllerruntime.NewCache,
-		Metrics: metricsserver.Options{BindAddress: "0"}}
-	set(&settings)
-	manager, err := ctrl.NewManager(cluster.Config(), settings)
-	if err == nil {
-		all, err = New(manager, options)
+	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{NewCache: controllerruntime.NewCache,
+		Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		t.Fatal(err)
 	}
+	all, err := New(manager, options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- manager.Start(ctx) }() // ended by stop
-	stop = sync.OnceFunc(func() {
+	go func() { ended <- manager.Start(ctx) }() // ended by cancel
+	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil || len(all.All()) > 0 {
 			t.Errorf("Start() = %v, with %v left", err, all.All())
 		}
 	})
-	t.Cleanup(stop)
-	return all, stop
+	return cluster, all
 }
 
 func (f *fixture) load(format string, args ...any) {
@@ -135,7 +115,7 @@ func (f *fixture) eventually(what string, done func() bool) {
 // TestEnsure verifies that a changed controller keeps its watches, that owners are enqueued, that a blocked
 // controller delays no other, and that the status has the reasons.
 func TestEnsure(t *testing.T) {
-	f := newFixture(t, 2)
+	f := newFixture(t, Options{Workers: 2})
 	ready := func(name string) metav1.Condition {
 		s, _ := f.all.Status(name)
 		return s.Ready

@@ -129,7 +129,7 @@ func (o *observer) converged() bool {
 func TestHistories(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			h := &history{fixture: newFixture(t, 2), random: rand.New(rand.NewPCG(seed, 1)),
+			h := &history{fixture: newFixture(t, Options{Workers: 2}), random: rand.New(rand.NewPCG(seed, 1)),
 				kinds: []string{"apple", "pear", "plum"}, scopes: map[string]string{}, running: map[string]*observer{}}
 			for step := range 105 {
 				h.change(step)

@@ -15,7 +15,7 @@ import (
 // with its name, until Stop.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	f := newFixtureWith(t, Options{Metrics: registry})
+	f := newFixture(t, Options{Metrics: registry})
 	f.install("apple")
 	err := f.all.Ensure("apples", Settings{For: watchOf("apple"), Reconciler: reconcile.Func(
 		func(ctx context.Context, r reconcile.Request) (result reconcile.Result, err error) {

@@ -48,7 +48,7 @@ func named(instance string) types.NamespacedName {
 // TestSelect verifies that an object enqueues exactly the instances that select it, that another instance
 // lists only its part, and that the watch of a type ends with the last instance.
 func TestSelect(t *testing.T) {
-	f := newFixture(t, 2)
+	f := newFixture(t, Options{Workers: 2})
 	f.install("apple")
 	f.install("pear")
 	log := &requestLog{counts: map[string]int{}}
@@ -142,7 +142,7 @@ func TestSelect(t *testing.T) {
 func selectFixture(b *testing.B) (f *Controllers, settings Settings) {
 	settings = Settings{For: watchOf("apple"), Watches: []Watch{watchOf("pear"), watchOf("plum")},
 		Reconciler: &requestLog{}}
-	f = newControllers(b, Options{})
+	_, f = runManager(b, Options{})
 	for n := range 100 {
 		if err := f.Ensure(fmt.Sprint("c", n), settings); err != nil {
 			b.Fatal(err)

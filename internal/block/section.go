@@ -82,7 +82,7 @@ func appendSection(dst, content []byte, ratio int, c *Compressor, codings ...cod
 		case zstdCoding:
 			dst = c.encode(dst, content)
 		case s2Coding:
-			dst = append(dst, s2.EncodeBest(nil, content)...)
+			dst = append(dst, s2.EncodeBetter(nil, content)...)
 		default:
 			dst = append(dst, content...)
 		}

@@ -86,7 +86,7 @@ func (t Type) Key(text string) (string, bool) { return codecs[t].encode(text) }
 // ValueOf returns the canonical form of a key's value. It returns false for an invalid key.
 func (t Type) ValueOf(key string) (string, bool) { return codecs[t].decode(key) }
 
-// Canonical returns the text that stands for all equal values, such as 1 for 1.0.
+// Canonical returns the same text for all equal values, such as 1 for 1.0.
 func (t Type) Canonical(text string) (string, bool) {
 	if t.IsText() || t == Bool {
 		return codecs[t].encode(text)

@@ -58,6 +58,9 @@ type contentReader struct {
 	member string
 	depth  int
 	path   string // of the text, if it is known
+	// visit, if set, is called for texts in place of yield. In archives it selects those of wanted paths.
+	visit  func(path string, text io.Reader) (more bool, err error)
+	wanted func(path string) bool
 	*archiveCounts
 }
 
@@ -103,6 +106,11 @@ func (c *contentReader) read(r io.Reader) error {
 			r = nil
 		}
 		return c.readZip(r, in)
+	}
+	if c.visit != nil {
+		more, err := c.visit(c.path, in)
+		c.stopped = !more
+		return err
 	}
 	if err := binaryError(head); err != nil {
 		if readErr != nil && !errors.Is(readErr, io.EOF) {
@@ -284,7 +292,7 @@ func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
 	case !mode.IsRegular():
 		c.others++
 		return nil
-	case len(name) > maxMemberName, !isManifest(filepath.FromSlash(name)) && !isArchiveName(name):
+	case len(name) > maxMemberName, !isArchiveName(name) && !c.reads(name):
 		c.otherNames++
 		return nil
 	}
@@ -301,6 +309,41 @@ func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
 		err = nil
 	}
 	return err
+}
+
+// reads reports whether the text of a member is read.
+func (c *contentReader) reads(name string) bool {
+	if c.wanted != nil {
+		return c.wanted(path.Join(c.member, name))
+	}
+	return isManifest(filepath.FromSlash(name))
+}
+
+// VisitTexts calls visit with the path and content of each file that a path names, and of those in
+// directories and archives that are wanted, until visit returns false. Paths have slashes.
+func VisitTexts(ctx context.Context, paths []string, wanted func(path string) bool,
+	visit func(path string, text io.Reader) (more bool, err error)) error {
+	listing, err := List(ctx, paths,
+		ListOptions{Wanted: func(at string) bool { return wanted(filepath.ToSlash(at)) }})
+	if err != nil {
+		return err
+	}
+	for _, f := range listing.Files {
+		if f.Path == Stdin {
+			continue // it was read
+		}
+		in, err := f.Open(ctx, nil)
+		if err != nil {
+			return err
+		}
+		c := &contentReader{ctx: ctx, yield: func(Entry) bool { return true }, path: filepath.ToSlash(f.Path),
+			visit: visit, wanted: wanted, archiveCounts: &archiveCounts{}}
+		err = errors.Join(c.read(in), in.Close())
+		if err != nil || c.stopped {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 type countingSizeReader struct {

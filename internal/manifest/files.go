@@ -162,6 +162,8 @@ type ListOptions struct {
 	AllowMissing bool
 	// FS is the file system of the paths. Nil means the operating system's.
 	FS fs.FS
+	// Wanted selects files in directories by their paths. Default: manifests.
+	Wanted func(path string) bool
 }
 
 // List finds all files below the paths.
@@ -243,7 +245,7 @@ func (o ListOptions) walk(ctx context.Context, path string, add func(string, fs.
 			return nil
 		case entry.IsDir():
 			return nil
-		case !isManifest(at):
+		case o.Wanted == nil && !isManifest(at) || o.Wanted != nil && !o.Wanted(at):
 			add(at, nil)
 			return nil
 		}

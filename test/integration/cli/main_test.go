@@ -37,8 +37,12 @@ func newCommand(t *testing.T, program string, args ...string) *exec.Cmd {
 
 func run(t *testing.T, program string, args ...string) result {
 	t.Helper()
+	return runCommand(t, newCommand(t, program, args...))
+}
+
+func runCommand(t *testing.T, cmd *exec.Cmd) result {
+	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cmd := newCommand(t, program, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	var failed *exec.ExitError
 	if err := cmd.Run(); err != nil && !errors.As(err, &failed) {

@@ -73,7 +73,8 @@ var commandFlagCases = map[string]flagCase{
 	},
 	"serve": {
 		args: []string{"gizmos", "--from=-", "--web"}, values: withReadFlags(map[string][]string{"idle": {"1m"},
-			"web-address": {"127.0.0.1:0"}, "metrics-address": {"127.0.0.1:0"}}),
+			"web-address": {"127.0.0.1:0"}, "metrics-address": {"127.0.0.1:0"},
+			"write-kubeconfig": {"DIR/kubeconfig"}}),
 	},
 	"stats": {args: []string{"gizmos", "--from=-"},
 		values: withReadFlags(map[string][]string{"output": {"text", "json"}, "storage": {"metadata"}, "top": {"3"},

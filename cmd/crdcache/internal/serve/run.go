@@ -24,6 +24,9 @@ func (o *verb) run(ctx context.Context) error {
 	if o.detached {
 		return o.detach(ctx)
 	}
+	if o.kubeconfigPath != "" {
+		return o.serveAPI(ctx)
+	}
 	servers, prepareErr := o.prepareServers(ctx)
 	defer func() {
 		for _, s := range servers {

@@ -30,6 +30,7 @@ type verb struct {
 	webAddress     string
 	showSecrets    bool
 	metricsAddress string
+	kubeconfigPath string
 
 	readers         []*session.Reader
 	group           *dynamicinformer.Group // of several clusters
@@ -71,6 +72,7 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 	set.StringVar(&o.webAddress, "web-address", "127.0.0.1:0", "")
 	set.StringVar(&o.metricsAddress, "metrics-address", "", "")
 	session.CompleteValues(cmd, "metrics-address", nil)
+	set.StringVar(&o.kubeconfigPath, "write-kubeconfig", "", "")
 	set.BoolVar(&o.showSecrets, "show-secrets", false, "Show the values of Secrets on the page.")
 	session.CompleteValues(cmd, "web-address", nil)
 	cmd.AddCommand(newServeStatus(streams), newServeStop(streams))
@@ -93,6 +95,9 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 			"the metrics are"); err != nil {
 			return err
 		}
+	}
+	if o.kubeconfigPath != "" && len(args) > 0 {
+		return session.Usagef("types have no effect with --write-kubeconfig: clients read all types of the files")
 	}
 	if o.all || fromFiles && len(args) == 0 {
 		args = []string{"*"}
@@ -140,11 +145,13 @@ func (o *verb) checkWeb(set *pflag.FlagSet) (err error) {
 		}
 	}
 	switch {
+	case o.kubeconfigPath != "" && (!fromFiles || o.web):
+		return session.Usagef("--write-kubeconfig needs --from, without --web: run another server for the page")
 	case !fromFiles:
 		return nil
-	case !o.web:
-		return session.Usagef("--from needs --web: commands read files without a server")
-	case set.Lookup("quiet").Value.String() == "true":
+	case !o.web && o.kubeconfigPath == "":
+		return session.Usagef("--from needs --web or --write-kubeconfig: commands read files without a server")
+	case o.web && set.Lookup("quiet").Value.String() == "true":
 		return session.Usagef("--from and --quiet cannot be used together: the link to the page would not be printed")
 	case set.Changed("detach"):
 		return session.Usagef("--from and --detach cannot be used together: a server for files runs in the foreground")

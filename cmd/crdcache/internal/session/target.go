@@ -122,6 +122,9 @@ func (t *Target) Snapshot() *snapshot.File {
 	return t.source.Snapshot()
 }
 
+// FilesHandler returns the read API of the files.
+func (t *Target) FilesHandler() http.Handler { return t.source.Handler() }
+
 // SnapshotOrigin returns the origin of the served snapshot. It is zero for manifests.
 func (t *Target) SnapshotOrigin() snapshot.Origin {
 	if file := t.Snapshot(); file != nil {

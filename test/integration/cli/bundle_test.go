@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/crdcache/crdcache/test/integration/harness"
+)
+
+// TestServedBundle compares kubectl against a served bundle with kubectl against the API server of which the
+// bundle was made.
+func TestServedBundle(t *testing.T) {
+	namespace := harness.Namespace(t)
+	harness.InstallCRDs(t, harness.ReadManifests(t, testdata+"crds")...)
+	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
+	applyObjects(t, namespace)
+	dir := t.TempDir()
+	harness.Kubectl(t, "cluster-info", "dump", "--all-namespaces", "--output-directory", dir)
+	writeFile(t, filepath.Join(dir, "others.yaml"), harness.Kubectl(t, "get",
+		"configmaps,secrets,leases,customresourcedefinitions,workloads,releases", "-A", "-o", "yaml"))
+	log := "==== START logs for container a of pod " + namespace + "/running ====\none\ntwo\n" +
+		"==== END logs for container a of pod " + namespace + "/running ====\n"
+	writeFile(t, filepath.Join(dir, namespace, "running", "logs.txt"), log)
+	kubeconfig, stop := serveBundle(t, dir)
+	kubectl := func(kubeconfig string, args ...string) result {
+		cmd := newCommand(t, harness.KubectlPath(t), args...)
+		cmd.Env = append(cmd.Env, "KUBECONFIG="+kubeconfig)
+		return runCommand(t, cmd)
+	}
+	for _, args := range [][]string{
+		{"get", "workloads,releases", "-A"}, {"get", "workloads", "-A", "-o", "wide"},
+		{"get", "pod", "running", "-n", namespace, "-o", "json"}, {"get", "all", "-n", namespace, "-o", "name"},
+		{"get", "pods", "-A", "-o", "yaml", "--field-selector", "status.phase=Running"},
+		{"describe", "pod", "running", "-n", namespace}, {"describe", "node", namespace + "-a"},
+		{"describe", "deployments,services,secrets", "-n", namespace},
+		{"describe", "workloads", "-A"}, {"events", "-n", namespace, "--for", "pod/running"},
+		{"wait", "pod/running", "--for", "condition=Ready", "-n", namespace}, {"explain", "workloads.spec"},
+	} {
+		want, got := kubectl(harness.Kubeconfig(t), args...), kubectl(kubeconfig, args...)
+		if want.code != 0 {
+			t.Errorf("kubectl %q: exit code %d, stderr:\n%s", args, want.code, want.stderr)
+		}
+		expectSame(t, "kubectl "+strings.Join(args, " "), withoutAgeValues(want.stdout),
+			withoutAgeValues(got.stdout))
+	}
+	kubectl(kubeconfig, "logs", "running", "-n", namespace, "-c", "a", "--tail", "1").expect(t, 0, "two\n", "")
+	kubectl(kubeconfig, "logs", "running", "-n", namespace, "-c", "b").expect(t, 1, "", "not found")
+	kubectl(kubeconfig, "delete", "pod", "running", "-n", namespace).expect(t, 1, "", "MethodNotAllowed")
+	kubectl(kubeconfig, "label", "pod", "running", "-n", namespace, "a=b").expect(t, 1, "", "MethodNotAllowed")
+	kubectl(kubeconfig, "get", "runtimeclasses").expect(t, 1, "", "the server doesn't have a resource type")
+	stop()
+	if _, err := os.Stat(kubeconfig); !os.IsNotExist(err) {
+		t.Errorf("the kubeconfig remains: %v", err)
+	}
+}
+
+// applyObjects applies the objects of bundle.yaml in a namespace.
+func applyObjects(t *testing.T, namespace string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/bundle.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "bundle.yaml")
+	writeFile(t, path, strings.ReplaceAll(string(text), "NAMESPACE", namespace))
+	harness.Apply(t, harness.ReadManifests(t, path)...)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveBundle serves a folder, and returns a kubeconfig for it and a function that stops the server.
+func serveBundle(t *testing.T, dir string) (kubeconfig string, stop func()) {
+	t.Helper()
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	cmd := newCommand(t, harness.Crdcache(t), "serve", "--from", dir, "--write-kubeconfig", kubeconfig)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan() && !strings.HasPrefix(lines.Text(), "serving "); {
+	}
+	return kubeconfig, func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait() // with the code of an interrupt
+	}
+}

@@ -35,12 +35,6 @@ var texts = []string{
 		40), strings.Repeat("[", 130) + strings.Repeat("]", 129),
 }
 
-func TestSkip(t *testing.T) {
-	for _, seed := range texts {
-		skipAgrees(t, []byte(seed))
-	}
-}
-
 func FuzzSkip(f *testing.F) {
 	for _, seed := range texts {
 		f.Add([]byte(seed))
@@ -70,12 +64,6 @@ func skipAgrees(t *testing.T, data []byte) {
 	}
 	if more == (end < 0 && ^end < len(data)) && !deep && !complete {
 		t.Fatalf("%q: truncated = %v, but the error is at %d", data, more, ^end)
-	}
-}
-
-func TestText(t *testing.T) {
-	for _, seed := range texts {
-		textAgrees(t, []byte(seed))
 	}
 }
 

@@ -62,7 +62,7 @@ func newCompletion(c candidates) cobra.CompletionFunc {
 }
 
 // completedValue is the value of a flag with its completion. cobra keeps registered completions, and with
-// them their commands, until the process ends. crdcache mcp runs many commands, which complete nothing.
+// them the flags of the command, until the process ends. crdcache mcp runs many commands.
 type completedValue struct {
 	pflag.Value
 	complete cobra.CompletionFunc

@@ -132,8 +132,7 @@ func recordEvents(t *testing.T, informer cache.SharedIndexInformer) <-chan strin
 	return events
 }
 
-// TestFactoryFiltersByNamespaceAndTweak verifies the content of a factory's informer. TestUpstream verifies its
-// events.
+// TestFactoryFiltersByNamespaceAndTweak verifies the content of an informer, and TestUpstream the events.
 func TestFactoryFiltersByNamespaceAndTweak(t *testing.T) {
 	onEach(t, func(t *testing.T, client func(...*unstructured.Unstructured) dynamic.Interface, api api) {
 		c := client(widget("a", "one", "red"), widget("b", "two", "red"))

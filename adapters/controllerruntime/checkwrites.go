@@ -2,6 +2,7 @@ package controllerruntime
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -10,9 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
+	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
 const removesFields = "the object has only the fields that the cache keeps, and the server would remove the others: send a patch, or read it again with GetLive or from the API server"
@@ -204,4 +207,20 @@ func withoutPointer(t reflect.Type) reflect.Type {
 		return nil
 	}
 	return t
+}
+
+// warnOfExtraction warns once for each kind that is applied although its cached objects lack managedFields.
+func (c *cacheClient) warnOfExtraction(ctx context.Context, applied client.Object) {
+	gvk, _ := c.GroupVersionKindFor(applied) // the write reports the error
+	for _, r := range c.cache.resourcesOf(gvk) {
+		drops := func(i *dynamicinformer.Informer) bool { return i.Drops(".metadata.managedFields") }
+		if !slices.ContainsFunc(r.current.Load().informers(), drops) {
+			continue
+		}
+		if _, warned := c.warned.LoadOrStore(gvk, true); !warned {
+			klog.FromContext(ctx).Info("Warning: the cache drops managedFields, so that an apply configuration "+
+				"extracted from its objects is empty, and applying it removes fields: extract from an object that "+
+				"was read from the API server", "kind", gvk)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +21,8 @@ import (
 // reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, also those that an API
 // server would accept: see ReducedAnnotation. Of merge patches these are the ones that may replace a value of
 // which the cache drops a part: a list, all annotations, a map with $retainKeys, or a map of which the patch
-// removes keys and no key stays unchanged (TestReplacedMaps). It does not check JSON patches.
+// removes keys and no key stays unchanged (TestReplacedMaps). It does not check JSON patches. It warns once
+// for a kind that is applied although its cached objects lack managedFields.
 //
 // With client.CacheOptions.EnableReadYourWritesConsistency, reads from the cache wait until it shows all
 // writes of the client that began before the read (TestReadYourWrites), in every form and in all namespaces
@@ -99,6 +101,7 @@ type cacheClient struct {
 	client.Client
 	cache    *Cache
 	writeLog *writeLog // nil if reads do not wait for writes
+	warned   sync.Map  // the kinds of which warnOfExtraction has warned
 }
 
 var _ client.Client = (*cacheClient)(nil)
@@ -110,6 +113,9 @@ func (c *cacheClient) write(ctx context.Context, verb string, written, options, 
 	object, err := objectOf(written)
 	if err != nil {
 		return err
+	}
+	if verb == "apply" {
+		c.warnOfExtraction(ctx, object)
 	}
 	if verb != "" && IsReduced(object) {
 		return c.reducedError(verb, object, removesFields)

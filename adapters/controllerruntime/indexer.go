@@ -76,10 +76,7 @@ func (x *indexer) Get(object any) (item any, exists bool, err error) {
 
 // GetByKey implements cache.Store. It returns an error for an object that does not fit the form.
 func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
-	namespace, _, namespaced := strings.Cut(key, "/")
-	if !namespaced {
-		namespace = ""
-	}
+	namespace, _, _ := toolscache.SplitMetaNamespaceKey(key) // nothing has an invalid key
 	scoped := x.resource.current.Load().forNamespace(namespace)
 	if scoped == nil {
 		return nil, false, nil
@@ -89,10 +86,7 @@ func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 		return nil, false, nil
 	}
 	object, err := x.object(scoped, stored)
-	if err != nil {
-		return nil, true, err
-	}
-	return object, true, nil
+	return object, true, err
 }
 
 // Index returns the objects that share a value of an index with an object of any type with metadata.

@@ -11,6 +11,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
@@ -65,12 +66,7 @@ func (i *indexes) find(field, value string) (name, key string, err error) {
 }
 
 // allAdded returns the indexes of IndexField and AddIndexers by name. The caller must not change the map.
-func (i *indexes) allAdded() map[string]addedIndex {
-	if added := i.added.Load(); added != nil {
-		return *added
-	}
-	return nil
-}
+func (i *indexes) allAdded() map[string]addedIndex { return ptr.Deref(i.added.Load(), nil) }
 
 // indexSuffixes distinguish the functions of forms that share an informer.
 var indexSuffixes = map[convert.Form]string{convert.Typed: "", convert.Unstructured: " (unstructured)", convert.Metadata: " (metadata)"}

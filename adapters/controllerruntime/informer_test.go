@@ -330,6 +330,9 @@ func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
 func TestHandlersOfStoppedControllers(t *testing.T) {
 	server := newServer(t)
 	c := newCache(t, server, cache.Options{}, Options{})
+	if all, err := c.Status(&corev1.ConfigMap{}); err != nil || len(all) != 0 {
+		t.Errorf("Status() without an informer = %v, %v, want none", all, err)
+	}
 	start(t, c)
 	ctx, stopController := context.WithCancel(t.Context())
 	limiter := workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()
@@ -345,18 +348,15 @@ func TestHandlersOfStoppedControllers(t *testing.T) {
 	}
 	stopController()
 	eventually(t, "the removal of the handler", func() bool { return handlers() == 0 })
-	informer, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if all := informer.(*Informer).Status(); len(all) != 1 || all[0].State != status.Synced {
-		t.Errorf("Status() = %v, want Synced", all)
+	all, err := c.Status(&corev1.ConfigMap{})
+	if err != nil || len(all) != 1 || all[0].State != status.Synced {
+		t.Errorf("Status() = %v, %v, want Synced", all, err)
 	}
 	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
 		TypeSettings{Versions: dynamicinformer.PreferredVersion()}); err != nil {
 		t.Fatal(err)
 	}
-	if all := informer.(*Informer).Status(); !strings.Contains(all[0].Options, "preferred") {
+	if all, _ := c.Status(&corev1.ConfigMap{}); !strings.Contains(all[0].Options, "preferred") {
 		t.Errorf("after the change of the version policy the informer has the options %q, want preferred", all[0].Options)
 	}
 }

@@ -114,9 +114,11 @@ func (c *Cache) startFactory(runCtx context.Context) (unregister func(), err err
 	return unregister, nil
 }
 
-func (c *Cache) hasStarted() bool {
+func (c *Cache) hasStarted() bool { return isClosed(c.started) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-c.started:
+	case <-c:
 		return true
 	default:
 		return false

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -152,7 +156,7 @@ func TestReplacedMaps(t *testing.T) {
 }
 
 // TestExtractFails verifies that an apply configuration cannot be extracted from a reduced object, whether or
-// not the cache keeps managedFields.
+// not the cache keeps managedFields, and that the client warns once if they are stripped.
 func TestExtractFails(t *testing.T) {
 	for name, keep := range map[string]dynamicinformer.Keep{"dropped": keepsTitle,
 		"kept": {Paths: []string{".data.title", ".metadata.managedFields"}}} {
@@ -188,6 +192,29 @@ func TestExtractFails(t *testing.T) {
 		}
 		if all, err := corev1ac.ExtractConfigMap(got, "owner"); err != nil || all.Data["text"] != "long" {
 			t.Errorf("%s: ExtractConfigMap() of the object of the server = %v, %v", name, all, err)
+		}
+	}
+	server := newServer(t)
+	var lines atomic.Int32
+	logger := funcr.New(func(_, line string) {
+		if strings.Contains(line, "managedFields") {
+			lines.Add(1)
+		}
+	}, funcr.Options{})
+	for _, transform := range []toolscache.TransformFunc{nil, cache.TransformStripManagedFields()} {
+		c := newCache(t, server, cache.Options{DefaultTransform: transform}, Options{})
+		start(t, c)
+		guarded := clientsOf(t, server, c)["guarded"]
+		if err := guarded.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			// This server does not serve it.
+			_ = guarded.Apply(klog.NewContext(t.Context(), logger), corev1ac.ConfigMap("b", "web"),
+				client.FieldOwner("owner"))
+		}
+		if n := lines.Load(); (n == 1) != (transform != nil) {
+			t.Errorf("stripped %v: %d warnings, want 1 if managedFields are stripped", transform != nil, n)
 		}
 	}
 }

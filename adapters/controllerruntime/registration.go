@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/ptr"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -32,7 +33,7 @@ var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
 
 // registrations returns the registrations with all informers, in the order of the informerSet.
 func (r *registration) registrations() (registrations []toolscache.ResourceEventHandlerRegistration) {
-	for _, p := range r.scopedRegistrations() {
+	for _, p := range r.parts() {
 		registrations = append(registrations, p.ResourceEventHandlerRegistration)
 	}
 	return registrations
@@ -47,19 +48,14 @@ func (r *registration) setRegistrations(set *informerSet,
 	r.scoped.Store(&all)
 }
 
-func (r *registration) scopedRegistrations() []scopedRegistration {
-	if all := r.scoped.Load(); all != nil {
-		return *all
-	}
-	return nil
-}
+func (r *registration) parts() []scopedRegistration { return ptr.Deref(r.scoped.Load(), nil) }
 
 // remove removes the handler from all informers. It is idempotent.
 func (r *registration) remove() {
 	if r.removed != nil {
 		r.removed()
 	}
-	for _, p := range r.scopedRegistrations() {
+	for _, p := range r.parts() {
 		// it fails only for a registration of another type.
 		_ = p.informer.RemoveEventHandler(p.ResourceEventHandlerRegistration)
 	}
@@ -67,13 +63,13 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
-	return !slices.ContainsFunc(r.scopedRegistrations(),
+	return !slices.ContainsFunc(r.parts(),
 		func(p scopedRegistration) bool { return !p.HasSynced() })
 }
 
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.
 func (r *registration) conditions() (conditions []waitCondition) {
-	for _, p := range r.scopedRegistrations() {
+	for _, p := range r.parts() {
 		conditions = append(conditions, waitCondition{p.HasSyncedChecker().Done(), p.ended(),
 			p.informerSet.replaced})
 	}
@@ -120,14 +116,7 @@ func (c *syncCheckers) Done() <-chan struct{} {
 }
 
 func allDone(conditions []waitCondition) bool {
-	for _, p := range conditions {
-		select {
-		case <-p.done:
-		default:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(conditions, func(p waitCondition) bool { return !isClosed(p.done) })
 }
 
 func (c *syncCheckers) await(conditions []waitCondition) {
@@ -145,9 +134,7 @@ func (c *syncCheckers) await(conditions []waitCondition) {
 			conditions, k = next, -1
 			continue
 		}
-		select {
-		case <-conditions[k].done:
-		default:
+		if !isClosed(conditions[k].done) {
 			return
 		}
 	}

@@ -300,21 +300,15 @@ func (c *Cache) storage(r *resource, settings *typeSettings) dynamicinformer.Res
 	if !selectsFields(options.Prune, options.Keep) {
 		options.Prune, options.Keep = configured.prune, configured.keep
 	}
-	// An index may need more than metadata.
-	if r.key.form == convert.Metadata && configured.functions == nil && !c.readsFullObjects(r.key.gvk) {
+	isWhole := func(r *resource) bool { return r.key.form != convert.Metadata }
+	// An index and readers of whole objects may need more than metadata.
+	if !isWhole(r) && configured.functions == nil && !slices.ContainsFunc(c.resourcesOf(r.key.gvk), isWhole) {
 		options.Storage = dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 		if options.Keep = (dynamicinformer.Keep{}); !selectsFields(options.Prune, options.Keep) {
 			options.Prune.Paths = []string{} // replaces Keep of the factory
 		}
 	}
 	return options
-}
-
-// readsFullObjects reports whether whole objects of a kind are read.
-func (c *Cache) readsFullObjects(gvk schema.GroupVersionKind) bool {
-	return slices.ContainsFunc(c.resourcesOf(gvk), func(r *resource) bool {
-		return r.key.form != convert.Metadata
-	})
 }
 
 func (r *resource) close() {
@@ -415,10 +409,5 @@ func lostInformerError(gvk schema.GroupVersionKind) error {
 // stoppedUnexpectedly reports whether an informer has stopped although the cache still needs it: the owner of
 // the factory has shut it down or has ended its context.
 func (r *resource) stoppedUnexpectedly(scoped *scopedInformer) bool {
-	select {
-	case <-scoped.informer().Stopped():
-		return !r.cache.ended() && !r.informer.closed.Load()
-	default:
-		return false
-	}
+	return isClosed(scoped.informer().Stopped()) && !r.cache.ended() && !r.informer.closed.Load()
 }

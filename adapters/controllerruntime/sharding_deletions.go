@@ -107,13 +107,11 @@ func (h *heldShard) enter() shardAdmission {
 	if !h.ownership.Valid() || !h.working.TryRLock() {
 		return draining
 	}
-	select {
-	case <-h.ready:
+	if isClosed(h.ready) {
 		return admitted
-	default:
-		h.working.RUnlock()
-		return notReady
 	}
+	h.working.RUnlock()
+	return notReady
 }
 
 func (h *heldShard) exit() { h.working.RUnlock() }

@@ -9,7 +9,10 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/naming"
 )
@@ -55,6 +58,16 @@ func (i *Informer) Status() (all []status.Status) {
 		all = append(all, informer.Status())
 	}
 	return all
+}
+
+// Status returns the status of the informer of the type and form of an object; nil if there is no informer.
+// It neither creates an informer nor waits for one.
+func (c *Cache) Status(object client.Object) ([]status.Status, error) {
+	gvk, err := apiutil.GVKForObject(object, c.scheme)
+	if r, _ := c.lookup(resourceKey{gvk, convert.FormOf(object)}); r != nil {
+		return r.informer.Status(), nil
+	}
+	return nil, err
 }
 
 // SetWatchErrorHandler is SetWatchErrorHandlerWithContext with a handler that takes no context.

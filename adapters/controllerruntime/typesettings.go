@@ -221,5 +221,5 @@ func (s *informerSet) indexOf(namespace string) int {
 // holds resource.changeMu.
 func (i *Informer) allRegistrations() []*registration {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(i.registrations)),
-		func(r *registration) bool { return len(r.scopedRegistrations()) == 0 })
+		func(r *registration) bool { return len(r.parts()) == 0 })
 }

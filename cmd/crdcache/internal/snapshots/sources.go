@@ -55,15 +55,13 @@ func (c *snapshotComparison) close() {
 }
 
 // read saves the current state of a cluster, or the objects of files, in memory. Of a cluster it reads the
-// types of the other source, or all types if other is nil. Of files it reads all types.
+// types of the other source, or all types if other is nil. Of files it reads all types, each in the version
+// of the other source.
 func (o *diffVerb) read(ctx context.Context, source diffSource,
 	other *snapshot.File) (*snapshot.File, error) {
 	target := source.target
 	if err := target.ContextErr(); err != nil {
 		return nil, err
-	}
-	if target.ReadsFiles() {
-		other = nil
 	}
 	limitedCtx, cancel := target.WithTimeout(ctx)
 	defer cancel()
@@ -76,7 +74,7 @@ func (o *diffVerb) read(ctx context.Context, source diffSource,
 	if other != nil {
 		saver.namespace = cmp.Or(other.Contents().Namespace, o.namespace)
 	}
-	saver.types = o.typesToRead(saver.allTypes, other)
+	saver.types = o.typesToRead(saver.allTypes, target, other)
 	target.SelectVersions(false)
 	var buffer bytes.Buffer
 	saver.writer = snapshot.NewWriter(&buffer, snapshot.Origin{})
@@ -92,11 +90,13 @@ func (o *diffVerb) read(ctx context.Context, source diffSource,
 
 // typesToRead returns the named types. Without names, it returns the types of the other source, in the same
 // version if it is served, or all types except events if the other source is a complete snapshot or nil.
-func (o *diffVerb) typesToRead(all []discovery.Resource, other *snapshot.File) []discovery.Resource {
-	otherHasAll := other == nil || !slices.ContainsFunc(o.sources[:], diffSource.isManifests) &&
-		!slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
-			return s.NotRequested && !session.IsEvents(s.GVR().GroupResource())
-		})
+func (o *diffVerb) typesToRead(all []discovery.Resource, target *session.Target,
+	other *snapshot.File) []discovery.Resource {
+	otherHasAll := other == nil || target.ReadsFiles() ||
+		!slices.ContainsFunc(o.sources[:], diffSource.isManifests) &&
+			!slices.ContainsFunc(other.Contents().Types, func(s snapshot.SavedType) bool {
+				return s.NotRequested && !session.IsEvents(s.GVR().GroupResource())
+			})
 	var types []discovery.Resource
 	for _, r := range all {
 		isNamed := o.isNamed(r)

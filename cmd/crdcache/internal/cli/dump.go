@@ -124,9 +124,7 @@ func (o *dumpVerb) run(ctx context.Context) error {
 
 func (o *dumpVerb) runCluster(ctx context.Context) error {
 	if len(o.objectArgs) > 0 {
-		syncCtx, cancel := o.WithTimeout(ctx)
-		defer cancel()
-		return o.printNamed(syncCtx, o.objectArgs)
+		return o.printNamed(ctx, o.objectArgs)
 	}
 	limitedCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
@@ -135,7 +133,7 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 		return unresolved
 	}
 	if unresolved != nil {
-		if done, err := o.getByNames(limitedCtx, types, unresolved); done {
+		if done, err := o.getByNames(ctx, types, unresolved); done {
 			return err
 		}
 	}
@@ -166,7 +164,9 @@ func (o *dumpVerb) printSections(ctx context.Context, types *session.Types, sect
 
 // printNamed prints objects by name as kubectl get does: a single object alone, several as a list.
 func (o *dumpVerb) printNamed(ctx context.Context, objectArgs []session.ObjectArg) error {
-	types, results, err := o.Get(ctx, objectArgs)
+	limitedCtx, cancel := o.WithTimeout(ctx)
+	defer cancel()
+	types, results, err := o.Get(limitedCtx, objectArgs)
 	if o.ignoreNotFound {
 		err = errors.Join(slices.DeleteFunc(session.SplitJoined(err), apierrors.IsNotFound)...)
 	}

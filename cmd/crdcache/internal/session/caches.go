@@ -82,25 +82,36 @@ func (c *Caches) Sync(ctx context.Context, t *Target) error {
 	for i, cached := range c.All {
 		informers[i] = cached.Informer
 	}
-	err := t.WaitForSync(ctx, informers...)
-	for _, cached := range c.All {
-		if cached.Informer.HasSynced() {
+	states := t.settle(ctx, informers)
+	for i, cached := range c.All {
+		// A first list that ends only now is reported as missing, and must not be printed as well.
+		isListed := states[i].State != status.Pending && states[i].State != status.Syncing
+		if isListed && cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)
 		}
 	}
-	return err
+	return notSyncedError(ctx, states)
 }
 
 // WaitForSync waits until every informer is settled or ctx ends, and prints the first failure of each. It
 // gives up an informer like Retry gives up a request. If types are not synced, WaitForSync returns one
 // *dynamicinformer.NotSyncedError.
 func (t *Target) WaitForSync(ctx context.Context, informers ...*dynamicinformer.Informer) error {
+	return notSyncedError(ctx, t.settle(ctx, informers))
+}
+
+// settle returns the states of informers when each is settled or given up, or ctx has ended.
+func (t *Target) settle(ctx context.Context, informers []*dynamicinformer.Informer) []status.Status {
 	states := make([]status.Status, len(informers))
 	var waiting sync.WaitGroup
 	for i, informer := range informers {
 		waiting.Go(func() { states[i] = t.waitUntilSettled(ctx, informer) }) // ended by ctx
 	}
 	waiting.Wait()
+	return states
+}
+
+func notSyncedError(ctx context.Context, states []status.Status) error {
 	failure := &dynamicinformer.NotSyncedError{}
 	for _, current := range states {
 		if current.State != status.Synced {

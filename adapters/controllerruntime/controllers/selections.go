@@ -190,7 +190,7 @@ type selectedObjects struct {
 // objectsKey identifies Objects.
 type objectsKey struct{ namespace, name, labels string }
 
-// bucket has the namespace, the name and one label of objects. Empty fields stand for any.
+// bucket has the namespace, the name and one label of objects. An empty field matches any.
 type bucket struct{ namespace, name, label, value string }
 
 func (o Objects) key() objectsKey {

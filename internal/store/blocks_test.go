@@ -83,25 +83,6 @@ func extractAll(s *Store) {
 	}
 }
 
-// expectObjects compares a snapshot with a model: the version of each certificate.
-func expectObjects(t testing.TB, now *Snapshot, model map[int]int) {
-	t.Helper()
-	if now.Len() != len(model) {
-		t.Errorf("%d objects, want %d", now.Len(), len(model))
-	}
-	for n, version := range model {
-		key := fmt.Sprintf("tenant-%d/certificate-%d", n%100, n)
-		item, found := now.Get(key)
-		if !found {
-			t.Fatalf("%s is missing", key)
-		}
-		if text, err := item.(*packed.Object).AppendJSON(nil); err != nil ||
-			!bytes.Equal(text, certificate(n, version)) {
-			t.Fatalf("%s is %s, %v; want version %d", key, text, err, version)
-		}
-	}
-}
-
 // TestBlocksInHistories applies random writes, lists and sweeps to stores with blocks, and compares them with
 // a model.
 func TestBlocksInHistories(t *testing.T) {
@@ -198,7 +179,7 @@ func TestBlocksAreExtractedBesideReaders(t *testing.T) {
 			for range 2 {
 				goroutines.Go(func() { // ended by moments
 					for m := range snapshots {
-						expectObjectTexts(t, m.now, m.model)
+						expectObjects(t, m.now, m.model)
 					}
 				})
 			}
@@ -238,8 +219,9 @@ func TestBlocksAreExtractedBesideReaders(t *testing.T) {
 	}
 }
 
-// expectObjectTexts is expectObjects for goroutines other than the test's: it does not call FailNow.
-func expectObjectTexts(t testing.TB, now *Snapshot, model map[int]int) {
+// expectObjects compares a snapshot with a model: the version of each certificate. It can be called by
+// goroutines other than the test's, because it does not call FailNow.
+func expectObjects(t testing.TB, now *Snapshot, model map[int]int) {
 	got, want := map[string]string{}, map[string]string{}
 	for key, item := range now.All {
 		text, err := item.(*packed.Object).AppendJSON(nil)

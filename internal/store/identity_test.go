@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -140,13 +138,5 @@ func TestIdentityDifferences(t *testing.T) {
 	}
 	if s.current.Load().rows.find("ns/same") != isSame {
 		t.Error("the row of an unchanged object was replaced")
-	}
-}
-
-// TestIdentitiesHaveNoIndexes verifies that indexes of a store without objects are refused.
-func TestIdentitiesHaveNoIndexes(t *testing.T) {
-	s := New(Options{Format: NewIdentities(nil)})
-	if err := s.AddIndexers(cache.Indexers{"uid": byUID}); !errors.Is(err, ErrNotStored) {
-		t.Errorf("AddIndexers() = %v, want ErrNotStored", err)
 	}
 }

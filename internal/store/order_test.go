@@ -148,7 +148,14 @@ func TestTrieIsAMap(t *testing.T) {
 				versions = append(versions, version{now, maps.Clone(model)})
 			}
 		}
-		for _, v := range append(versions, version{now, model}) {
+		versions = append(versions, version{now, model})
+		for key := range model {
+			now = now.without(key)
+		}
+		if now.len != 0 || now.inner != nil || now.leaf != nil {
+			t.Errorf("after all entries have been removed, nodes are left: %+v", now)
+		}
+		for _, v := range versions {
 			if diff := cmp.Diff(v.held, content(t, v.trie)); diff != "" {
 				t.Fatal(diff)
 			}
@@ -158,27 +165,6 @@ func TestTrieIsAMap(t *testing.T) {
 					t.Errorf("%s: found %v; want %d", key, found, value)
 				}
 			}
-		}
-	})
-}
-
-// TestTrieRemovesAll verifies that no nodes remain after all entries have been removed.
-func TestTrieRemovesAll(t *testing.T) {
-	withHashMasks(t, func(t *testing.T) {
-		var now trie[pair]
-		for n := range 1000 {
-			key := fmt.Sprint(n)
-			now = now.with(&pair{key, n})
-		}
-		for n := range 1000 {
-			key := fmt.Sprint(n)
-			now = now.without(key)
-			if now.len != 999-n {
-				t.Fatalf("%d entries are left of %d", now.len, 999-n)
-			}
-		}
-		if now.inner != nil || now.leaf != nil {
-			t.Errorf("nodes are left: %+v", now)
 		}
 	})
 }

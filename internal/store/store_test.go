@@ -223,24 +223,6 @@ func TestStoreIndexErrors(t *testing.T) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-func TestItemsByIndexOf(t *testing.T) {
-	store := newStore(t, cache.Indexers{"tags": byTags})
-	for _, th := range []*thing{{key: "a", tags: []string{"x"}}, {key: "b", tags: []string{"x", "y"}},
-		{key: "c", tags: []string{"z"}}} {
-		store.Put(store.Prepare(th.keyed()))
-	}
-	for _, tc := range []struct {
-		tags []string
-		want int
-	}{{nil, 0}, {[]string{"x"}, 2}, {[]string{"x", "y"}, 2}, {[]string{"y", "z", "z"},
-		2}, {[]string{"none"}, 0}} {
-		items, err := store.Snapshot().ItemsByIndexOf("tags", &thing{tags: tc.tags})
-		if err != nil || len(items) != tc.want {
-			t.Errorf("like %v: %d items, %v; want %d", tc.tags, len(items), err, tc.want)
-		}
-	}
-}
-
 // TestAddIndexersWhileWriting adds indexes while several writers are active. In the end each index is
 // complete, and no reader sees an incomplete one.
 func TestAddIndexersWhileWriting(t *testing.T) {
@@ -318,12 +300,8 @@ func TestAddIndexersWhileWriting(t *testing.T) {
 	model.check(t, store, funcs)
 }
 
-// addIndexSlowly returns a store of one object, and adds an index until gate is closed. added then receives
-// the error.
-func addIndexSlowly(t *testing.T) (store *Store, gate chan struct{}, added chan error) {
-	t.Helper()
-	entered := make(chan struct{})
-	gate, added = make(chan struct{}), make(chan error, 1)
+func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
+	entered, gate, added := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	slow := func(obj any) ([]string, error) {
 		if obj.(*thing).key == "old" {
 			close(entered)
@@ -331,15 +309,10 @@ func addIndexSlowly(t *testing.T) (store *Store, gate chan struct{}, added chan 
 		}
 		return byParity(obj)
 	}
-	store = newStore(t, nil)
+	store := newStore(t, nil)
 	store.Put(store.Prepare((&thing{key: "old", number: 2}).keyed()))
 	go func() { added <- store.AddIndexers(cache.Indexers{"parity": slow}) }() // ended by the gate
 	<-entered
-	return store, gate, added
-}
-
-func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
-	store, gate, added := addIndexSlowly(t)
 	model := contents{"new": {key: "new", number: 4}}
 	if _, ok := store.Replace(store.PrepareAll([]KeyedItem{model["new"].keyed()}), "1"); !ok {
 		t.Error("Replace() = false, want true")

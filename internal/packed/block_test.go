@@ -125,31 +125,6 @@ func TestBlocksOfDecompressed(t *testing.T) {
 	}
 }
 
-// TestExtract checks that Objects yields each object once.
-func TestExtract(t *testing.T) {
-	var all []*packed.Object
-	for n := range 5 {
-		all = append(all, packed.NewPacker(nil).TryPack(certificate(n)))
-	}
-	read := writeAndReadBlock(t, all...)
-	var got []*packed.Object
-	for o := range read[2].Block().Objects {
-		own, err := o.Decompress()
-		if err != nil || !own.SameBytes(all[len(got)]) || own.Block() != nil {
-			t.Errorf("extracting %s returned %v, %v", o.Key(), own, err)
-		}
-		got = append(got, o)
-	}
-	if diff := cmp.Diff(len(read), len(got)); diff != "" {
-		t.Fatalf("number of objects (-want +got):\n%s", diff)
-	}
-	for k := range read {
-		if read[k] != got[k] {
-			t.Errorf("Objects yielded another object at position %d", k)
-		}
-	}
-}
-
 var errBodies = errors.New("no bodies")
 
 func damagedBlocks(t testing.TB, read func(index, bodies []byte)) {

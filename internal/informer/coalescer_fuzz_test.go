@@ -15,63 +15,48 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// replicaHandler is a handler that rebuilds the cache from its events, as a controller does.
+// replicaHandler is a rebuildingHandler that records the states that it receives.
 type replicaHandler struct {
-	t       *testing.T
-	objects map[string]*unstructured.Unstructured
-	events  int
+	rebuildingHandler
+	events int
 	// states are the received states of each object, in order.
 	states map[string][]string
 	// initial contains the objects that were added with isInInitialList.
 	initial map[string]bool
 }
 
-func (r *replicaHandler) receive(event string, u *unstructured.Unstructured) {
+func (r *replicaHandler) receive(event string, obj any) {
+	u := obj.(*unstructured.Unstructured)
 	id := u.GetName() + "@" + string(u.GetUID())
 	r.events++
 	r.states[id] = append(r.states[id], event+u.GetResourceVersion())
 }
 
 func (r *replicaHandler) OnAdd(obj any, initial bool) {
-	u := obj.(*unstructured.Unstructured)
-	if have := r.objects[u.GetName()]; have != nil {
-		r.t.Errorf("OnAdd(%s) for the existing object %s", nameAndVersion(u), nameAndVersion(have))
-	}
-	r.objects[u.GetName()] = u
-	r.receive("", u)
-	if initial {
+	r.rebuildingHandler.OnAdd(obj, initial)
+	r.receive("", obj)
+	if u := obj.(*unstructured.Unstructured); initial {
 		r.initial[u.GetName()+"@"+string(u.GetUID())] = true
 	}
 }
 
 func (r *replicaHandler) OnUpdate(oldObj, newObj any) {
-	previous, is := oldObj.(*unstructured.Unstructured), newObj.(*unstructured.Unstructured)
-	if r.objects[is.GetName()] != previous {
-		r.t.Errorf("OnUpdate from %s, which is not the last received state", nameAndVersion(previous))
-	}
-	if previous.GetUID() != is.GetUID() {
-		r.t.Errorf("OnUpdate from %s to an object with another UID", nameAndVersion(previous))
-	}
-	r.objects[is.GetName()] = is
-	r.receive("", is)
+	r.rebuildingHandler.OnUpdate(oldObj, newObj)
+	r.receive("", newObj)
 }
 
 func (r *replicaHandler) OnDelete(obj any) {
-	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok { // its state may have been merged
 		obj = lost.Obj
 	}
-	u := obj.(*unstructured.Unstructured)
-	if have := r.objects[u.GetName()]; have == nil || have.GetUID() != u.GetUID() {
-		r.t.Errorf("OnDelete(%s) for an object that was not added", nameAndVersion(u))
-	}
-	delete(r.objects, u.GetName())
-	r.receive("deleted ", u)
+	r.rebuildingHandler.OnDelete(obj)
+	r.receive("deleted ", obj)
 }
 
 func newReplicaHandler(t *testing.T) *replicaHandler {
-	return &replicaHandler{t: t, objects: map[string]*unstructured.Unstructured{},
-		states:  map[string][]string{},
-		initial: map[string]bool{}}
+	r := &replicaHandler{states: map[string][]string{}, initial: map[string]bool{}}
+	r.t, r.allowsLateInitial, r.objects = t, true, map[string]*unstructured.Unstructured{}
+	return r
 }
 
 // FuzzCoalesce applies a history of changes of four names to a handler that coalesces. Each byte of the input

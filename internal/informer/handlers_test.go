@@ -179,18 +179,6 @@ func TestReplacedUID(t *testing.T) {
 		"lost ns/b b2", "add b4"})
 }
 
-func TestListedTwiceCountsOnce(t *testing.T) {
-	f := newFeed(t, Options{})
-	log, _ := f.recordEvents()
-	f.list(3, object("a", 1), object("b", 2), object("a", 3))
-	f.flush()
-	expect(t, "events", log.take(), []string{"initial a3", "initial b2"})
-	found, err := f.GetIndexer().ByIndex(cache.NamespaceIndex, "ns")
-	if f.ok(err); len(found) != 2 {
-		t.Errorf("the index holds %d objects, want 2", len(found))
-	}
-}
-
 func TestResync(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	f := newIdleFeed(t, Options{ResyncPeriod: 10 * time.Second, Clock: clock})

@@ -77,7 +77,7 @@ func (m *rebuildingHandler) OnDelete(obj any) {
 		obj = u
 	}
 	u := obj.(*unstructured.Unstructured)
-	if m.objects[u.GetName()] == nil {
+	if have := m.objects[u.GetName()]; have == nil || have.GetUID() != u.GetUID() {
 		m.t.Errorf("OnDelete(%s) for an object that was not added", nameAndVersion(u))
 	}
 	delete(m.objects, u.GetName())

@@ -110,15 +110,6 @@ func TestStoppedReturnsErrors(t *testing.T) {
 	}
 }
 
-func TestStopBeforeTheStart(t *testing.T) {
-	f := newIdleFeed(t, Options{})
-	_, handle := f.recordEvents()
-	f.ok(f.Flush(f.ctx))
-	f.Stop()
-	<-f.Stopped()
-	<-handle.ShutdownChan()
-}
-
 // TestRunNeedsAListerWatcher verifies that an informer without a source does not start, and that its
 // controller runs nothing.
 func TestRunNeedsAListerWatcher(t *testing.T) {
@@ -201,23 +192,6 @@ func TestForget(t *testing.T) {
 	if !isClosed(synced.Done()) || !isClosed(handleSynced.Done()) {
 		t.Error("the checkers do not report the sync of the next incarnation")
 	}
-}
-
-func TestFlushWaitsWithinItsContext(t *testing.T) {
-	f := newFeed(t, Options{})
-	gate := make(chan struct{})
-	log, _ := f.recordEventsWith(cache.HandlerOptions{}, func(string) { <-gate })
-	f.list(1, object("a", 1))
-	f.stopIncarnation()
-	ctx, cancel := context.WithCancel(f.ctx)
-	cancel()
-	f.ok(f.Forget())
-	if err := f.Flush(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Flush() with a cancelled context = %v, want context.Canceled", err)
-	}
-	close(gate)
-	f.flush()
-	expect(t, "events", log.take(), []string{"initial a1", "lost ns/a a1"})
 }
 
 func isClosed(channel <-chan struct{}) bool {

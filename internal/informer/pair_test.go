@@ -3,7 +3,6 @@ package informer
 import (
 	"reflect"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,34 +75,29 @@ func addressOf(u *unstructured.Unstructured, field string) uintptr {
 	return reflect.ValueOf(u.Object[field]).Pointer()
 }
 
-// TestHandlersCannotChangeTheCache verifies that a handler that changes its objects does not change the
-// stored ones.
-func TestHandlersCannotChangeTheCache(t *testing.T) {
-	f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
-	_, err := f.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, _ any) {
-		clear(old.(*unstructured.Unstructured).Object["spec"].(map[string]any))
-	}})
-	f.ok(err)
-	f.startIncarnation()
-	first := f.receivedObject(objectWithSpec("a", 1, "Pending"))
-	f.ok(f.partition.Replace([]any{first}, "1"))
-	f.flush()
-	for first.Decoded() != nil { // for OnAdd
-		runtime.GC()
-	}
-	f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 2, "Ready"))))
-	f.flush()
-	item, _ := f.store.Snapshot().Get("ns/a")
-	if text := string(jsonOf(t, item)); !strings.Contains(text, `"class":"standard"`) {
-		t.Errorf("the stored object is %s, want the original class", text)
-	}
+// undecodedHandler receives items in place of decoded objects.
+type undecodedHandler struct {
+	cache.ResourceEventHandlerFuncs
 }
 
-// TestNoDecodingWithoutReaders verifies that objects are not decoded for events that handlers ignore.
+func (undecodedHandler) TakesUndecoded() {}
+
+func (undecodedHandler) CoalescesEvents() bool { return false }
+
+// TestNoDecodingWithoutReaders verifies that objects are not decoded for events that handlers ignore or
+// receive as items.
 func TestNoDecodingWithoutReaders(t *testing.T) {
 	calls := map[string]int{}
 	count := func(name string) func(any) {
 		return func(any) { calls[name]++ }
+	}
+	countItems := func(obj any) {
+		if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = lost.Obj
+		}
+		if _, ok := obj.(*packed.Object); ok {
+			calls["items"]++
+		}
 	}
 	for _, test := range []struct {
 		name    string
@@ -120,6 +114,8 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 		}}, 2, 2},
 		{"updates", cache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { calls["updates"]++ }}, 2, 1},
 		{"deletions", cache.ResourceEventHandlerFuncs{DeleteFunc: count("deletions")}, 2, 2},
+		{"items", undecodedHandler{cache.ResourceEventHandlerFuncs{AddFunc: countItems,
+			UpdateFunc: func(_, obj any) { countItems(obj) }, DeleteFunc: countItems}}, 0, 5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newIdleFeed(t, Options{Format: store.NewPacked(nil, nil)})
@@ -139,14 +135,4 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 			}
 		})
 	}
-}
-
-// jsonOf returns the stored JSON of an object.
-func jsonOf(t *testing.T, item Item) []byte {
-	t.Helper()
-	text, err := item.(*packed.Object).AppendJSON(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
 }

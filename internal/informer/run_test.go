@@ -106,34 +106,6 @@ func TestRetriesWaitOnTheClock(t *testing.T) {
 	<-done
 }
 
-func TestRunOnce(t *testing.T) {
-	q := &recordingListerWatcher{seen: make(chan metav1.ListOptions, 10)}
-	i := New(q, Options{ExampleObject: &unstructured.Unstructured{}})
-	stop := make(chan struct{})
-	done := make(chan struct{})
-	go func() { // ended by stop
-		defer close(done)
-		i.Run(stop)
-	}()
-	if err := i.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	i.RunWithContext(t.Context()) // returns at once
-	if i.State() != StateRunning {
-		t.Errorf("State() = %v, want StateRunning", i.State())
-	}
-	close(stop)
-	<-done
-	<-i.Stopped()
-	if got := i.LastSyncResourceVersion(); got != "7" {
-		t.Errorf("LastSyncResourceVersion() = %q, want 7", got)
-	}
-	i.RunWithContext(t.Context())
-	if !i.IsStopped() {
-		t.Error("IsStopped() = false after running a stopped informer")
-	}
-}
-
 // TestPanickingTransform verifies that a panic of a transform is reported and only affects its object. The
 // test changes settings of the process, so it does not run in parallel.
 func TestPanickingTransform(t *testing.T) {

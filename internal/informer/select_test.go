@@ -1,11 +1,9 @@
 package informer
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
@@ -57,62 +55,5 @@ func TestSelect(t *testing.T) {
 				expect(t, tc.what, namesOf(tc.got), tc.want)
 			}
 		})
-	}
-}
-
-// undecodedLog is an Undecoded handler that logs keys and resource versions.
-type undecodedLog struct{ eventLog }
-
-func (*undecodedLog) TakesUndecoded() {}
-
-func (*undecodedLog) CoalescesEvents() bool { return false }
-
-func (k *undecodedLog) OnAdd(obj any, initial bool) {
-	k.write("add %s %v", keyAndVersion(obj), initial)
-}
-
-func (k *undecodedLog) OnUpdate(before, after any) {
-	k.write("update %s %s", keyAndVersion(before), keyAndVersion(after))
-}
-
-func (k *undecodedLog) OnDelete(obj any) {
-	if lost, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		k.write("lost %s %s", lost.Key, keyAndVersion(lost.Obj))
-		return
-	}
-	k.write("delete %s", keyAndVersion(obj))
-}
-
-func keyAndVersion(obj any) string {
-	if _, decoded := obj.(*unstructured.Unstructured); decoded {
-		return "decoded"
-	}
-	key, err := cache.MetaNamespaceKeyFunc(obj)
-	if err != nil {
-		return err.Error()
-	}
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return err.Error()
-	}
-	return fmt.Sprint(key, m.GetResourceVersion())
-}
-
-// TestUndecodedHandlers checks that Undecoded handlers receive items, and that no object is decoded.
-func TestUndecodedHandlers(t *testing.T) {
-	format := store.NewPacked(nil, nil)
-	f := newFeed(t, Options{Format: format})
-	log := &undecodedLog{}
-	_, err := f.AddEventHandler(log)
-	f.ok(err)
-	f.list(1, object("a", 1), object("b", 1))
-	f.put(object("a", 2))
-	f.delete(object("a", 3))
-	f.list(4)
-	f.flush()
-	expect(t, "events", log.take(), []string{"add ns/a1 true", "add ns/b1 true", "update ns/a1 ns/a2",
-		"delete ns/a3", "lost ns/b ns/b1"})
-	if hits, misses := format.Decodes(); hits != 0 || misses != 0 {
-		t.Errorf("%d objects were decoded by %d reads, want 0", misses, hits+misses)
 	}
 }

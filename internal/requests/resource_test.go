@@ -314,21 +314,6 @@ func TestListIsCancelled(t *testing.T) {
 	}
 }
 
-// TestOtherClientsDecode verifies that a client of another package lists decoded objects.
-func TestOtherClientsDecode(t *testing.T) {
-	server := httptest.NewServer(replies()["usual"])
-	defer server.Close()
-	stock, err := dynamic.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newResource(stock, gadgets, "", packedObjects, nil)
-	if list, err := r.List(t.Context(), metav1.ListOptions{}, true); err != nil ||
-		len(list.(*unstructured.UnstructuredList).Items) != 2 {
-		t.Errorf("List() = %v, %v, want 2 items", list, err)
-	}
-}
-
 // TestRateLimitIsShared checks that one rate limit applies to the requests of all types and of other clients.
 func TestRateLimitIsShared(t *testing.T) {
 	made, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)

@@ -387,35 +387,6 @@ func TestHealthForbidden(t *testing.T) {
 		Relists: status.Relists{Failed: 2}})
 }
 
-// TestHealthThrottled checks that requests that the client repeats appear in the status, but not as failures.
-func TestHealthThrottled(t *testing.T) {
-	w := newClockedHealth(t)
-	r := w.Reporter(1, "")
-	r.RequestStarted(requests.VerbList)
-	for range 9 {
-		r.Throttled(requests.VerbList)
-	}
-	w.expect("throttled", Status{State: status.Syncing, Reason: status.ReasonThrottled,
-		Message: "the server asks for fewer requests", Since: w.clock})
-	r.RequestEnded(requests.VerbList, nil)
-	w.expect("let through", Status{State: status.Syncing, Message: "waiting for the first list", Since: w.clock,
-		LastContact: w.clock})
-}
-
-// TestHealthOfPartitions verifies that a healthy partition does not hide the problem of another one.
-func TestHealthOfPartitions(t *testing.T) {
-	w := newClockedHealth(t)
-	denied := serverError(403)
-	w.Reporter(1, "b").RequestEnded(requests.VerbList, denied)
-	w.Reporter(1, "a").RequestEnded(requests.VerbList, nil)
-	w.Reporter(1, "c").RequestEnded(requests.VerbList, errRefused)
-	want := Status{
-		State: status.Degraded, Reason: status.ReasonForbidden, Message: "in b: list denied: (get widgets)",
-		Since: w.clock, LastError: denied, LastContact: w.clock,
-	}
-	w.expect("one denied", want)
-}
-
 func TestRelistReasons(t *testing.T) {
 	tooLarge := apierrors.NewTimeoutError("Too large resource version: 9, current: 1", 1)
 	tooLarge.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}

@@ -227,17 +227,3 @@ func TestDocumentsOfAnotherKind(t *testing.T) {
 		}
 	}
 }
-
-// TestAggregatedDocumentOfAnotherKind verifies that another document is not decoded as an empty one, because
-// informers would then delete all objects.
-func TestAggregatedDocumentOfAnotherKind(t *testing.T) {
-	for _, body := range []string{`null`, `{}`, `{"kind":"Status","apiVersion":"v1"}`,
-		`{"kind":"APIGroupList","groups":[]}`} {
-		if groups, err := decodeAggregated([]byte(body)); err == nil {
-			t.Errorf("decodeAggregated(%s) = %v, want an error", body, groups)
-		}
-	}
-	if _, err := decodeAggregated([]byte(`{"kind":"APIGroupDiscoveryList","items":[]}`)); err != nil {
-		t.Errorf("decodeAggregated() of an empty document = %v", err)
-	}
-}

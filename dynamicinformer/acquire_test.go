@@ -25,9 +25,7 @@ import (
 func acquire(t *testing.T, f *Factory, gvr schema.GroupVersionResource, options ...ResourceOptions) *Handle {
 	t.Helper()
 	h, err := f.Acquire(gvr, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
@@ -121,9 +119,7 @@ func TestAcquireWhileInformerEnds(t *testing.T) {
 				return obj, nil
 			}}})
 		ctx, cancel := context.WithCancel(t.Context())
-		if err := f.Start(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Start(ctx))
 		before := acquire(t, f, widgets)
 		synctest.Wait()
 		cancel()
@@ -327,9 +323,7 @@ func TestAcquireFails(t *testing.T) {
 		}
 	}
 	h := acquire(t, f, widgets)
-	if err := f.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(t.Context()))
 	h.Release()
 	if _, err := f.Acquire(widgets); !errors.Is(err, ErrShutdown) {
 		t.Errorf("after Shutdown, Acquire() = %v, want ErrShutdown", err)

@@ -51,9 +51,7 @@ func TestMemoryBudget(t *testing.T) {
 	must(t, err)
 	large, err := f.Acquire(widgets, ResourceOptions{Storage: Storage{Mode: StoragePacked}})
 	must(t, err)
-	if err := f.WaitForSync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.WaitForSync(ctx))
 	must(t, small.Informer().Compress(ctx))
 	if s := small.Informer().Stats(); s.Compressed != count {
 		t.Errorf("Stats() of the adaptive informer = %+v, want all objects compressed", s)
@@ -100,9 +98,7 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			config := &rest.Config{Host: server.URL, QPS: -1}
 			f, err := New(Options{Config: config,
 				Defaults: ResourceOptions{Storage: Storage{Mode: StorageMetadata}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer func() {
 				if err := f.Shutdown(longContext(t)); err != nil {
 					t.Error(err)
@@ -111,9 +107,7 @@ func TestMetadataWithoutWatchList(t *testing.T) {
 			}()
 			gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 			i := mustInformer(t, f, gvr)
-			if err := f.Start(longContext(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Start(longContext(t)))
 			if err := f.WaitForSync(longContext(t)); err != nil {
 				t.Error(err)
 			}
@@ -131,13 +125,9 @@ func newStoredInformer(t testing.TB, storage Storage, objects ...*unstructured.U
 	t.Helper()
 	i, err := newInformer(factoryDependencies{dictionaries: &store.Dictionaries{}}, widgets,
 		ResourceOptions{Storage: storage, Indexes: indexNames("a")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, o := range objects {
-		if err := i.GetIndexer().Add(o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, i.GetIndexer().Add(o))
 	}
 	return i
 }
@@ -184,9 +174,7 @@ func TestSnapshotJSON(t *testing.T) {
 func TestSnapshotIndex(t *testing.T) {
 	i := newStoredInformer(t, Storage{}, widgetWithColor("web", "x", "red"), widgetWithColor("db", "y", "red"))
 	s := i.Snapshot()
-	if err := i.GetIndexer().Replace(nil, "9"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.GetIndexer().Replace(nil, "9"))
 	x, ok := s.Index("namespace")
 	if !ok || x.Len() != 2 || x.Count("web") != 1 || !x.Has("web", "web/x") || x.Has("web", "db/y") {
 		t.Errorf("Index() = %v with %d values, %d in web; want true, 2, 1", ok, x.Len(), x.Count("web"))
@@ -216,27 +204,9 @@ func TestSnapshotIndex(t *testing.T) {
 func TestSnapshot(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
 		t.Run(mode.String(), func(t *testing.T) {
-			i, err := newInformer(factoryDependencies{dictionaries: &store.Dictionaries{}}, widgets,
-				ResourceOptions{Storage: Storage{Mode: mode},
-					Indexes: indexNames("a")}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			object := func(name string) *unstructured.Unstructured {
-				return &unstructured.Unstructured{Object: map[string]any{
-					"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": name,
-						"namespace": "ns", "resourceVersion": "7"},
-				}}
-			}
-			for _, name := range []string{"x", "y"} {
-				if err := i.GetIndexer().Add(object(name)); err != nil {
-					t.Fatal(err)
-				}
-			}
+			i := newStoredInformer(t, Storage{Mode: mode}, widget("ns", "x"), widget("ns", "y"))
 			s := i.Snapshot()
-			if err := i.GetIndexer().Replace([]any{object("z")}, "9"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, i.GetIndexer().Replace([]any{widget("ns", "z")}, "9"))
 			i.RemoveIndexes("a")
 
 			if s.Len() != 2 || s.ResourceVersion() == "9" {
@@ -253,7 +223,7 @@ func TestSnapshot(t *testing.T) {
 			if diff := cmp.Diff([]string{cache.NamespaceIndex, "a"}, s.IndexNames()); diff != "" {
 				t.Errorf("indexes (-want +got):\n%s", diff)
 			}
-			if got, ok := s.Get("ns/x"); !ok || !cmp.Equal(any(got), any(object("x"))) {
+			if got, ok := s.Get("ns/x"); !ok || !cmp.Equal(any(got), any(widget("ns", "x"))) {
 				t.Errorf("Get(ns/x) = %v, want the earlier object", got)
 			}
 			if got, ok := s.Get("ns/z"); ok || got != nil {

@@ -59,9 +59,7 @@ func (r *metricsRecorder) NewStoreResourceVersionMetric(id cache.InformerNameAnd
 func (r *metricsRecorder) await(t *testing.T, key, version string) int {
 	t.Helper()
 	want, err := strconv.ParseFloat(version, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for ctx := longContext(t); ; {
 		r.mu.Lock()
 		changed, at, observations := r.changed, r.versions[key], r.observations[key]
@@ -86,9 +84,7 @@ func TestClientGoMetrics(t *testing.T) {
 	recorder.mu.Unlock()
 	named := func(name string) *cache.InformerName {
 		n, err := cache.NewInformerName(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(n.Release)
 		return n
 	}
@@ -104,21 +100,15 @@ func TestClientGoMetrics(t *testing.T) {
 	defer cancel()
 	go stock.RunWithContext(ctx)
 	f := newFactory(t, server, Options{InformerName: named("crdcache"), Linger: -1})
-	if err := f.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(ctx))
 	for round := 1; round <= 2; round++ { // a series continues when the type is acquired again
 		measured, other := acquire(t, f, widgets), acquire(t, f, widgets, ResourceOptions{PageSize: 7})
-		if err := f.WaitForSync(ctx, widgets); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.WaitForSync(ctx, widgets))
 		cache.WaitForCacheSync(ctx.Done(), stock.HasSynced)
 		created := widget("a", fmt.Sprintf("w%d", round))
 		server.Create(t, widgets, created)
 		newest, err := client.Namespace("a").Get(ctx, created.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		recorder.await(t, "client-go widgets", newest.GetResourceVersion())
 		if n := recorder.await(t, "crdcache widgets", newest.GetResourceVersion()); n != 2*round {
 			t.Errorf("%d durations were observed after %d lists and events, want one each", n, 2*round)

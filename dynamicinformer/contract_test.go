@@ -28,14 +28,10 @@ func TestContractNamesRealTests(t *testing.T) {
 	tests, contract := map[string]bool{}, ""
 	for _, dir := range []string{".", "../internal/informer", "../internal/informer/delivery", "../internal/store"} {
 		paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, path := range paths {
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, decl := range file.Decls {
 				switch d := decl.(type) {
 				case *ast.FuncDecl:
@@ -91,9 +87,7 @@ func TestObjectsAreShared(t *testing.T) {
 			handled := <-delivered // this test retains the object from here on
 			for range 2 {
 				read, err := i.Lister().ByNamespace("web").Get("a")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if any(read) != handled {
 					t.Error("a reader and a handler got different objects")
 				}
@@ -115,9 +109,7 @@ func TestRelistSkipsStates(t *testing.T) {
 			AddFunc:    func(obj any) { events = append(events, "add "+color(obj)) },
 			UpdateFunc: func(_, obj any) { events = append(events, "update "+color(obj)) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		start(t, f)
 		time.Sleep(time.Minute)
 		server.AddFaults(fault(widgetsPath, "watch", 410), fault(widgetsPath, "watch-list", 503),
@@ -177,9 +169,7 @@ func TestHandlerCannotAwaitItself(t *testing.T) {
 			defer cancel()
 			failure = registration.WaitForSync(ctx)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		registration = added.(*delivery.Registration)
 		start(t, f)
 		time.Sleep(2 * time.Second)

@@ -28,9 +28,7 @@ func TestCredentialPluginFailsAtFirst(t *testing.T) {
 	var valid atomic.Value
 	valid.Store("secret")
 	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	front := httptest.NewTLSServer(requireToken(&valid)(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1,
 		ErrorLog: log.New(io.Discard, "", 0),
@@ -50,9 +48,7 @@ echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","s
 			InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 		},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := f.Shutdown(context.Background()); err != nil {
 			t.Error(err)

@@ -23,9 +23,7 @@ func startFactory(t *testing.T, f *Factory) context.CancelFunc {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	if err := f.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(ctx))
 	return cancel
 }
 
@@ -71,9 +69,7 @@ func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 			},
 			OnError: func(_ schema.GroupVersionResource, err error) { events = append(events, err.Error()) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cancel := startFactory(t, f)
 		synctest.Wait()
 		cancel()
@@ -88,9 +84,7 @@ func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 		}
 		events = nil
 		cancel()
-		if err := f.Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Shutdown(t.Context()))
 		if slices.ContainsFunc(events, func(event string) bool { return event != "gone Stopped" }) {
 			t.Errorf("after the stop, the subscriber received %q, want only gone events", events)
 		}
@@ -175,9 +169,7 @@ func TestStopDuringSubscribe(t *testing.T) {
 						events = append(events, err.Error())
 					},
 				})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			expectState(t, "the first informer", held.Informer(), status.Stopped)
 			held.Release()
 			startFactory(t, f)
@@ -337,9 +329,7 @@ func TestForResourceAddsIndexes(t *testing.T) {
 // without a request, and that it has its own key.
 func TestSelectorsThatMatchNothing(t *testing.T) {
 	none, err := metav1.LabelSelectorAsSelector(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, options := range map[string]ResourceOptions{
 		"labels":     {LabelSelector: none},
 		"fields":     {FieldSelector: fields.Nothing()},

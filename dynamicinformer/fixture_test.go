@@ -57,9 +57,7 @@ func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory 
 	ctx := longContext(t)
 	options.Config, options.HTTPClient = server.Config(), server.HTTPClient(t)
 	f, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := f.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -71,9 +69,7 @@ func newFactory(t testing.TB, server *apitest.Server, options Options) *Factory 
 func mustInformer(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *Informer {
 	t.Helper()
 	i, err := f.ForResource(gvr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return i
 }
 
@@ -81,12 +77,8 @@ func mustInformer(t testing.TB, f *Factory, gvr schema.GroupVersionResource) *In
 func startSynced(t testing.TB, f *Factory) *Informer {
 	t.Helper()
 	i := mustInformer(t, f, widgets)
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.WaitForSync(longContext(t), widgets); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
+	must(t, f.WaitForSync(longContext(t), widgets))
 	return i
 }
 

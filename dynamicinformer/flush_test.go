@@ -207,12 +207,8 @@ func TestShutdownNamesRunningInformers(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	_, err := i.AddEventHandler(
 		cache.ResourceEventHandlerFuncs{AddFunc: func(any) { close(entered); <-release }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, f.Start(longContext(t)))
 	<-entered
 	other := mustInformer(t, f, gadgets)
 	waitFor(t, other, func(s status.Status) bool { return s.State == status.Synced })
@@ -294,20 +290,14 @@ func TestShutdownReleasesTheCache(t *testing.T) {
 
 func cacheAndShutDown(t *testing.T, server *apitest.Server) weak.Pointer[packed.Object] {
 	f, err := New(Options{Config: server.Config(), HTTPClient: server.HTTPClient(t)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i := mustInformer(t, f, widgets)
 	if _, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(t.Context()))
 	synctest.Wait()
 	object, _ := i.Snapshot().Stored("web/a")
-	if err := f.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(t.Context()))
 	return weak.Make(object.(*packed.Object))
 }

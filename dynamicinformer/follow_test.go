@@ -88,12 +88,8 @@ func newScriptedFactory(t *testing.T, options Options) *scriptedFactory {
 			s.events <- "delete " + name(obj)
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.factory.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.factory.Start(ctx))
 	t.Cleanup(func() {
 		if err := s.factory.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -370,9 +366,7 @@ func TestFollowSlowHandlerSeesIncarnationsInOrder(t *testing.T) {
 		AddFunc:    func(any) { record("add") },
 		DeleteFunc: func(any) { record("gone") },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-entered
 	for _, uid := range []types.UID{"2", "3"} {
 		s.types.set(func(t *typesource.Type) { t.UID = uid })

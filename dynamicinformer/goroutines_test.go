@@ -55,9 +55,7 @@ func TestQuietTypesHaveOneGoroutine(t *testing.T) {
 					_, err := mustInformer(t, f,
 						gvr).AddEventHandler(
 						cache.ResourceEventHandlerFuncs{AddFunc: func(any) { handled.Add(1) }})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 				}
 				start(t, f)
 				server.Create(t, widgets, widget("web", "a"))

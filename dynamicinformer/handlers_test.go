@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -106,7 +107,9 @@ func TestPruneComesFirst(t *testing.T) {
 			for _, transformed := range []bool{false, true} {
 				t.Run(fmt.Sprint(with, "/", storage.Mode, "/transform=", transformed), func(t *testing.T) {
 					server := newServer(t)
-					server.Create(t, widgets, widgetWithColor("web", "a", "red"))
+					a := widgetWithColor("web", "a", "red")
+					a.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update"}})
+					server.Create(t, widgets, a)
 					resource := ResourceOptions{Storage: storage, Prune: prune}
 					if transformed {
 						resource.Transform = func(obj any) (any, error) {
@@ -138,6 +141,9 @@ func TestPruneComesFirst(t *testing.T) {
 					}
 					if diff := cmp.Diff(any(labels), metadata["labels"]); diff != "" {
 						t.Errorf("the labels (-want +got):\n%s", diff)
+					}
+					if u.GetManagedFields() != nil {
+						t.Error("the managed fields were not removed")
 					}
 				})
 			}

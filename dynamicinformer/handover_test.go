@@ -31,12 +31,8 @@ func acquireSynced(t *testing.T, f *Factory, options ...ResourceOptions) (inform
 	t.Helper()
 	for _, o := range options {
 		h, err := f.Acquire(widgets, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := h.WaitForSync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, h.WaitForSync(t.Context()))
 		informers = append(informers, h.Informer())
 	}
 	return informers
@@ -57,9 +53,7 @@ func recordAll(t *testing.T, informers []*Informer) (*events, []cache.ResourceEv
 			},
 			DeleteFunc: func(obj any) { e.record("delete", obj) },
 		}, func(obj any) { e.record("left", obj) }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, r)
 	}
 	return e, all
@@ -78,9 +72,7 @@ func TestMoveHandlers(t *testing.T) {
 			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				server.Create(t, widgets, widget("a", "x"), widget("b", "x"), widget("c", "x"))
 				f := newFactory(t, server, Options{})
-				if err := f.Start(longContext(t)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, f.Start(longContext(t)))
 				first := acquireSynced(t, f, ResourceOptions{Namespaces: InNamespaces("a")},
 					ResourceOptions{Namespaces: InNamespaces("b")})
 				e, registrations := recordAll(t, first)
@@ -104,9 +96,7 @@ func TestMoveHandlers(t *testing.T) {
 					return max(slices.Index([]string{"a", "b"},
 						namespace), 0)
 				}
-				if err := MoveHandlers(t.Context(), func() {}, move); err != nil {
-					t.Fatal(err)
-				}
+				must(t, MoveHandlers(t.Context(), func() {}, move))
 				expectEvents(t, "two namespaces", e, "gone c/x")
 				server.Update(t, widgets, setLabel(2, widget("b", "x")), widget("c", "x"))
 				expectEvents(t, "at the end", e, "update b/x")
@@ -161,9 +151,7 @@ func newMoveHistory(t *testing.T, server *apitest.Server, random *rand.Rand) *mo
 	h := &moveHistory{T: t, Rand: random, server: server, types: newRegistry(), live: map[string]string{},
 		deleted: map[types.UID]bool{}}
 	h.factory = newFactory(t, server, Options{Types: h.types, Linger: -1})
-	if err := h.factory.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.factory.Start(longContext(t)))
 	return h
 }
 
@@ -331,9 +319,7 @@ func TestMoveHandlersFails(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"), widget("b", "x"))
 		f := newFactory(t, server, Options{})
-		if err := f.Start(longContext(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Start(longContext(t)))
 		from := acquireSynced(t, f, ResourceOptions{})
 		to := acquireSynced(t, f, ResourceOptions{Namespaces: InNamespaces("a")})
 		e, registrations := recordAll(t, from)
@@ -373,18 +359,14 @@ func TestMoveHandlersOfShard(t *testing.T) {
 		server.Create(t, widgets, widgetInQuarter("x0", 0), widgetInQuarter("x1", 1))
 		shard := NewShard(sharding.ByUID, fourShards...)
 		f := newFactory(t, server, Options{Defaults: ResourceOptions{Shard: shard}})
-		if err := f.Start(longContext(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Start(longContext(t)))
 		from := acquireSynced(t, f, ResourceOptions{})
 		e, registrations := recordAll(t, from)
 		expectEvents(t, "start", e, "add ns/x0", "add ns/x1")
 		to := acquireSynced(t, f, ResourceOptions{Prune: Prune{Presets: []PrunePreset{PruneManagedFields}}})
 		move := &HandlerMove{From: from, To: to,
 			Handlers: [][]cache.ResourceEventHandlerRegistration{registrations}}
-		if err := MoveHandlers(t.Context(), func() { shard.SetRanges(fourShards[0]) }, move); err != nil {
-			t.Fatal(err)
-		}
+		must(t, MoveHandlers(t.Context(), func() { shard.SetRanges(fourShards[0]) }, move))
 		expectEvents(t, "moved", e, "left ns/x1")
 		shard.SetRanges(fourShards...)
 		expectEvents(t, "regained", e, "add ns/x1")
@@ -418,9 +400,7 @@ func TestMoveHandlersKeepsResyncs(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		server.Create(t, widgets, widget("a", "x"))
 		f := newFactory(t, server, Options{})
-		if err := f.Start(longContext(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Start(longContext(t)))
 		short, long := 2*time.Second, 20*time.Second
 		from := acquireSynced(t, f, ResourceOptions{Resync: &short})
 		to := acquireSynced(t, f, ResourceOptions{Resync: &long, Namespaces: InNamespaces("a")})
@@ -429,14 +409,10 @@ func TestMoveHandlersKeepsResyncs(t *testing.T) {
 		for k, period := range []*time.Duration{nil, &short} {
 			r, err := from[0].AddEventHandlerWithOptions(cache.ResourceEventHandlerFuncs{
 				UpdateFunc: func(any, any) { resyncs[k].Add(1) }}, cache.HandlerOptions{ResyncPeriod: period})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			move.Handlers = append(move.Handlers, []cache.ResourceEventHandlerRegistration{r})
 		}
-		if err := MoveHandlers(t.Context(), func() {}, move); err != nil {
-			t.Fatal(err)
-		}
+		must(t, MoveHandlers(t.Context(), func() {}, move))
 		time.Sleep(50 * time.Second) // on the virtual clock
 		synctest.Wait()
 		if without, with := resyncs[0].Load(), resyncs[1].Load(); without != 2 || with < 20 || with > 25 {

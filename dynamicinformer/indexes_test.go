@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // indexNames is an IndexSet. The only value of each index is its name.
@@ -66,15 +65,7 @@ func TestNamesOfIndexesAreUnique(t *testing.T) {
 // indexes.
 func TestIndexesAreAddedAndRemoved(t *testing.T) {
 	for _, mode := range []StorageMode{StoragePacked, StorageObject} {
-		i, err := newInformer(factoryDependencies{dictionaries: &store.Dictionaries{}}, widgets,
-			ResourceOptions{Storage: Storage{Mode: mode},
-				Indexes: indexNames("a")}, nil)
-		must(t, err)
-		u := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "x",
-				"namespace": "ns"},
-		}}
-		must(t, i.GetIndexer().Add(u))
+		i := newStoredInformer(t, Storage{Mode: mode}, widget("ns", "x"))
 		must(t, i.AddIndexes(indexNames("b,c")))
 		if err := i.AddIndexes(indexNames("b")); err == nil {
 			t.Error("AddIndexes() of an existing name succeeded, want an error")

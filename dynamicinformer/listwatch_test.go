@@ -56,9 +56,7 @@ func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *F
 		options.Logger = &discardLog
 	}
 	f, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		before := time.Now()
 		if err := f.Shutdown(context.Background()); err != nil {
@@ -74,9 +72,7 @@ func newVirtualFactory(t *testing.T, server *apitest.Server, options Options) *F
 // start starts the factory and waits until all goroutines are idle.
 func start(t *testing.T, f *Factory) {
 	t.Helper()
-	if err := f.Start(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(context.Background()))
 	synctest.Wait()
 }
 
@@ -151,9 +147,7 @@ func TestSlotIsFreeForHandlers(t *testing.T) {
 					err := f.WaitForSync(context.Background(), gadgets)
 					waited <- err
 				}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				start(t, f)
 				select {
 				case err := <-waited:

@@ -92,9 +92,7 @@ func TestNoneLateSubscriber(t *testing.T) {
 	options := ResourceOptions{Storage: storageNone}
 	for range 2 {
 		_, err := th.factory.Subscribe(widgetSelection, th.subscriber(), options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var events []string
 		for len(events) == 0 || !strings.Contains(events[len(events)-1], "synced") {
 			select {
@@ -111,20 +109,6 @@ func TestNoneLateSubscriber(t *testing.T) {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	}
-}
-
-// TestNoneForget verifies that when the type is deleted, handlers receive a deletion with the identity of
-// each object.
-func TestNoneForget(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	th.create(widgets, "a")
-	_, err := th.factory.Subscribe(widgetSelection, th.subscriber(), ResourceOptions{Storage: storageNone})
-	if err != nil {
-		t.Fatal(err)
-	}
-	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1")
-	th.types.remove("widgets")
-	th.expect("widgets v1: lost a", "widgets v1: gone 1 NotInstalled")
 }
 
 // TestNoneForgetsLateHandlers verifies that a handler that has received the objects of only one namespace
@@ -191,9 +175,7 @@ func TestNoneConformance(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, err := New(Options{Config: setup.Config, Defaults: options})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() {
 				if err := f.Shutdown(longContext(t)); err != nil {
 					t.Error(err)

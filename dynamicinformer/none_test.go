@@ -115,9 +115,7 @@ func addRecorder(t *testing.T, i *Informer) (*eventRecorder, cache.ResourceEvent
 	t.Helper()
 	a := &eventRecorder{lastStates: map[string]*unstructured.Unstructured{}}
 	handle, err := i.AddEventHandler(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return a, handle
 }
 
@@ -165,9 +163,7 @@ func TestNone(t *testing.T) {
 				a.expect(t, "watch", "add ns/c red", "delete other/b red", "update ns/a identity to green")
 				relist := func() {
 					t.Helper()
-					if err := i.Relist(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must(t, i.Relist(t.Context()))
 				}
 				relist()
 				a.expect(t, "addition", "add ns/lost red", "repeat ns/a green", "repeat ns/c red")
@@ -240,9 +236,7 @@ func TestNoneTransformFails(t *testing.T) {
 		start(t, f)
 		a.expect(t, "start", "initial ns/a red")
 		fails = true
-		if err := i.Relist(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, i.Relist(t.Context()))
 		a.expect(t, "relist")
 		server.Delete(t, widgets, "ns", "a")
 		a.expect(t, "deletion", "lost ns/a identity")

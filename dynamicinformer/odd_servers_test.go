@@ -240,9 +240,7 @@ func TestWatchListsStall(t *testing.T) {
 				healed.Store(true)
 				time.Sleep(61 * time.Minute)
 				for _, i := range informers {
-					if err := i.Relist(t.Context()); err != nil {
-						t.Fatal(err)
-					}
+					must(t, i.Relist(t.Context()))
 					if s := i.Status(); s.State != status.Synced || s.Message != "" {
 						t.Errorf("healed: Status() = %+v, want Synced without a message", s)
 					}
@@ -275,9 +273,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 		file := filepath.Join(t.TempDir(), "token")
 		write := func(token string) {
-			if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(token), 0o600))
 		}
 		var valid atomic.Value
 		valid.Store("token 0")
@@ -286,9 +282,7 @@ func TestTokenIsRefreshed(t *testing.T) {
 		config.BearerTokenFile = file
 		client, err := rest.HTTPWrappersForConfig(config,
 			server.ProxyClient(t, requireToken(&valid)).Transport)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f := newVirtualFactory(t, server, Options{HTTPClient: &http.Client{Transport: client}})
 		i := mustInformer(t, f, widgets)
 		start(t, f)
@@ -394,9 +388,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 	transport.CertCallbackRefreshDuration = 10 * time.Millisecond
 	server := apitest.New(t, apitest.Type{GVR: widgets, Kind: "Widget", Namespaced: true})
 	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	users := make(chan string, 100) // users of watches
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0)}
@@ -419,9 +411,7 @@ func TestClientCertificateIsRotated(t *testing.T) {
 			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
 		},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := f.Shutdown(context.Background()); err != nil {
 			t.Error(err)

@@ -41,9 +41,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
 	await(t, func() bool { return slices.Equal(d.all(), []string{"add one true"}) })
 	current := waitFor(t, i, func(s status.Status) bool {
 		return s.State == status.Degraded &&
@@ -67,9 +65,7 @@ func resumeWhereOneNamespaceIsForbidden(t *testing.T, server *apitest.Server) {
 	server.Repair()
 	i.Retry()
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale && !s.Resuming })
-	if err := i.Flush(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.Flush(longContext(t)))
 	for _, events := range [][]string{d.all(), late.all()} {
 		if slices.Sort(events); len(events) != 3 || events[2] != "add two true" {
 			t.Errorf("the handler received %v, want 3 events", events)
@@ -90,9 +86,7 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 	options := ResourceOptions{Namespaces: teamNamespaces}
 	persistWidgets(t, server, s, options)
 	namespaces := server.Client(t).Resource(namespacesGVR)
-	if err := namespaces.Delete(t.Context(), "team-b", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, namespaces.Delete(t.Context(), "team-b", metav1.DeleteOptions{}))
 	server.Delete(t, widgets, "team-b", "two")
 	createNamespaces(t, server, "team-c")
 	server.Create(t, widgets, widget("team-c", "three"))
@@ -111,9 +105,7 @@ func deletedNamespaces(t *testing.T, server *apitest.Server) {
 	if lists != 0 {
 		t.Errorf("restored namespaces were listed %d times, want 0", lists)
 	}
-	if err := r.factory.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.factory.Shutdown(longContext(t)))
 	at := r.Persistence().Checkpoint
 	if ok, err := regexp.MatchString(`^team-a=\d+,team-c=\d+$`, at.Namespaces); !ok || err != nil ||
 		at.Objects != 2 {
@@ -136,16 +128,10 @@ func refusedNamespace(t *testing.T, server *apitest.Server) {
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.WaitForSync(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
+	must(t, f.WaitForSync(longContext(t)))
 	server.Repair()
-	if err := i.Flush(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.Flush(longContext(t)))
 	// It may have been listed more than once, because its watch still failed.
 	got := slices.DeleteFunc(d.all(), func(line string) bool { return strings.HasPrefix(line, "update ") })
 	if slices.Sort(got); !slices.Equal(got, []string{"add four true", "add one true", "add three true"}) {
@@ -169,9 +155,7 @@ func restoredObjectsAreDropped(t *testing.T, server *apitest.Server) {
 	forbid(server, widgetsPath, namespacesPath)
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
 	i := mustInformer(t, f, widgets)
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
 	current := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonForbidden })
 	synctest.Wait()
 	if current = i.Status(); len(i.GetStore().ListKeys()) > 0 || current.Resuming || current.Stale {
@@ -199,14 +183,10 @@ func writtenNamespaces(t *testing.T, server *apitest.Server) {
 	server.Create(t, widgets, widget("a", "one"), widget("b", "two"))
 	f := newFactory(t, server, Options{Persistence: s, Defaults: twoNamespaces})
 	i := startSynced(t, f)
-	if err := i.GetStore().Add(widget("a", "mine")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.GetStore().Add(widget("a", "mine")))
 	server.Create(t, widgets, widget("a", "three"))
 	await(t, func() bool { return len(i.GetStore().ListKeys()) == 4 })
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(longContext(t)))
 	if at := i.Persistence().Checkpoint; at.Objects != 0 {
 		t.Errorf("the checkpoint is %+v, want no objects", at)
 	}
@@ -231,9 +211,7 @@ func namespacesOfOneList(t *testing.T, server *apitest.Server) {
 	}
 	server.Create(t, widgets, widget("team-b", "four"))
 	await(t, func() bool { return len(r.diary.all()) == 3 })
-	if err := r.factory.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.factory.Shutdown(longContext(t)))
 	server.Repair()
 	r = resume(t, server, s, options)
 	if got := r.diary.all(); len(got) != 3 || r.Persistence().Resumed {
@@ -406,9 +384,7 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 		}
 	}
 	f, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i := mustInformer(t, f, widgets)
 	d := &eventLog{}
 	if _, err := i.AddEventHandler(d.handler()); err != nil {
@@ -418,9 +394,7 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 	change()
 	expected := func() map[string]string {
 		list, err := server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		versions := map[string]string{}
 		for _, o := range list.Items {
 			versions[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion()
@@ -435,9 +409,7 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 		}
 		return maps.Equal(expected, shown)
 	})
-	if err := i.Flush(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.Flush(longContext(t)))
 	delivered := map[string]bool{}
 	for _, line := range d.all() {
 		var verb, name string
@@ -455,8 +427,6 @@ func runProcess(t *testing.T, server *apitest.Server, backend *memoryBackend,
 		t.Fatalf("the handler received %d objects, want %d", len(delivered), len(expected))
 	}
 	image := backend.copyContent()
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(longContext(t)))
 	return image
 }

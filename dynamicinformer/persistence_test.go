@@ -32,9 +32,7 @@ func persistWidgets(t *testing.T, server *apitest.Server, s persistence.Backend,
 	t.Helper()
 	f := newFactory(t, server, Options{Persistence: s, Defaults: options})
 	i := startSynced(t, f)
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(longContext(t)))
 	if status := i.Persistence(); status.Err != nil || status.Checkpoint == (persistence.Checkpoint{}) {
 		t.Fatalf("no content was saved: %+v", status)
 	}
@@ -61,9 +59,7 @@ func resume(t *testing.T, server *apitest.Server, s persistence.Backend,
 		t.Fatal(err)
 	}
 	startSynced(t, f)
-	if err := r.Flush(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Flush(longContext(t)))
 	return r
 }
 
@@ -97,9 +93,7 @@ func (r *resumedInformer) check(t *testing.T, want ...string) {
 	}
 	list, err := r.server.Client(t).Resource(widgets).List(t.Context(), metav1.ListOptions{})
 	r.testLists++
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	onServer := map[string]string{}
 	for _, o := range list.Items {
 		onServer[o.GetName()] = o.GetResourceVersion()
@@ -157,7 +151,7 @@ func TestResumeWithoutList(t *testing.T) {
 }
 
 // await waits for a condition.
-func await(t *testing.T, condition func() bool) {
+func await(t testing.TB, condition func() bool) {
 	t.Helper()
 	for ctx := longContext(t); !condition(); {
 		if ctx.Err() != nil {
@@ -249,9 +243,7 @@ func TestResuming(t *testing.T) {
 	if _, err := i.AddEventHandler(early.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
 	current := waitFor(t, i, func(s status.Status) bool { return s.State == status.Resuming })
 	if !current.Stale || current.Settled() || i.HasSynced() {
 		t.Errorf("Status() = %v, synced %v; want stale, not settled, false", current, i.HasSynced())
@@ -262,18 +254,14 @@ func TestResuming(t *testing.T) {
 	if _, err := i.AddEventHandler(late.handler()); err != nil {
 		t.Fatal(err)
 	}
-	if err := i.Flush(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.Flush(longContext(t)))
 	if events := append(early.all(), late.all()...); len(events) > 0 {
 		t.Errorf("handlers received %v before the confirmation, want none", events)
 	}
 	server.Repair()
 	i.Retry()
 	waitFor(t, i, func(s status.Status) bool { return s.State == status.Synced && !s.Stale })
-	if err := i.Flush(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.Flush(longContext(t)))
 	for _, d := range []*eventLog{early, late} {
 		if diff := cmp.Diff([]string{"add one true"}, d.all()); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
@@ -282,7 +270,7 @@ func TestResuming(t *testing.T) {
 }
 
 // TestPersistenceFails verifies that a failing backend does not stop an informer, whose logger receives the
-// error.
+// error. Failed saves are retried.
 func TestPersistenceFails(t *testing.T) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(ctx context.Context, _ error, msg string, _ ...any) { klog.FromContext(ctx).Info(msg) }}
@@ -296,13 +284,21 @@ func TestPersistenceFails(t *testing.T) {
 	must(t, f.Start(klog.NewContext(longContext(t), logger)))
 	i := startSynced(t, f)
 	logs := logger.GetSink().(ktesting.Underlier).GetBuffer()
-	await(t, func() bool { return strings.Contains(logs.String(), "Cannot persist") })
-	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || !status.Enabled {
-		t.Errorf("Persistence() = %+v, want enabled with the backend's error", status)
+	await(t, func() bool { return strings.Contains(logs.String(), "Cannot persist") && i.Persistence().Failures > 1 })
+	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || !status.Enabled || status.Saves > 0 ||
+		status.Checkpoint != (persistence.Checkpoint{}) {
+		t.Errorf("Persistence() = %+v, want enabled with the backend's error and no checkpoint", status)
 	}
 	if current := i.Status(); current.State != status.Synced {
 		t.Errorf("Status() = %v, want Synced", current)
 	}
+	s.mu.Lock()
+	s.failure = nil
+	s.mu.Unlock()
+	await(t, func() bool {
+		status := i.Persistence()
+		return status.Err == nil && status.Saves > 0 && status.Checkpoint.Objects == 1
+	})
 }
 
 // TestPersistedWrites verifies that a user's write to the cache is not persisted, because the server does not
@@ -314,12 +310,8 @@ func TestPersistedWrites(t *testing.T) {
 	i := startSynced(t, f)
 	later := widget("a", "two")
 	later.SetResourceVersion("1000")
-	if err := i.GetStore().Add(later); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.GetStore().Add(later))
+	must(t, f.Shutdown(longContext(t)))
 	if s.saves != 0 {
 		t.Error("a user's write was persisted")
 	}
@@ -336,9 +328,7 @@ func TestPersistedInBatches(t *testing.T) {
 	for k := range 50 {
 		server.Delete(t, widgets, "a", fmt.Sprint("w", k))
 	}
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(longContext(t)))
 	if s.saves != 1 {
 		t.Errorf("the content was saved %d times, want 1", s.saves)
 	}
@@ -407,9 +397,7 @@ func TestHangingPersistence(t *testing.T) {
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
 		t.Errorf("after the sync, Persistence().Err = %v, want ErrSlowDisk", err)
 	}
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(longContext(t)))
 	if err := i.Persistence().Err; !errors.Is(err, persist.ErrSlowDisk) {
 		t.Errorf("after the stop, Persistence().Err = %v, want ErrSlowDisk", err)
 	}
@@ -433,9 +421,7 @@ func TestLateLoad(t *testing.T) {
 			server.AddFaults(fault(widgetsPath, "list", http.StatusServiceUnavailable))
 			f := newFactory(t, server, Options{Persistence: h, Defaults: options})
 			i := mustInformer(t, f, widgets)
-			if err := f.Start(longContext(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Start(longContext(t)))
 			await(t, func() bool { return errors.Is(i.Persistence().Err, persist.ErrSlowDisk) })
 			close(h.release)
 			await(t, func() bool { return i.persister.Idle() })
@@ -453,24 +439,3 @@ func TestLateLoad(t *testing.T) {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// TestPersistenceRecovers verifies that failed saves are retried.
-func TestPersistenceRecovers(t *testing.T) {
-	server, s := newServer(t), newMemoryBackend()
-	s.failure = errors.New("the disk is full")
-	server.Create(t, widgets, widget("a", "one"))
-	f := newFactory(t, server, Options{Persistence: s, PersistenceInterval: time.Millisecond})
-	i := startSynced(t, f)
-	await(t, func() bool { return i.Persistence().Failures > 1 })
-	if status := i.Persistence(); !errors.Is(status.Err, s.failure) || status.Saves > 0 ||
-		status.Checkpoint != (persistence.Checkpoint{}) {
-		t.Errorf("Persistence() = %+v, want the backend's error and no checkpoint", status)
-	}
-	s.mu.Lock()
-	s.failure = nil
-	s.mu.Unlock()
-	await(t, func() bool {
-		status := i.Persistence()
-		return status.Err == nil && status.Saves > 0 && status.Checkpoint.Objects == 1
-	})
-}

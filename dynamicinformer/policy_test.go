@@ -2,7 +2,6 @@ package dynamicinformer
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -151,16 +150,6 @@ func TestUIDBecomesKnown(t *testing.T) {
 	})
 }
 
-func TestVersionPolicyString(t *testing.T) {
-	var all []string
-	for _, p := range []VersionPolicy{{}, PinnedVersion(), PreferredVersion()} {
-		all = append(all, p.String())
-	}
-	if got := strings.Join(all, " "); got != "pinned pinned preferred" {
-		t.Errorf("String() of the policies = %s, want pinned twice, and preferred", got)
-	}
-}
-
 // TestReplacedWhileSwitching verifies that a recreated CRD ends the incarnation, even if its version changes
 // at the same time.
 func TestReplacedWhileSwitching(t *testing.T) {
@@ -207,9 +196,7 @@ func record(t *testing.T, i *Informer) *events {
 		UpdateFunc: func(_, obj any) { e.record("update", obj) },
 		DeleteFunc: func(obj any) { e.record("delete", obj) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return e
 }
 

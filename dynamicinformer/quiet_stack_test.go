@@ -38,9 +38,7 @@ func TestQuietWatchHasASmallStack(t *testing.T) {
 		crashWhileQuiet(t)
 	}
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	child := exec.CommandContext(longContext(t), program, "-test.run=^"+t.Name()+"$")
 	child.Env = append(os.Environ(), showsStacks+"=1", "GOTRACEBACK=system")
 	output, _ := child.CombinedOutput() // fails, because the process crashes
@@ -63,9 +61,7 @@ func crashWhileQuiet(t *testing.T) {
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw}),
 		}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	startSynced(t, f)
 	text := make([]byte, 1<<20)
 	for quietWatch(string(text[:runtime.Stack(text, true)])) == "" {
@@ -98,8 +94,6 @@ func frameBytes(t *testing.T, stack string) int64 {
 	}
 	end, err := strconv.ParseInt(all[len(all)-1][1], 16, 64)
 	begin, failure := strconv.ParseInt(all[0][2], 16, 64)
-	if err := errors.Join(err, failure); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, failure))
 	return end - begin
 }

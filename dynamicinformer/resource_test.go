@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/internal/store"
 )
 
 // twoValues returns two different values of a field of ResourceOptions, which are not zero. A field of a new
@@ -178,9 +177,7 @@ type incomparable struct {
 func TestNewChecksOptions(t *testing.T) {
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defaults := func(o ResourceOptions) Options { return Options{Config: config, Defaults: o} }
 	forType := func(gvr schema.GroupVersionResource, o ResourceOptions) Options {
 		return Options{Config: config, Resources: map[schema.GroupVersionResource]ResourceOptions{gvr: o}}
@@ -232,6 +229,12 @@ func TestNewChecksOptions(t *testing.T) {
 			[]string{"Defaults: PageSize is -1"}},
 		"a short watch": {forType(widgets, ResourceOptions{MinWatchTimeout: time.Minute}),
 			[]string{"widgets.v1.example.com: MinWatchTimeout is 1m0s; it must be at least 5m0s"}},
+		"a mode": {defaults(ResourceOptions{Storage: Storage{Mode: 77}}), []string{"Storage.Mode is 77"}},
+		"a preset": {defaults(ResourceOptions{Prune: Prune{Presets: []PrunePreset{"all"}}}),
+			[]string{`unknown preset "all"`}},
+		"a path": {defaults(ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}), []string{`"spec["`}},
+		"an identity": {defaults(ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}),
+			[]string{"identifies"}},
 		"an incomparable compression": {defaults(ResourceOptions{Storage: Storage{Mode: StorageCompressed,
 			Compression: incomparable{}}}), []string{"type dynamicinformer.incomparable is not comparable"}},
 		"no source of types": {forType(widgets, ResourceOptions{Versions: PreferredVersion()}),
@@ -269,44 +272,5 @@ func TestNewChecksOptions(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestWire checks how the storage options determine requests and packing.
-func TestWire(t *testing.T) {
-	const object = `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"managedFields":[{"manager":"m"}],"name":"g"}}`
-	managed := Prune{Presets: []PrunePreset{PruneManagedFields}}
-	for name, tt := range map[string]struct {
-		options          ResourceOptions
-		metadata, pruned bool
-	}{
-		"default": {},
-		"packed":  {options: ResourceOptions{Storage: Storage{Mode: StoragePacked}}},
-		"transformed": {options: ResourceOptions{Transform: func(o any) (any, error) {
-			return o,
-				nil
-		}}},
-		"pruned": {options: ResourceOptions{Prune: managed}, pruned: true},
-		"object": {options: ResourceOptions{Storage: Storage{Mode: StorageObject}}},
-		"object, pruned": {options: ResourceOptions{Storage: Storage{Mode: StorageObject},
-			Prune: managed}, pruned: true},
-		"metadata": {options: ResourceOptions{Storage: Storage{Mode: StorageMetadata}},
-			metadata: true},
-	} {
-		form, err := tt.options.storeFormat(widgets.GroupResource(), &store.Dictionaries{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		wire := tt.options.objectOptions(form)
-		if wire.Metadata != tt.metadata {
-			t.Errorf("%s: wire format %+v, want metadata %v", name, wire, tt.metadata)
-		}
-		o, err := wire.Packer.Pack([]byte(object))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, _ := o.JSON(); strings.Contains(text, "managedFields") == tt.pruned {
-			t.Errorf("%s: the packed JSON is %s, want it without managed fields: %v", name, text, tt.pruned)
-		}
 	}
 }

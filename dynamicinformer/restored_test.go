@@ -55,9 +55,7 @@ func addJournal(t *testing.T, i *Informer, j *eventJournal) {
 		},
 		DeleteFunc: func(obj any) { j.record("delete", obj) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func setSpec(u *unstructured.Unstructured, spec string) *unstructured.Unstructured {
@@ -186,9 +184,7 @@ func TestOutagesCostOneCheck(t *testing.T) {
 // awaitKeys waits until a cache has a number of objects.
 func awaitKeys(t *testing.T, i *Informer, want int) {
 	t.Helper()
-	if err := i.KeepHistory(10); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.KeepHistory(10))
 	ctx := longContext(t)
 	for h := i.History(); h.Snapshot.Len() != want; h = i.History() {
 		select {
@@ -215,9 +211,7 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	restore()
 	server.CloseClientConnections()
 	awaitKeys(t, i, 2)
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(longContext(t)))
 	want := []string{"web/deleted", "web/same"}
 	resumed := resume(t, server, backend, ResourceOptions{})
 	if got := slices.Sorted(slices.Values(resumed.GetStore().ListKeys())); !slices.Equal(got, want) ||
@@ -227,9 +221,7 @@ func TestRestoredServerAndPersistence(t *testing.T) {
 	}
 	server.Create(t, widgets, widget("web", "lost3"), widget("web", "lost4"))
 	awaitKeys(t, resumed.Informer, 4)
-	if err := resumed.factory.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, resumed.factory.Shutdown(longContext(t)))
 	restore()
 	last := resume(t, server, backend, ResourceOptions{})
 	if got := slices.Sorted(slices.Values(last.GetStore().ListKeys())); !slices.Equal(got, want) {

@@ -142,9 +142,7 @@ func TestShardOfAType(t *testing.T) {
 				e.record("departed", u)
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		start(t, f)
 		expectEvents(t, "at first", e, "add ns/x0", "add ns/x1")
 		shard.SetRanges(fourShards[1:3]...)
@@ -186,9 +184,7 @@ func TestShardInformers(t *testing.T) {
 			Persistence: newMemoryBackend()})
 		acquire := func(options ...ResourceOptions) *Informer {
 			h, err := f.Acquire(widgets, options...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return h.Informer()
 		}
 		first, again := acquire(), acquire(ResourceOptions{Shard: shard})
@@ -254,9 +250,7 @@ func TestShardIsListedAgain(t *testing.T) {
 				t.Error("WaitForShard() succeeded before the range was listed")
 			}
 			s.server.Repair()
-			if err := s.informer.WaitForShard(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.informer.WaitForShard(context.Background()))
 			s.expectCached("at the end", "late", "x0", "x1")
 		}, 0)
 }

@@ -72,9 +72,7 @@ func withShard(t *testing.T, options ResourceOptions, prepare func(*shardStage),
 			Config: server.Config(), HTTPClient: client, Defaults: options,
 			Logger: &discardLog,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() {
 			if err := f.Shutdown(context.Background()); err != nil {
 				t.Error(err)
@@ -312,9 +310,7 @@ func TestWaitForShard(t *testing.T) {
 		}
 		s.setQuarters(0, 3)
 		last := waits()
-		if err := s.factory.Shutdown(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.factory.Shutdown(context.Background()))
 		if err := <-last; !errors.Is(err, ErrStopped) {
 			t.Errorf("WaitForShard() of a stopped informer = %v, want ErrStopped", err)
 		}
@@ -380,13 +376,9 @@ func TestSetShardSelector(t *testing.T) {
 			var all []any
 			for _, s := range selectors {
 				f, err := New(Options{Config: server.Config(), HTTPClient: client, Logger: &discardLog})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				i := mustInformer(t, f, widgets)
-				if err := i.SetShardSelector(s); err != nil {
-					t.Fatal(err)
-				}
+				must(t, i.SetShardSelector(s))
 				start(t, f)
 				if all == nil {
 					all = i.GetStore().List()
@@ -414,9 +406,7 @@ func TestSetShardSelector(t *testing.T) {
 		})
 	}
 	f, err := New(Options{Config: &rest.Config{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i := mustInformer(t, f, widgets)
 	for _, bad := range []shardselector.Selector{selector("object.metadata.name", quarter, half),
 		selector(uid, "0x4", "x"), shardselector.NewSelector(selector(uid, quarter, half).Requirements()[0],

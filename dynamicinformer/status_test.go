@@ -239,9 +239,7 @@ func TestEqualDescriptionsShareMetrics(t *testing.T) {
 		}
 		for _, mark := range []string{"one", "two"} {
 			h, err := f.Acquire(widgets, ResourceOptions{Transform: transform(mark)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			observe(t, h.Informer(), mark, time.Minute, briefStatus{State: status.Synced})
 		}
 		m := singleTypeMetrics(t, f)
@@ -259,9 +257,7 @@ func TestEndedCountersAreBounded(t *testing.T) {
 	for n := range maxEndedCounters + 100 {
 		h, err := f.Acquire(schema.GroupVersionResource{Group: "example.com", Version: "v1",
 			Resource: fmt.Sprint("type", n)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h.Release()
 	}
 	f.mu.Lock()

@@ -2,12 +2,9 @@ package dynamicinformer
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -80,9 +77,7 @@ var clients = map[string]func(testing.TB, *apitest.Server) Options{
 	"own client": func(_ testing.TB, s *apitest.Server) Options { return Options{Config: s.Config()} },
 	"user's client": func(t testing.TB, s *apitest.Server) Options {
 		client, err := dynamic.NewForConfig(s.Config())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return Options{Client: client}
 	},
 }
@@ -92,9 +87,7 @@ func started(t testing.TB, options Options, resource ResourceOptions) *Informer 
 	t.Helper()
 	options.Defaults = resource
 	f, err := New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx := longContext(t)
 	t.Cleanup(func() {
 		if err := f.Shutdown(ctx); err != nil {
@@ -122,9 +115,7 @@ func TestModesReturnEqualObjects(t *testing.T) {
 					}})
 				d := &eventNotes{}
 				handle, err := i.AddEventHandler(d)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if !cache.WaitForCacheSync(longContext(t).Done(), handle.HasSynced) {
 					t.Fatal("timed out waiting for the handler's sync")
 				}
@@ -136,6 +127,7 @@ func TestModesReturnEqualObjects(t *testing.T) {
 				b, err := client.Get(ctx, "b", metav1.GetOptions{})
 				must(t, err)
 				must(t, unstructured.SetNestedField(b.Object, "green", "spec", "color"))
+				b.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "m", Operation: "Update"}})
 				_, err = client.Update(ctx, b, metav1.UpdateOptions{})
 				must(t, err)
 				must(t, client.Delete(ctx, "a", metav1.DeleteOptions{}))
@@ -176,27 +168,12 @@ func expectLines(t testing.TB, name string, got []string, want ...string) {
 // awaitLines waits for a number of events, and compares them.
 func awaitLines(t testing.TB, d *eventNotes, want ...string) {
 	t.Helper()
-	pollFor(t, "the events", func() bool {
+	await(t, func() bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return len(d.lines) >= len(want)
 	})
 	expectLines(t, "events", d.take(), want...)
-}
-
-// pollFor waits until a condition is true.
-func pollFor(t testing.TB, condition string, done func() bool) {
-	t.Helper()
-	ctx := longContext(t)
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("timed out waiting for %s", condition)
-		case <-tick.C:
-		}
-	}
 }
 
 // TestMetadataOnlyDecodesNothing verifies that no object is decoded for a handler that reads metadata.
@@ -247,7 +224,7 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	_, err = client.Update(ctx, a, metav1.UpdateOptions{})
 	must(t, err)
 	must(t, client.Delete(ctx, "a", metav1.DeleteOptions{}))
-	pollFor(t, "the deletion", func() bool {
+	await(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(seen) == 3
@@ -259,26 +236,6 @@ func testMetadataOnly(t *testing.T, storage Storage) {
 	}
 	if _, err := i.AddEventHandler(MetadataOnly(nil)); err == nil {
 		t.Error("AddEventHandler() of a nil handler succeeded, want an error")
-	}
-}
-
-func TestStats(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, widgets, widgetWithColor("web", "a", "red"), widgetWithColor("db", "b", "blue"))
-	f := newFactory(t, server, Options{})
-	startSynced(t, f)
-	all := f.Stats()
-	if len(all) != 1 {
-		t.Fatalf("Stats() has %d informers, want 1", len(all))
-	}
-	stats := all[0]
-	if stats.GVR != widgets || stats.Storage != StoragePacked.String() || stats.Objects != 2 ||
-		len(stats.Indexes) != 1 || stats.Indexes[0].Values != 2 || stats.Indexes[0].Entries != 2 {
-		t.Errorf("Stats() = %+v, want 2 packed objects and 1 index", stats)
-	}
-	if sum := stats.ObjectBytes + stats.TableBytes + stats.Indexes[0].Bytes; sum != stats.Bytes() ||
-		stats.ObjectBytes < 500 || stats.TableBytes == 0 || stats.Indexes[0].Bytes == 0 {
-		t.Errorf("Stats() = %+v, whose sizes do not add up to %d", stats, stats.Bytes())
 	}
 }
 
@@ -299,54 +256,5 @@ func TestStorageModeText(t *testing.T) {
 	}
 	if got := StorageMode(99).String(); got != "StorageMode(99)" {
 		t.Errorf("String() of an unknown mode = %q, want StorageMode(99)", got)
-	}
-}
-
-// TestStorageIsValidated verifies that New rejects invalid storage options.
-func TestStorageIsValidated(t *testing.T) {
-	for name, tc := range map[string]struct {
-		options ResourceOptions
-		want    string
-	}{
-		"compression": {ResourceOptions{Storage: Storage{Mode: StorageCompressed}},
-			"requires Storage.Compression"},
-		"mode":     {ResourceOptions{Storage: Storage{Mode: 77}}, "Storage.Mode is 77"},
-		"preset":   {ResourceOptions{Prune: Prune{Presets: []PrunePreset{"all"}}}, `unknown preset "all"`},
-		"path":     {ResourceOptions{Prune: Prune{Paths: []string{"spec["}}}, `"spec["`},
-		"identity": {ResourceOptions{Prune: Prune{Paths: []string{"metadata.name"}}}, "identifies"},
-		"list":     {ResourceOptions{Prune: Prune{Paths: []string{".spec.a[*]"}}}, "must end in a key"},
-		"field":    {ResourceOptions{Prune: Prune{Paths: []string{".kind"}}}, "identifies"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := New(Options{Client: newServer(t).Client(t), Defaults: tc.options})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("the error is %v, want %q", err, tc.want)
-			}
-		})
-	}
-}
-
-// TestReadersCannotCorrupt changes objects that the cache has returned, which the contract forbids. The
-// stored JSON must not change.
-func TestReadersCannotCorrupt(t *testing.T) {
-	server := newServer(t)
-	server.Create(t, widgets, widgetWithColor("web", "a", "red"))
-	i := started(t, Options{Config: server.Config()}, ResourceOptions{})
-	read := func() *unstructured.Unstructured {
-		obj, err := i.Lister().ByNamespace("web").Get("a")
-		must(t, err)
-		return obj.(*unstructured.Unstructured)
-	}
-	want := read().DeepCopy()
-	spoilt := read()
-	spoilt.SetName("b")
-	spoilt.Object["spec"].(map[string]any)["layers"].([]any)[0] = nil
-	spoilt.Object["status"] = "bad"
-	spoilt = nil
-	for range 3 {
-		runtime.GC() // frees the decoded copy
-	}
-	if diff := cmp.Diff(want, read()); diff != "" {
-		t.Errorf("the cache shows (-before +after):\n%s", diff)
 	}
 }

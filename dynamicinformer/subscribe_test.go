@@ -1,7 +1,6 @@
 package dynamicinformer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -135,9 +134,7 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 			mu.Unlock()
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	<-entered
 	th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: initial a", "widgets v1: synced 1",
@@ -152,9 +149,7 @@ func TestSlowSubscriberDelaysNoOther(t *testing.T) {
 	}
 	unblock()
 	for _, f := range slow.Types() {
-		if err := mustInformer(t, th.factory, f.Status.GVR).core.Flush(longContext(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, mustInformer(t, th.factory, f.Status.GVR).core.Flush(longContext(t)))
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -180,9 +175,7 @@ func TestSubscriptionClose(t *testing.T) {
 		},
 		OnGone: func(status.Incarnation, status.Reason) { calls = append(calls, "gone") },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	close(ready)
 	<-called
 	<-s.Done()
@@ -201,9 +194,7 @@ func TestSubscribeAndShutdown(t *testing.T) {
 	th := newSubscriberFixture(t, "widgets")
 	s := th.subscribe(wholeGroup)
 	th.expect("widgets v1: started 1 1", "widgets v1: synced 1")
-	if err := th.factory.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, th.factory.Shutdown(longContext(t)))
 	<-s.Done()
 	if _, err := th.factory.Subscribe(wholeGroup, Subscriber{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("Subscribe() after Shutdown = %v, want ErrShutdown", err)
@@ -211,25 +202,6 @@ func TestSubscribeAndShutdown(t *testing.T) {
 	if len(th.events) != 0 {
 		t.Errorf("after Shutdown, the subscriber received %q", <-th.events)
 	}
-}
-
-// TestShutdownNamesSubscribers verifies that Shutdown names a subscriber that does not return.
-func TestShutdownNamesSubscribers(t *testing.T) {
-	th := newSubscriberFixture(t, "widgets")
-	entered, release := make(chan struct{}), make(chan struct{})
-	_, err := th.factory.Subscribe(wholeGroup,
-		Subscriber{OnStarted: func(status.Incarnation) { close(entered); <-release }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-entered
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	var shutdownErr *status.ShutdownError
-	if err := th.factory.Shutdown(canceled); !errors.As(err, &shutdownErr) {
-		t.Errorf("Shutdown() = %v, want a status.ShutdownError", err)
-	}
-	close(release)
 }
 
 // TestSubscribeWithoutSource verifies that a single type with its full name needs no source of types.
@@ -277,13 +249,9 @@ func TestSubscribeReleases(t *testing.T) {
 		f := newVirtualFactory(t, server, Options{Types: types, Linger: -1})
 		start(t, f)
 		s, err := f.Subscribe(wholeGroup, Subscriber{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		other, err := f.Subscribe(Selection{Group: "example.com", Resource: "gadgets"}, Subscriber{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		expectStates := func(step string, want ...string) {
 			t.Helper()
 			synctest.Wait()

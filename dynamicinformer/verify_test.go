@@ -254,9 +254,7 @@ func TestRelist(t *testing.T) {
 		for _, name := range []string{"lost", "found"} {
 			server.Create(t, widgets, widget("ns", name))
 		}
-		if err := i.Relist(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, i.Relist(t.Context()))
 		if n := i.Snapshot().Len(); n != 2 {
 			t.Errorf("%d objects after Relist, want 2", n)
 		}

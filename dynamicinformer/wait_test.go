@@ -44,9 +44,7 @@ func TestWaitForSyncSettles(t *testing.T) {
 			f := newFactory(t, server, Options{})
 			i := mustInformer(t, f, widgets)
 			mustInformer(t, f, gadgets)
-			if err := f.Start(longContext(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Start(longContext(t)))
 			statuses, err := waitForStatuses(longContext(t), f)
 			if !i.HasSynced() || len(i.GetStore().ListKeys()) != 1 {
 				t.Error("HasSynced() = false for the other type")
@@ -85,9 +83,7 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 	f := newFactory(t, server, Options{})
 	mustInformer(t, f, widgets)
 	mustInformer(t, f, gadgets)
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
 	why := errors.New("had enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
@@ -110,9 +106,7 @@ func TestWaitForSyncGivesUp(t *testing.T) {
 func TestWaitForSyncAfterShutdown(t *testing.T) {
 	f := newFactory(t, newServer(t), Options{})
 	i := mustInformer(t, f, widgets)
-	if err := f.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Shutdown(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := f.WaitForSync(ctx)
@@ -130,18 +124,14 @@ func TestRecovery(t *testing.T) {
 	server.AddFaults(fault(widgetsPath, "", 500))
 	f := newFactory(t, server, Options{})
 	i := mustInformer(t, f, widgets)
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
 	s := waitFor(t, i, func(s status.Status) bool { return s.Reason == status.ReasonRequestFailed })
 	if s.Settled() || s.LastError == nil || !s.LastContact.IsZero() {
 		t.Errorf("Status() of a failing informer = %+v, want not settled with an error", s)
 	}
 	server.Repair()
 	statuses, err := waitForStatuses(longContext(t), f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s := statuses[0]; s.LastError != nil || s.Reason != status.ReasonNone || s.Message != "" ||
 		s.LastContact.IsZero() {
 		t.Errorf("Status() of the recovered informer = %+v, want no error", s)
@@ -154,9 +144,7 @@ func TestWaitForSyncRequired(t *testing.T) {
 		t, Options{Resources: map[schema.GroupVersionResource]ResourceOptions{widgets: {Required: new(
 			true)}}})
 	mustInformer(t, s.factory, gadgets)
-	if err := s.factory.Start(s.ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.factory.Start(s.ctx))
 	s.types.listener.SetComplete()
 	s.await(status.Pending, status.ReasonNotInstalled)
 	if c := s.factory.Condition(status.ConditionReady); c.Reason != status.ReasonNotInstalled ||
@@ -209,12 +197,8 @@ func TestListenerOfFactory(t *testing.T) {
 	f := newFactory(t, server, Options{Listener: first.listener()})
 	startSynced(t, f)
 	l, err := f.AddListener(late.listener())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Shutdown(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, f.Shutdown(longContext(t)))
 	<-l.Done()
 	if _, err := f.AddListener(status.Listener{}); !errors.Is(err, ErrShutdown) {
 		t.Errorf("AddListener() after Shutdown = %v, want ErrShutdown", err)
@@ -306,9 +290,7 @@ func TestRequiredWaitsForRights(t *testing.T) {
 	server.AddFaults(fault(widgetsPath, "", 405))
 	f := newFactory(t, server, Options{Defaults: ResourceOptions{Required: new(true)}})
 	i := mustInformer(t, f, widgets)
-	if err := f.Start(longContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(longContext(t)))
 	if err := i.WaitForSync(longContext(t)); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("WaitForSync() of a type that cannot be listed = %v, want an error before the deadline", err)
 	}

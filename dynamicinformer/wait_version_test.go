@@ -31,9 +31,7 @@ func versionOf(t *testing.T, server *apitest.Server, o *unstructured.Unstructure
 	created, err := server.Client(t).Resource(widgets).Namespace(o.GetNamespace()).Get(t.Context(),
 		o.GetName(),
 		metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return created.GetResourceVersion()
 }
 
@@ -161,9 +159,7 @@ func withHeldWatches(t *testing.T, options Options,
 		options.Config, options.Logger = server.Config(), &discardLog
 		options.HTTPClient = &http.Client{Transport: held}
 		f, err := New(options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() {
 			if err := f.Shutdown(context.Background()); err != nil {
 				t.Error(err)

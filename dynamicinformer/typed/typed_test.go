@@ -220,31 +220,7 @@ type panicking struct{}
 func (*panicking) UnmarshalJSON([]byte) error { panic("no") }
 
 func TestTypedHandler(t *testing.T) {
-	objects := As[gizmo](informerOf(t, dynamicinformer.ResourceOptions{}, sized("a", int64(1)),
-		sized("odd", "large")))
-	events := make(chan string, 10)
-	registration, err := objects.AddEventHandler(Handler[gizmo]{
-		OnAdd: func(g *gizmo, initial bool) {
-			if initial {
-				events <- "initial " + g.Name
-			} else {
-				events <- "add " + g.Name
-			}
-		},
-		OnError: func(err error) {
-			var misfit *ConversionError
-			if errors.As(err, &misfit) {
-				events <- "misfit " + misfit.Key
-			}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := objects.Informer().RemoveEventHandler(registration); err != nil {
-		t.Fatal(err)
-	}
-	adapter := &typedHandler[gizmo]{converter: objects.converter}
+	adapter := &typedHandler[gizmo]{converter: newConverter[gizmo](widgets, nil)}
 	adapter.OnAdd(sized("a", int64(1)), false) // the adapter has no function for additions
 	adapter.OnLeftShard(sized("a", int64(1)))
 	adapter.OnUpdate(sized("a", int64(1)), sized("a", int64(2)))
@@ -296,11 +272,12 @@ func TestTypedHandler(t *testing.T) {
 func TestTypedHandlerOfInformer(t *testing.T) {
 	objects := As[gizmo](gizmoInformer(t, dynamicinformer.ResourceOptions{}))
 	events := make(chan string, 10)
-	if _, err := objects.AddEventHandler(Handler[gizmo]{
+	registration, err := objects.AddEventHandler(Handler[gizmo]{
 		Name:    "sizes",
 		OnAdd:   func(g *gizmo, _ bool) { events <- g.Name },
 		OnError: func(error) { events <- "misfit" },
-	}); err != nil {
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if handlers := objects.Informer().Handlers(); len(handlers) != 1 || handlers[0].Name != "sizes" {
@@ -313,6 +290,9 @@ func TestTypedHandlerOfInformer(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"a", "b", "misfit"}, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if err := objects.Informer().RemoveEventHandler(registration); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -377,39 +377,3 @@ func TestCollectionOfAnotherBackend(t *testing.T) {
 		}
 	}
 }
-
-// TestDeleteCollection verifies that the selected objects are deleted, or marked if they have finalizers.
-// Others stay.
-func TestDeleteCollection(t *testing.T) {
-	ctx := t.Context()
-	widgets, s, _ := writable(t)
-	for name, color := range map[string]string{"a": "red", "b": "red", "c": "green"} {
-		apply(t, s, testkit.Widget("default", name, color))
-	}
-	apply(t, s, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: d, namespace: default, labels: {color: red}, finalizers: [example.com/f]}}")
-	apply(t, s, testkit.Widget("other", "a", "red"))
-	before := s.ResourceVersion()
-	selected := metav1.ListOptions{LabelSelector: "color=red"}
-	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
-		selected); err != nil || s.ResourceVersion() != before {
-		t.Errorf("DeleteCollection() as a dry run = %v with resource version %s, want nil and %s", err,
-			s.ResourceVersion(), before)
-	}
-	if err := widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, selected); err != nil {
-		t.Fatal(err)
-	}
-	list, err := widgets.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []string
-	for _, w := range list.Items {
-		if w.GetDeletionTimestamp() != nil {
-			left = append(left, "marked")
-		}
-		left = append(left, w.GetName())
-	}
-	if diff := cmp.Diff("c marked d", strings.Join(left, " ")); diff != "" || len(s.mu.types[widgetResource].objects) != 3 {
-		t.Errorf("%d are left (-want +got):\n%s", len(s.mu.types[widgetResource].objects), diff)
-	}
-}

@@ -3,7 +3,6 @@ package readapi_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -28,13 +27,6 @@ import (
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
-func decode(t *testing.T, text string, into any) {
-	t.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		t.Fatalf("invalid JSON (%v): %s", err, text)
-	}
-}
-
 var kubectlCommands = []string{
 	"get workloads -A", "get wl -n payments", "get wl,env,routes -A -o name", "get env -o wide",
 	"get workloads -A -o wide --show-labels",
@@ -56,6 +48,7 @@ var kubectlCommands = []string{
 	"wait --for=jsonpath={.status.phase}=Running wl/dns -n edge --timeout=20s",
 	"get wl -A --server-print=false", "get wl dns search -n edge --ignore-not-found",
 	"get wl -A --chunk-size=1 -o name", "get wl -A -o json --chunk-size=2", "get env,wl -A",
+	"get wl -A -l demo.crdcache.dev/team=shop -o json --chunk-size=1", "get wl -n payments -o json --chunk-size=2",
 	"get platform -A", "get wl -n edge -o yaml --show-managed-fields",
 	"get wl dns -n edge --subresource=status",
 	"get wl -n edge -w --request-timeout=2s", "get wl -n edge --watch-only --request-timeout=2s",

@@ -51,7 +51,9 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	real, ours := newTestedServer(t, harness.Config(t)), newTestedServer(t, cluster.Config())
 	watches := map[string][2]*events{}
 	for _, k := range kinds {
-		watches[k.kind] = [2]*events{real.startWatch(t, k), ours.startWatch(t, k)}
+		for _, selector := range k.watchSelectors() {
+			watches[k.kind+" "+selector] = [2]*events{real.startWatch(t, k, selector), ours.startWatch(t, k, selector)}
+		}
 	}
 	var before []string
 	for i := range steps {
@@ -75,10 +77,21 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 		for _, s := range []*testedServer{real, ours} {
 			s.createLast(t, k)
 		}
-		if diff := cmp.Diff(watches[k.kind][0].readAll(t), watches[k.kind][1].readAll(t)); diff != "" {
-			t.Errorf("events of %s (-real +ours):\n%s", k.kind, diff)
+	}
+	for name, pair := range watches {
+		if diff := cmp.Diff(pair[0].readAll(t), pair[1].readAll(t)); diff != "" {
+			t.Errorf("events of %s (-real +ours):\n%s", name, diff)
 		}
 	}
+}
+
+// watchSelectors returns the selectors of the watches of a type. All select the object of createLast.
+func (k kind) watchSelectors() []string {
+	selectors := []string{"", "labelSelector=l%3Dx", "fieldSelector=metadata.name!%3Db"}
+	if !k.builtIn {
+		selectors = append(selectors, "fieldSelector=spec.n!%3D2")
+	}
+	return selectors
 }
 
 func newKinds(group, namespace string) []kind {
@@ -110,7 +123,8 @@ func newKinds(group, namespace string) []kind {
 func (s *testedServer) createLast(t *testing.T, k kind) {
 	t.Helper()
 	last := map[string]any{"apiVersion": k.apiVersion, "kind": k.kind,
-		"metadata": map[string]any{"name": "last"}, "spec": map[string]any{"leaseDurationSeconds": 1}}
+		"metadata": map[string]any{"name": "last", "labels": map[string]any{"l": "x"}},
+		"spec":     map[string]any{"leaseDurationSeconds": 1}}
 	if k.kind == "ConfigMap" {
 		delete(last, "spec")
 	}
@@ -154,6 +168,7 @@ func newDefinition(group, kind, scope string, status bool) *unstructured.Unstruc
 	}}
 	version := map[string]any{
 		"name": "v1", "served": true, "storage": true,
+		"selectableFields": []any{map[string]any{"jsonPath": ".spec.n"}},
 		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
 			"properties": map[string]any{
 				"spec": spec, "status": map[string]any{"type": "object",
@@ -175,15 +190,15 @@ type events struct {
 	lines  *bufio.Reader
 }
 
-// startWatch starts a watch at the current version.
-func (s *testedServer) startWatch(t *testing.T, k kind) *events {
+// startWatch starts a watch with a selector at the current version.
+func (s *testedServer) startWatch(t *testing.T, k kind, selector string) *events {
 	t.Helper()
 	a, err := s.listVersion(t.Context(), k)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+k.collection+
-		"?watch=true&resourceVersion="+a, nil)
+		"?watch=true&resourceVersion="+a+"&"+selector, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

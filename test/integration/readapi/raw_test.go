@@ -1,19 +1,12 @@
 package readapi_test
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/dynamic"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/test/integration/harness"
 	"github.com/crdcache/crdcache/test/integration/internal/answers"
@@ -82,141 +75,6 @@ func TestRawResponses(t *testing.T) {
 		}
 	}
 	answers.Compare(t, p.apiServer, answers.Server{Name: "storage", Config: p.crdcache}, questions)
-	t.Run("pages", func(t *testing.T) { testPages(t, p) })
-}
-
-// testPages reads the same list in pages from both servers.
-func testPages(t *testing.T, p *serverPair) {
-	for _, path := range []string{"workloads?limit=4", "namespaces/payments/workloads?limit=2",
-		"workloads?limit=2&labelSelector=demo.crdcache.dev/team%3Dshop"} {
-		next := [2]string{}
-		for page := 0; ; page++ {
-			var bodies [2]any
-			for i, config := range []*rest.Config{p.apiServer, p.crdcache} {
-				a := answers.Ask(t, config, http.MethodGet, base+path+"&continue="+next[i],
-					http.Header{"Accept": {"application/json"}})
-				var list struct{ Metadata struct{ Continue string } }
-				decode(t, a.Body, &list)
-				bodies[i], next[i] = answers.Comparable(a.Body), list.Metadata.Continue
-			}
-			if diff := cmp.Diff(bodies[0], bodies[1]); diff != "" {
-				t.Fatalf("%s, page %d (-want +got):\n%s", path, page, diff)
-			}
-			if next[0] == "" {
-				break
-			}
-		}
-	}
-}
-
-var environments = schema.GroupVersionResource{Group: group, Version: "v1", Resource: "environments"}
-
-// TestWatchChanges makes the same changes on both servers and compares watches with several selectors.
-func TestWatchChanges(t *testing.T) {
-	p := newPair(t)
-	selectors := []metav1.ListOptions{
-		{}, {LabelSelector: "demo.crdcache.dev/continent=europe"}, {FieldSelector: "spec.stage=staging"},
-		{FieldSelector: "metadata.name=nova"},
-	}
-	type stream struct{ real, ours watch.Interface }
-	var streams []stream
-	for _, options := range selectors {
-		streams = append(streams, stream{startWatch(t, p.apiServer, options),
-			startWatch(t, p.crdcache, options)})
-	}
-
-	client := dynamicFor(t, p.apiServer).Resource(environments)
-	mirror := func(o *unstructured.Unstructured, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.storage.Apply(o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	nova := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": group + "/v1", "kind": "Environment", "metadata": map[string]any{"name": "nova"},
-		"spec": map[string]any{"stage": "staging", "region": "moon"},
-	}}
-	ctx := t.Context()
-	o, err := client.Create(ctx, nova, metav1.CreateOptions{})
-	mirror(o, err)
-	o.SetLabels(map[string]string{"demo.crdcache.dev/continent": "europe"}) // enters the second selection
-	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
-	mirror(o, err)
-	_ = unstructured.SetNestedField(o.Object, "production", "spec", "stage") // leaves the third
-	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
-	mirror(o, err)
-	same, err := client.Update(ctx, o, metav1.UpdateOptions{}) // no change
-	mirror(same, err)
-	o.SetLabels(nil) // leaves the second
-	o, err = client.Update(ctx, o, metav1.UpdateOptions{})
-	mirror(o, err)
-	if err := client.Delete(ctx, "nova", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	p.storage.Delete(environments.GroupResource(), "", "nova")
-
-	for i, s := range streams {
-		t.Run(fmt.Sprintf("%+v", selectors[i]), func(t *testing.T) {
-			want, got := readUntilDeleted(t, s.real), readUntilDeleted(t, s.ours)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("events (-API server +crdcache):\n%s", diff)
-			}
-			if len(want) < 2 {
-				t.Errorf("only %d events to compare", len(want))
-			}
-		})
-	}
-}
-
-func dynamicFor(t *testing.T, config *rest.Config) dynamic.Interface {
-	t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-// startWatch starts a watch at the current version.
-func startWatch(t *testing.T, config *rest.Config, options metav1.ListOptions) watch.Interface {
-	t.Helper()
-	client := dynamicFor(t, config).Resource(environments)
-	list, err := client.List(t.Context(), metav1.ListOptions{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.ResourceVersion = list.GetResourceVersion()
-	w, err := client.Watch(context.Background(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.Stop)
-	return w
-}
-
-// readUntilDeleted returns the events, without their versions, up to the last deletion in the selection.
-func readUntilDeleted(t *testing.T, w watch.Interface) []any {
-	t.Helper()
-	var all []any
-	for {
-		select {
-		case event, ok := <-w.ResultChan():
-			if !ok {
-				t.Fatalf("the watch ended after %v", all)
-			}
-			u := event.Object.(*unstructured.Unstructured)
-			u.SetResourceVersion("")
-			all = append(all, string(event.Type), u.Object)
-			if event.Type == watch.Deleted {
-				return all
-			}
-		case <-t.Context().Done():
-			t.Fatalf("timeout before the deletion, after %v", all)
-		}
-	}
 }
 
 // TestRefusals compares errors and warnings that depend on rules of single types.

@@ -57,7 +57,7 @@ func newStep(r *rand.Rand, k kind) step {
 		return newDelete(r, k, name)
 	case 10:
 		query := pickMostly(r, "labelSelector=l%3Dx", "fieldSelector=metadata.name%3Da",
-			"labelSelector=l%3Dx&limit=1", "fieldSelector=spec.none%3Da")
+			"labelSelector=l%3Dx&limit=1", "fieldSelector=spec.none%3Da", "labelSelector=l%3Dx&dryRun=All")
 		return step{"delete all " + query, func(*testedServer) request {
 			return request{method: http.MethodDelete, path: k.collection, query: query}
 		}}

@@ -123,7 +123,6 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no types": {[]string{"dump"}, "name at least one type, as in 'crdcache dump "},
 		"unknown command": {[]string{"dmp"},
 			`unknown command "dmp" for "crdcache"; did you mean dump or mcp?; see 'crdcache --help'`},
 		"unknown flag": {[]string{"dump", "x", "--nope"},
@@ -137,11 +136,8 @@ func TestUsageErrors(t *testing.T) {
 		"field selector": {[]string{"dump", "x", "--field-selector", "a"},
 			"--field-selector: invalid selector"},
 		"template": {[]string{"dump", "x", "-o", "jsonpath={.a"}, "parse the template of -o jsonpath: "},
-		"format": {[]string{"dump", "x", "-o", "xml"},
-			`unknown output format "xml": use one of table, wide, name, json, yaml, kyaml, jsonl, csv, `},
 		"two scopes": {[]string{"dump", "x", "-A", "-n", "web"},
 			"--namespace and --all-namespaces cannot be used together"},
-		"object": {[]string{"stats", "gizmos/a"}, `"gizmos/a" looks like TYPE/NAME`},
 		"kubectl's verb": {[]string{"describe", "pods"},
 			`unknown command "describe" for "crdcache"; did you mean dump?`},
 		"type beside objects": {[]string{"dump", "zones", "gizmos/a"},

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,35 +30,6 @@ func brokenConfig(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return writeTempFile(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
-}
-
-// TestValidateFindings verifies that findings are printed with a caret to stderr, or as JSON to stdout. Both
-// have the same exit code.
-func TestValidateFindings(t *testing.T) {
-	file := brokenConfig(t)
-	r := crdcache(t, "validate", file, "--crds", demoCRDs)
-	r.expect(t, cli.ExitUsage, "")
-	want := "bad.yaml:13:38: E301: .spec.enviroment is not in workloads.demo.crdcache.dev/v1; did you mean .spec.environment?\n" +
-		"      - {name: environment, path: .spec.enviroment}\n                                       ^~~~~~~~~~~\n"
-	if !strings.HasPrefix(r.errOut, "error: ") || !strings.HasSuffix(r.errOut, want) {
-		t.Errorf("stderr is\n%swant the end\n%s", r.errOut, want)
-	}
-
-	r = crdcache(t, "validate", file, "--crds", demoCRDs, "-o", "json")
-	var findings []struct {
-		Severity, Code, Message string
-		Line, Column            int
-	}
-	if err := json.Unmarshal([]byte(r.out), &findings); err != nil {
-		t.Fatal(err)
-	}
-	if r.code != cli.ExitUsage || len(findings) != 1 || findings[0].Code != "E301" || findings[0].Line != 13 ||
-		findings[0].Severity != "error" {
-		t.Errorf("exit code %d, findings %+v, want one error E301 in line 13", r.code, findings)
-	}
-	if r.errOut != "error: the config is invalid: 1 error\n" {
-		t.Errorf("stderr is %q, want the number of errors", r.errOut)
-	}
 }
 
 // TestMisspelledPathOfIndex verifies that a query warns about an index over a field that the schema lacks,
@@ -186,20 +156,10 @@ func TestConfigUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		"no config": {[]string{"validate"}, cli.ExitUsage, "name at least one config"},
-		"two sources": {[]string{"validate", demoConfig, "--crds", demoCRDs, "--live"}, cli.ExitUsage,
-			"--crds and --live cannot be used together"},
-		"format": {[]string{"validate", demoConfig, "-o", "xml"}, cli.ExitUsage,
-			`invalid argument "xml" for "-o, --output" flag: use text or json`},
-		"missing config": {[]string{"validate", filepath.Join(empty, "none.yaml")}, cli.ExitUsage,
-			"cannot be read"},
 		"no CRDs": {[]string{"validate", demoConfig, "--crds", empty}, cli.ExitFailed,
 			"no CustomResourceDefinition found in " + empty},
 		"empty CRDs": {[]string{"validate", demoConfig, "--crds", ""}, cli.ExitUsage,
 			"--crds is empty: is a shell variable unset?"},
-		"missing CRDs": {[]string{"validate", demoConfig, "--crds", filepath.Join(empty, "none")},
-			cli.ExitFailed, "no such file"},
-		"no type": {[]string{"suggest"}, cli.ExitUsage, "name at least one type"},
 		"unknown type": {[]string{"suggest", "nope", "--crds", demoCRDs}, cli.ExitFailed,
 			`the files define no type "nope"`},
 		"bad type": {[]string{"suggest", "a b", "--crds", demoCRDs}, cli.ExitUsage, "a b"},

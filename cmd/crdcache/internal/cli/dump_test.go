@@ -37,34 +37,6 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestEmpty verifies that commands without objects succeed. Tables print a message on stderr, and lists are
-// complete.
-func TestEmpty(t *testing.T) {
-	server := newCluster(t)
-	for name, tt := range map[string]struct {
-		args        []string
-		out, errOut string
-	}{
-		"table, all namespaces": {[]string{"gizmos", "-A"}, "", "No resources found\n"},
-		"table, one namespace": {[]string{"gizmos", "-n", "web"}, "",
-			"No resources found in web namespace.\n"},
-		"table, default":        {[]string{"gizmos"}, "", "No resources found in default namespace.\n"},
-		"table, cluster-scoped": {[]string{"zones"}, "", "No resources found\n"},
-		"wide":                  {[]string{"zones", "-o", "wide"}, "", "No resources found\n"},
-		"name":                  {[]string{"zones", "-o", "name"}, "", ""},
-		"yaml": {[]string{"zones", "-o", "yaml"},
-			"apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: \"\"\n", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, append([]string{"dump", "-s", server.URL}, tt.args...)...)
-			r.expect(t, cli.ExitOK, tt.out)
-			if r.errOut != tt.errOut {
-				t.Errorf("stderr is %q, want %q", r.errOut, tt.errOut)
-			}
-		})
-	}
-}
-
 // TestFailuresOfTypes verifies that unreadable types are reported, and the others printed.
 func TestFailuresOfTypes(t *testing.T) {
 	answer := func(status int) []apitest.Fault {

@@ -104,21 +104,6 @@ func (w *runningWatch) interrupt() {
 	}
 }
 
-// TestWatch verifies that watch prints the initial objects and then changes with differences.
-func TestWatch(t *testing.T) {
-	server := newIndexedServer(t)
-	w := watchGizmos(t, "gz", "-n", "web", "--diff", "-s", server.URL)
-	w.expect("EVENT NAME COLOR", "ADDED a red", "ADDED b blue")
-	update(t, server, newObject("Gizmo", "web", "a", map[string]any{"color": "green", "size": int64(10),
-		"tags": []any{"x"}}))
-	w.expect("MODIFIED a green", `~ .spec.color: "red" → "green"`, `+ .spec.tags: ["x"]`)
-	server.Create(t, gizmos, newObject("Gizmo", "web", "e", nil))
-	w.expect("ADDED e")
-	server.Delete(t, gizmos, "web", "b")
-	w.expect("DELETED b blue")
-	w.interrupt()
-}
-
 // TestWatchQuery verifies that changes are printed relative to the query.
 func TestWatchQuery(t *testing.T) {
 	server := newIndexedServer(t)
@@ -194,27 +179,5 @@ func update(t *testing.T, server *apitest.Server, obj *unstructured.Unstructured
 	}
 	if _, err := client.Update(t.Context(), now, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestWatchErrors(t *testing.T) {
-	server := newIndexedServer(t)
-	for name, tt := range map[string]struct {
-		args []string
-		want string
-	}{
-		"no type":       {nil, "name at least one type"},
-		"csv":           {[]string{"gz", "-o", "csv"}, "changes cannot be printed as csv"},
-		"diff of json":  {[]string{"gz", "--diff", "-o", "json"}, "--diff needs a table"},
-		"color":         {[]string{"gz", "--color", "blue"}, `invalid argument "blue" for "--color" flag: use auto, always or never`},
-		"unknown index": {[]string{"gz", "--index", "x=y"}, "x"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, append([]string{"watch", "-s", server.URL}, tt.args...)...)
-			r.expect(t, cli.ExitUsage, "")
-			if !strings.Contains(r.errOut, tt.want) {
-				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
-			}
-		})
 	}
 }

@@ -34,29 +34,6 @@ func testObjects() []*unstructured.Unstructured {
 	}
 }
 
-func TestOrder(t *testing.T) {
-	querier := newCacheQuerier(t, testObjects()...)
-	for _, test := range []struct {
-		reason  string
-		options query.Options
-		want    []string
-	}{
-		{"by namespace and name", query.Options{}, []string{"a/x", "a/y", "a-b/x", "b/x"}},
-		{"by number, and then by key", query.Options{SortBy: "weight"},
-			[]string{"a-b/x", "a/x", "a/y", "b/x"}},
-		{"by descending number", query.Options{SortBy: "weight", Descending: true},
-			[]string{"b/x", "a/x", "a/y", "a-b/x"}},
-		{"objects without a value last", query.Options{SortBy: "ordered", Descending: true},
-			[]string{"a-b/x", "b/x", "a/y", "a/x"}},
-		{"limited", query.Options{SortBy: "weight", Limit: 2}, []string{"a-b/x", "a/x"}},
-	} {
-		got, err := querier.Keys(t.Context(), query.All(), test.options)
-		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
-			t.Errorf("%s: Keys: %v (-want +got):\n%s", test.reason, err, diff)
-		}
-	}
-}
-
 // TestScansNeedPermission verifies that a query that has to read all objects fails without AllowScan.
 func TestScansNeedPermission(t *testing.T) {
 	querier := newCacheQuerier(t, testObjects()...)

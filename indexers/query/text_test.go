@@ -124,24 +124,6 @@ func TestContinueTokensOfOtherQueries(t *testing.T) {
 	}
 }
 
-// TestEmptyListsParseBack verifies that the text of a query with an empty list of values parses to the same
-// query.
-func TestEmptyListsParseBack(t *testing.T) {
-	querier := newCacheQuerier(t, testObjects()...)
-	for _, q := range []query.Query{query.Namespace(), query.In("team"), query.Not(query.Namespace())} {
-		again, err := query.Parse(q.String())
-		if err != nil || again.String() != q.String() {
-			t.Errorf("Parse(%s) = %v, %v; want the same query", q, again, err)
-			continue
-		}
-		want, err := querier.Count(t.Context(), q, query.Options{AllowScan: true})
-		got, againErr := querier.Count(t.Context(), again, query.Options{AllowScan: true})
-		if got != want || err != nil || againErr != nil {
-			t.Errorf("Count of the parsed %s = %d, %v; want %d (%v)", q, got, againErr, want, err)
-		}
-	}
-}
-
 // TestNotesOnUnequal verifies that the plan explains that != of an index and of a condition treat missing
 // values differently.
 func TestNotesOnUnequal(t *testing.T) {

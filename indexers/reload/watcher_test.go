@@ -85,21 +85,6 @@ func indexesOf(c *indexers.Config) string {
 	return strings.Join(names, " ")
 }
 
-// TestFileIsReplaced verifies that a file that is replaced by a rename, as editors do, is read.
-func TestFileIsReplaced(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "indexes.yaml")
-	write(t, file, configWith("a"))
-	s := watchFiles(t, file)
-	for _, name := range []string{"b", "c"} {
-		write(t, filepath.Join(dir, ".new"), configWith(name))
-		if err := os.Rename(filepath.Join(dir, ".new"), file); err != nil {
-			t.Fatal(err)
-		}
-		s.expectIndexes(name)
-	}
-}
-
 // TestConfigMapIsSwapped verifies that the files of a ConfigMap mount are read after the kubelet has swapped
 // the link ..data, which points to the folder with the current version.
 func TestConfigMapIsSwapped(t *testing.T) {

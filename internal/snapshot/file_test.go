@@ -92,37 +92,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUnordered verifies that objects in any order are read sorted by key, with their positions.
-func TestUnordered(t *testing.T) {
-	var out bytes.Buffer
-	w := snapshot.NewWriter(&out, snapshot.Origin{})
-	section := w.BeginType(gizmos)
-	for _, name := range []string{"b", "c", "a"} {
-		if err := section.Add(gizmo("web", name, ""), []byte(`["`+name+`"]`)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(section.Close(""), w.Commit()); err != nil {
-		t.Fatal(err)
-	}
-	f, err := open(out.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects := f.Objects(gizmos.GVR().GroupResource())
-	var got []string
-	for r, err := range objects.All {
-		got = append(got, fmt.Sprint(r.Key, " ", r.Position, " ", string(r.Cells), err))
-	}
-	want := []string{`web/a 2 ["a"]<nil>`, `web/b 0 ["b"]<nil>`, `web/c 1 ["c"]<nil>`}
-	if diff := gocmp.Diff(want, got); diff != "" || objects.Ordered() {
-		t.Errorf("objects, or Ordered() = true (-want +got):\n%s", diff)
-	}
-	if r, ok, err := objects.Get("web/c"); !ok || err != nil || r.Position != 1 {
-		t.Errorf("Get(web/c) = %+v, %v, %v, want position 1", r, ok, err)
-	}
-}
-
 // TestObjects checks required fields, and the added apiVersion and kind.
 func TestObjects(t *testing.T) {
 	tests := map[string]struct{ object, want, fails string }{

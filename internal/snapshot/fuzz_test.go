@@ -130,7 +130,7 @@ func FuzzLists(f *testing.F) {
 		var want []string
 		for i, line := range strings.Split(text, "\n") {
 			namespace, name, _ := strings.Cut(line, "/")
-			if err := section.Add(gizmo(namespace, name, fmt.Sprint(i)), nil); err != nil {
+			if err := section.Add(gizmo(namespace, name, fmt.Sprint(i)), fmt.Appendf(nil, "[%d]", i)); err != nil {
 				t.Fatal(err) // also of an object without a name
 			}
 			want = append(want, fmt.Sprintf(`"text":"%d"`, i))
@@ -142,15 +142,29 @@ func FuzzLists(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, lastKey := make([]string, len(want)), ""
-		for record, err := range file.Objects(gizmos.GVR().GroupResource()).All {
+		got, lastKey, read, isOrdered := make([]string, len(want)), "", 0, true
+		objects := file.Objects(gizmos.GVR().GroupResource())
+		for record, err := range objects.All {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if record.Key < lastKey {
 				t.Errorf("%q comes after %q", record.Key, lastKey)
 			}
+			if cells := fmt.Sprintf("[%d]", record.Position); string(record.Cells) != cells {
+				t.Errorf("the object %q has the cells %s, want %s", record.Key, record.Cells, cells)
+			}
+			if record.Key != lastKey {
+				if found, ok, err := objects.Get(record.Key); !ok || err != nil || found.Key != record.Key {
+					t.Errorf("Get(%q) = %q, %v, %v", record.Key, found.Key, ok, err)
+				}
+			}
+			isOrdered = isOrdered && record.Position == read && (read == 0 || record.Key != lastKey)
+			read++
 			lastKey, got[record.Position] = record.Key, string(record.JSON)
+		}
+		if objects.Ordered() != isOrdered {
+			t.Errorf("Ordered() = %v, want %v", objects.Ordered(), isOrdered)
 		}
 		for i := range want {
 			if !strings.Contains(got[i], want[i]) {

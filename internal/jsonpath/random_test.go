@@ -317,13 +317,6 @@ func TestAgainstKubectl(t *testing.T) {
 	}
 }
 
-func FuzzAgainstKubectl(f *testing.F) {
-	for seed := range uint64(20) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) { compareWithKubectl(t, seed) })
-}
-
 // evaluatorsAgree compares the evaluators, on a random path and a random condition, with each other and with
 // the canonical form. It returns true if the path has results.
 func evaluatorsAgree(t *testing.T, seed uint64) bool {
@@ -365,11 +358,4 @@ func TestEvaluatorsAgree(t *testing.T) {
 	if found < runs/8 {
 		t.Errorf("%d of %d runs had results, want at least %d", found, runs, runs/8)
 	}
-}
-
-func FuzzEvaluatorsAgree(f *testing.F) {
-	for seed := range uint64(20) {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, seed uint64) { evaluatorsAgree(t, seed) })
 }

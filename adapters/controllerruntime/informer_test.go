@@ -39,6 +39,21 @@ func (r recorder) OnAdd(object any, initial bool) { r <- handlerCall{"add", obje
 func (r recorder) OnUpdate(_, object any)         { r <- handlerCall{"update", object, false} }
 func (r recorder) OnDelete(object any)            { r <- handlerCall{"delete", object, false} }
 
+// addRecorder adds a recorder to the informer of an object's type.
+func addRecorder(t *testing.T, c *Cache, object client.Object,
+	options ...cache.InformerGetOption) (recorder, cache.Informer) {
+	t.Helper()
+	i, err := c.GetInformer(t.Context(), object, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := make(recorder, 10)
+	if _, err := i.AddEventHandler(calls); err != nil {
+		t.Fatal(err)
+	}
+	return calls, i
+}
+
 // TestHandlersGetTheirForm verifies that handlers receive objects of the requested form, all from one
 // informer.
 func TestHandlersGetTheirForm(t *testing.T) {
@@ -217,14 +232,7 @@ func TestMisfits(t *testing.T) {
 		!strings.Contains(err.Error(), "web/b") {
 		t.Errorf("List() = %v, want an error about web/b", err)
 	}
-	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := make(recorder, 10)
-	if _, err := i.AddEventHandler(calls); err != nil {
-		t.Fatal(err)
-	}
+	calls, _ := addRecorder(t, c, &corev1.ConfigMap{})
 	if got := (<-calls).object.(client.Object).GetName(); got != "a" {
 		t.Errorf("the handler received %s, want a", got)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/storage/disk"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // TestMemoryBudgetAndPersistence verifies that a cache passes both options to its factory. A second cache
@@ -61,11 +60,7 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 // its removal. Between them, they succeed.
 func TestMissingTypesAreRejected(t *testing.T) {
 	storage := apiserver.NewStorage(apiserver.StorageOptions{})
-	c, err := New(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})),
-		cache.Options{Mapper: newMapper()}, Options{RejectMissingTypes: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cacheOf(t, storage, Options{RejectMissingTypes: true})
 	start(t, c)
 	read := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -78,14 +73,7 @@ func TestMissingTypesAreRejected(t *testing.T) {
 	if _, err := c.GetInformer(t.Context(), object(widgetKind, "", "")); !meta.IsNoMatchError(err) {
 		t.Errorf("GetInformer() before the type exists = %v, want NoMatch", err)
 	}
-	i, err := c.GetInformer(t.Context(), object(widgetKind, "", ""), cache.BlockUntilSynced(false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := make(recorder, 10)
-	if _, err := i.AddEventHandler(calls); err != nil {
-		t.Fatal(err)
-	}
+	calls, _ := addRecorder(t, c, object(widgetKind, "", ""), cache.BlockUntilSynced(false))
 	apply := func() {
 		if _, err := storage.Apply(widgetDefinition()); err != nil {
 			t.Fatal(err)

@@ -61,14 +61,7 @@ func TestObjectsKeptDecoded(t *testing.T) {
 				len(objectNames(t, list)) != 1 {
 				t.Errorf("List() = %v, %v, want web/a", objectNames(t, list), err)
 			}
-			i, err := c.GetInformer(t.Context(), form)
-			if err != nil {
-				t.Fatal(err)
-			}
-			calls := make(recorder, 10)
-			if _, err := i.AddEventHandler(calls); err != nil {
-				t.Fatal(err)
-			}
+			calls, _ := addRecorder(t, c, form)
 			if got := <-calls; reflect.TypeOf(got.object) != reflect.TypeOf(form) {
 				t.Errorf("the handler received a %T, want its form", got.object)
 			}

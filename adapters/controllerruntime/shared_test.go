@@ -25,11 +25,10 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestSharedFactoryReducesObjects verifies that a cache reads the objects live that a factory reduces to
-// some fields. It refuses informers that store only metadata.
-func TestSharedFactoryReducesObjects(t *testing.T) {
+// TestSharedFactoryStoresObjects verifies that a cache refuses informers of a factory that store only metadata
+// or nothing, unless its own options say otherwise.
+func TestSharedFactoryStoresObjects(t *testing.T) {
 	server := newServer(t)
-	server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long"))
 	shared := func(defaults dynamicinformer.ResourceOptions,
 		ours Options) (*dynamicinformer.Factory, *Cache) {
 		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
@@ -40,15 +39,6 @@ func TestSharedFactoryReducesObjects(t *testing.T) {
 		t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
 		ours.Factory = factory
 		return factory, newCache(t, server, cache.Options{}, ours)
-	}
-	_, c := shared(dynamicinformer.ResourceOptions{Keep: keepsTitle}, Options{})
-	start(t, c)
-	for _, form := range []string{"metadata", "typed", "unstructured"} {
-		got := emptyForms()[form]
-		err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got)
-		if err != nil || form != "metadata" && contentOf(t, got) != wholeA {
-			t.Errorf("%s: Get = %v, %v; want the whole object", form, got, err)
-		}
 	}
 	for want, mode := range map[string]dynamicinformer.StorageMode{
 		"keep only .metadata of": dynamicinformer.StorageMetadata,
@@ -90,14 +80,7 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, second)
-	i, err := second.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := make(recorder, 10)
-	if _, err := i.AddEventHandler(calls); err != nil {
-		t.Fatal(err)
-	}
+	calls, _ := addRecorder(t, second, &corev1.ConfigMap{})
 	<-calls
 	cancel()
 	if err := <-ended; err != nil {

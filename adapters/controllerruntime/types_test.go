@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,20 +70,9 @@ func TestUnservedVersion(t *testing.T) {
 			for _, name := range []string{"a", "b"} {
 				apply(object(widgetKind, "web", name))
 			}
-			c, err := New(readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})),
-				cache.Options{Mapper: newMapper()}, options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := cacheOf(t, storage, options)
 			start(t, c)
-			i, err := c.GetInformer(t.Context(), object(widgetKind, "", ""))
-			if err != nil {
-				t.Fatal(err)
-			}
-			calls := make(recorder, 10)
-			if _, err := i.AddEventHandler(calls); err != nil {
-				t.Fatal(err)
-			}
+			calls, i := addRecorder(t, c, object(widgetKind, "", ""))
 			expect := func(events ...string) {
 				t.Helper()
 				for _, want := range events {
@@ -146,21 +134,14 @@ func TestRecreatedType(t *testing.T) {
 	}
 	apply(widgetDefinition())
 	apply(object(widgetKind, "web", "a"))
-	c := cacheOf(t, readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{})))
+	c := cacheOf(t, storage, Options{})
 	widget := object(widgetKind, "", "")
 	if err := c.IndexField(t.Context(), widget, "name",
 		func(o client.Object) []string { return []string{o.GetName()} }); err != nil {
 		t.Fatal(err)
 	}
 	start(t, c)
-	i, err := c.GetInformer(t.Context(), widget)
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := make(recorder, 10)
-	if _, err := i.AddEventHandler(calls); err != nil {
-		t.Fatal(err)
-	}
+	calls, _ := addRecorder(t, c, widget)
 	if got := <-calls; got.event != "add" {
 		t.Fatalf("received %+v, want an addition", got)
 	}
@@ -198,10 +179,11 @@ func TestRecreatedType(t *testing.T) {
 	}
 }
 
-// cacheOf returns a cache for the server of a config.
-func cacheOf(t *testing.T, config *rest.Config) *Cache {
+// cacheOf returns a cache for a server with a storage.
+func cacheOf(t *testing.T, storage *apiserver.Storage, options Options) *Cache {
 	t.Helper()
-	c, err := New(config, cache.Options{Mapper: newMapper()}, Options{})
+	config := readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{}))
+	c, err := New(config, cache.Options{Mapper: newMapper()}, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -117,16 +116,6 @@ func TestBrokenInformer(t *testing.T) {
 			close(stop)
 			<-done
 		})
-	}
-}
-
-// TestTweakMayBeEitherType verifies that both packages' TweakListOptionsFunc, and a plain func, are accepted.
-func TestTweakMayBeEitherType(t *testing.T) {
-	var tweak dynamicinformer.TweakListOptionsFunc = func(*metav1.ListOptions) {}
-	for _, api := range []api{clientGoAPI, ourAPI} {
-		if api.factory(clients["fake"](t), 0, "", tweak) == nil {
-			t.Error("the factory is nil")
-		}
 	}
 }
 

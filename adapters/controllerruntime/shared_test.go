@@ -25,8 +25,8 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// TestSharedFactoryStoresObjects verifies that a cache refuses informers of a factory that store only metadata
-// or nothing, unless its own options say otherwise.
+// TestSharedFactoryStoresObjects verifies that a cache refuses informers of a factory that store only
+// metadata or nothing, unless its own options say otherwise.
 func TestSharedFactoryStoresObjects(t *testing.T) {
 	server := newServer(t)
 	shared := func(defaults dynamicinformer.ResourceOptions,

@@ -52,7 +52,8 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	watches := map[string][2]*events{}
 	for _, k := range kinds {
 		for _, selector := range k.watchSelectors() {
-			watches[k.kind+" "+selector] = [2]*events{real.startWatch(t, k, selector), ours.startWatch(t, k, selector)}
+			watches[k.kind+" "+selector] = [2]*events{real.startWatch(t, k, selector),
+				ours.startWatch(t, k, selector)}
 		}
 	}
 	var before []string

@@ -104,8 +104,6 @@ type cacheClient struct {
 	warned   sync.Map  // the kinds of which warnOfExtraction has warned
 }
 
-var _ client.Client = (*cacheClient)(nil)
-
 // write checks, makes and records a write of an object or apply configuration. answer is the one that has the
 // resource version afterwards. The verb of a patch, which checkPatch has checked, is empty.
 func (c *cacheClient) write(ctx context.Context, verb string, written, options, answer any,

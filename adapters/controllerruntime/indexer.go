@@ -130,10 +130,7 @@ func (x *indexer) ByIndex(name, value string) (objects []any, err error) {
 		objects = append(objects, object)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return objects, nil
+	return objects, err
 }
 
 // ListIndexFuncValues implements cache.Indexer. The values of an index of IndexField include namespaces.
@@ -259,11 +256,7 @@ func keysInNamespaces(values toolscache.IndexFunc) toolscache.IndexFunc {
 		if err != nil {
 			return nil, err
 		}
-		namespaces := []string{""}
-		if namespace := object.(client.Object).GetNamespace(); namespace != "" {
-			namespaces = []string{namespace, ""}
-		}
-		for _, namespace := range namespaces {
+		for _, namespace := range slices.Compact([]string{object.(client.Object).GetNamespace(), ""}) {
 			for _, value := range found {
 				keys = append(keys, keyInNamespace(namespace, value))
 			}

@@ -36,8 +36,6 @@ type typeSource struct {
 	mapped sync.Map
 }
 
-var _ typesource.Source = (*typeSource)(nil)
-
 // FindsTypesOnDemand implements typesource.OnDemand.
 func (*typeSource) FindsTypesOnDemand() {}
 

@@ -73,16 +73,14 @@ func (k *running) statusLocked() Status {
 func (w *watch) problem() (reason, message string) {
 	followed := w.subscription.Types()
 	switch err := w.err.Load(); {
+	case len(followed) > 0 && followed[0].Status.State == status.Synced:
+		return "Running", ""
 	case len(followed) > 0:
-		current := followed[0].Status
-		isListing := current.State == status.Syncing || current.State == status.Resuming
-		switch {
-		case current.State == status.Synced:
-			return "Running", ""
-		case isListing && !current.Settled():
-			return "Syncing", current.String() + "; "
+		reason, current := "Waiting", followed[0].Status
+		if (current.State == status.Syncing || current.State == status.Resuming) && !current.Settled() {
+			reason = "Syncing"
 		}
-		return "Waiting", current.String() + "; "
+		return reason, current.String() + "; "
 	case err != nil:
 		return "Waiting", fmt.Sprintf("%s: %v; ", w.GroupKind, *err)
 	}

@@ -21,8 +21,11 @@ func (c *Converter) Handler(inner toolscache.ResourceEventHandler,
 	if hasName, ok := inner.(interface{ HandlerName() string }); ok {
 		name = hasName.HandlerName()
 	}
-	reason, onLeftShard := c.decodesBecause(inner), onLeftShardOf(inner)
-	coalescing := coalescingOf(inner)
+	reason, coalescing := c.decodesBecause(inner), coalescingOf(inner)
+	var onLeftShard func(object any)
+	if h, ok := unwrapAs[sharding.LeftShardHandler](inner); ok {
+		onLeftShard = h.OnLeftShard
+	}
 	if record != nil {
 		inner = deletionRecorder{inner, record}
 	}
@@ -44,13 +47,6 @@ func (c *Converter) Handler(inner toolscache.ResourceEventHandler,
 		return inner
 	}
 	return dynamicinformer.WithLeftShard(inner, onLeftShard)
-}
-
-func onLeftShardOf(handler toolscache.ResourceEventHandler) func(object any) {
-	if d, ok := unwrapAs[sharding.LeftShardHandler](handler); ok {
-		return d.OnLeftShard
-	}
-	return nil
 }
 
 // coalescingOf returns the wrapper that a handler has chosen, or the one that it needs: a handler that reads

@@ -61,3 +61,19 @@ func TestInstancesOf(t *testing.T) {
 		t.Errorf("without instances, the buckets are %v", p.mu.buckets)
 	}
 }
+
+// BenchmarkSelectedEvent measures an event among 5,000 instances that select by a common and an own label.
+func BenchmarkSelectedEvent(b *testing.B) {
+	p := emptyPart()
+	for n := range 5000 {
+		selector := labels.SelectorFromSet(labels.Set{"app": "shop", "instance": fmt.Sprint(n)})
+		p.change(instance{name: named(fmt.Sprint(n))}, nil, []Objects{{Labels: selector}})
+	}
+	object := objectWith("a", labels.Set{"app": "shop", "instance": "7", "tier": "web"})
+	b.ReportAllocs()
+	for b.Loop() {
+		if found := p.instancesOf(object); len(found) != 1 {
+			b.Fatalf("%d instances, want 1", len(found))
+		}
+	}
+}

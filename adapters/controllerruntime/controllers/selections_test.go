@@ -2,10 +2,12 @@ package controllers
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -133,5 +135,48 @@ func TestSelect(t *testing.T) {
 	}
 	if err := f.all.Select("unknown", pears, named("one"), Objects{}); err == nil {
 		t.Error("Select() for a controller that does not run = nil")
+	}
+}
+
+// selectFixture returns controllers with many instances that select objects of types that do not exist.
+func selectFixture(b *testing.B) (f *Controllers, settings Settings) {
+	settings = Settings{For: watchOf("apple"), Watches: []Watch{watchOf("pear"), watchOf("plum")},
+		Reconciler: &requestLog{}}
+	_, f = runManager(b, Options{})
+	for n := range 100 {
+		if err := f.Ensure(fmt.Sprint("c", n), settings); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return f, settings
+}
+
+// BenchmarkEnsure measures Ensure of a controller that runs already.
+func BenchmarkEnsure(b *testing.B) {
+	f, settings := selectFixture(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := f.Ensure("c7", settings); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkSelect measures Select of what an instance selects already, with another labels.Selector.
+func BenchmarkSelect(b *testing.B) {
+	f, _ := selectFixture(b)
+	instance, secrets := named("a"), watchOf("secret").Type
+	for n := range 50 {
+		for f.Select("c7", secrets, named(fmt.Sprint(n)), Objects{Labels: inTeam(fmt.Sprint(n))}) != nil {
+			time.Sleep(time.Millisecond) // until the manager has started
+		}
+	}
+	red, again := inTeam("red"), inTeam("red")
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := f.Select("c7", secrets, instance, Objects{Labels: red}, Objects{Name: "x"}); err != nil {
+			b.Fatal(err)
+		}
+		red, again = again, red
 	}
 }

@@ -35,11 +35,18 @@ func newDecoder(name string) (decoder, error) {
 		}}, err
 	case Crdcache:
 		jsonDecoder := jsontext.NewDecoder()
-		list, err := unstructuredListDecoder(stock)
-		return decoder{list: list, object: func(data []byte) error {
-			_, err := jsonDecoder.Decode(data)
-			return err
-		}}, err
+		return decoder{
+			object: func(data []byte) error {
+				_, err := jsonDecoder.Decode(data)
+				return err
+			},
+			// Informers decode the items; client-go decodes the lists of a dynamic client.
+			list: func(data []byte) (int, error) {
+				list, err := jsonDecoder.Decode(data)
+				items, _ := list["items"].([]any)
+				return len(items), err
+			},
+		}, nil
 	case CrdcachePack:
 		return packingDecoder()
 	default:

@@ -86,7 +86,8 @@ func (p *partition) commit(next store.PreparedItem) (bool, error) {
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
-	if !p.selects(next.Item) {
+	if !p.selects(next.Item) { // the selection was narrowed since the event was received
+		p.deleteLocked(next.Key, next.Item, true, true)
 		return true, nil
 	}
 	old, ok := i.store.Put(next)
@@ -161,19 +162,23 @@ func (p *partition) Delete(obj any) error {
 
 // remove removes an object. final is its last known state, and known states that this is its final state.
 func (p *partition) remove(key string, final Item, known, leftSelection bool) error {
-	i := p.informer
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.mu.current != p.incarnation {
+	p.informer.mu.Lock()
+	defer p.informer.mu.Unlock()
+	if p.informer.mu.current != p.incarnation {
 		return ErrIncarnationOver
 	}
-	version := store.OwnedVersionOf(final)
+	p.deleteLocked(key, final, known, leftSelection)
+	return nil
+}
+
+func (p *partition) deleteLocked(key string, final Item, known, leftSelection bool) {
+	i, version := p.informer, store.OwnedVersionOf(final)
 	if stored, found := i.store.Snapshot().Get(key); found && !store.SameUID(stored, final) {
 		i.store.SetResourceVersion(version)
 		p.advanceLocked(version)
 		i.mu.log.advanceTo(version)
 		p.requestListLocked()
-		return nil
+		return
 	}
 	if p.lastList.repeatedKeys[key] {
 		p.requestListLocked() // the other object remains
@@ -195,7 +200,6 @@ func (p *partition) remove(key string, final Item, known, leftSelection bool) er
 	default:
 		i.notifyLocked(p, delivery.DeletedUnobserved(key, old))
 	}
-	return nil
 }
 
 func (p *partition) Bookmark(resourceVersion string) error {

@@ -156,11 +156,16 @@ func (p *partition) commitList(prepared []store.PreparedItem, listed map[string]
 	if i.mu.current != p.incarnation {
 		return false, ErrIncarnationOver
 	}
+	for _, next := range prepared {
+		if !p.selects(next.Item) { // the selection was narrowed since the request
+			delete(listed, next.Key)
+		}
+	}
 	p.resumeVersion = ""
 	changes := i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] })
 	done := true
 	for _, next := range prepared {
-		if !p.selects(next.Item) {
+		if !listed[next.Key] {
 			continue
 		}
 		old, ok := i.store.Put(next)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -235,5 +236,51 @@ func TestReceivedBeforeSync(t *testing.T) {
 				t.Errorf("reports = %v, want one of an incomplete list", reports)
 			}
 		})
+	}
+}
+
+// teamSelection selects objects by the label "team".
+type teamSelection struct{ teams map[string]bool }
+
+func (s *teamSelection) Has(item any) bool {
+	m, err := meta.Accessor(item)
+	return err == nil && s.teams[m.GetLabels()["team"]]
+}
+
+func (s *teamSelection) IsIncomplete() bool          { return false }
+func (s *teamSelection) Complete()                   {}
+func (s *teamSelection) RecordList()                 {}
+func (s *teamSelection) Part() (SelectionPart, bool) { return SelectionPart{}, false }
+
+// TestSelectionNarrowsBeforeTheChange verifies that an object leaves the cache if its new labels were
+// selected when the server sent them, in an event or a list, and no longer are when they are stored.
+func TestSelectionNarrowsBeforeTheChange(t *testing.T) {
+	ofTeam := func(team string, version int) *unstructured.Unstructured {
+		o := inNamespace("a", object("x", version))
+		o.SetLabels(map[string]string{"team": team})
+		return o
+	}
+	changes := map[string]func(f *feed, p *partition){
+		"delete x1":   func(f *feed, p *partition) { f.ok(p.Update(ofTeam("second", 5))) },
+		"lost a/x x1": func(f *feed, p *partition) { f.listPartition(p, 5, ofTeam("second", 5)) },
+	}
+	for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {
+		for deletion, apply := range changes {
+			t.Run(fmt.Sprint(deletion, " ", len(namespaces)), func(t *testing.T) {
+				f := newFeed(t, Options{})
+				log, _ := f.recordEvents()
+				parts, _ := f.addPartitions(namespaces...)
+				s := &teamSelection{teams: map[string]bool{"first": true, "second": true}}
+				parts[0].Selection = s
+				f.listPartition(parts[0], 1, ofTeam("first", 1))
+				f.Deselect(func() { delete(s.teams, "second") }, func(item Item) bool { return s.Has(item) })
+				apply(f, parts[0])
+				f.flush()
+				if keys := f.keys(); len(keys) != 0 {
+					t.Errorf("the cache has %v, which the selection lacks", keys)
+				}
+				expect(t, "events", log.take(), []string{"initial x1", deletion})
+			})
+		}
 	}
 }

@@ -72,7 +72,7 @@ type catalogInputs struct{ core, groups *documentGroups }
 
 func (i catalogInputs) catalog() *Catalog {
 	key := contentKey{weak.Make(i.core), weak.Make(i.groups)}
-	content, _ := sharedContents.get(key, func() (*catalogContent, error) { // it does not fail
+	content, _ := sharedContents.Get(key, func() (*catalogContent, error) { // it does not fail
 		documents := [][]group{i.groups.Groups}
 		if i.core != nil {
 			documents = [][]group{i.core.Groups, i.groups.Groups}

@@ -100,11 +100,4 @@ func (s *Subscription) push(events []Event) {
 }
 
 // ended reports whether the handler is no longer called.
-func (s *Subscription) ended() bool {
-	select {
-	case <-s.Done():
-		return true
-	default:
-		return false
-	}
-}
+func (s *Subscription) ended() bool { return queue.IsClosed(s.Done()) }

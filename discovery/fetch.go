@@ -86,7 +86,7 @@ func (e endpoint) decode(ctx context.Context, client *transport, r fetchResponse
 		groups, err := e.fetchLegacy(ctx, client, r.body)
 		return newDocumentGroups(groups), err
 	}
-	return sharedDocuments.get(sha256.Sum256(r.body), func() (*documentGroups, error) {
+	return sharedDocuments.Get(sha256.Sum256(r.body), func() (*documentGroups, error) {
 		groups, err := decodeAggregated(r.body)
 		return newDocumentGroups(groups), err
 	})

@@ -231,10 +231,8 @@ func (t *Tracker) Status() TrackerStatus {
 // WaitForSync waits until CRDs are listed or cannot be read, and one discovery round has succeeded. Otherwise
 // it returns the error of ctx, joined with the last errors of the sources.
 func (t *Tracker) WaitForSync(ctx context.Context) error {
-	select {
-	case <-t.synced:
+	if queue.IsClosed(t.synced) {
 		return nil
-	default:
 	}
 	select {
 	case <-t.synced:

@@ -137,7 +137,7 @@ func (f *Factory) claim(request acquireRequest) (*Handle, error) {
 func (f *Factory) claimEntry(request acquireRequest, created *Informer) (*Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.mu.shutdown {
+	if f.isShutDown() {
 		return nil, ErrShutdown
 	}
 	e, ok := f.mu.entries[request.key]
@@ -238,7 +238,7 @@ func (f *Factory) release(h *Handle) {
 	defer f.mu.Unlock()
 	e := h.entry
 	e.addClaim(h, -1)
-	if e.handles > 0 || f.mu.shutdown || f.mu.entries[e.key] != e {
+	if e.handles > 0 || f.isShutDown() || f.mu.entries[e.key] != e {
 		return
 	}
 	if e.state() != entryLingering || f.options.Linger < 0 {
@@ -250,7 +250,7 @@ func (f *Factory) release(h *Handle) {
 	timer = time.AfterFunc(f.options.Linger, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if e.lingerTimer == timer && !f.mu.shutdown { // not claimed since
+		if e.lingerTimer == timer && !f.isShutDown() { // not claimed since
 			f.dropLocked(e)
 		}
 	})

@@ -73,8 +73,7 @@ type Factory struct {
 		// startCtx is the context of the latest Start; nil before the first Start.
 		startCtx context.Context
 		// metrics are the identities for client-go's metrics and the entries that report under them.
-		metrics  map[schema.GroupVersionResource]metricsOwner
-		shutdown bool
+		metrics map[schema.GroupVersionResource]metricsOwner
 	}
 }
 
@@ -200,7 +199,7 @@ func (f *Factory) MustForResource(gvr schema.GroupVersionResource) *Informer {
 func (f *Factory) Start(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.mu.shutdown {
+	if f.isShutDown() {
 		return ErrShutdown
 	}
 	if ctx.Err() != nil {

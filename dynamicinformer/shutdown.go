@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer/delivery"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // errEventsDropped is the cause of a status.ShutdownError if another call has dropped events.
@@ -70,23 +71,15 @@ func (f *Factory) Close() error {
 // Done returns a channel that is closed when Shutdown or Close is called. Users of a shared factory need it.
 func (f *Factory) Done() <-chan struct{} { return f.done }
 
-func (f *Factory) isShutDown() bool {
-	select {
-	case <-f.done:
-		return true
-	default:
-		return false
-	}
-}
+func (f *Factory) isShutDown() bool { return queue.IsClosed(f.done) }
 
 // markShutdown refuses new informers from now on, and returns all entries that have not ended.
 func (f *Factory) markShutdown() []*entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.mu.shutdown {
+	if !f.isShutDown() {
 		close(f.done)
 	}
-	f.mu.shutdown = true
 	var entries []*entry
 	for _, e := range f.mu.entries {
 		e.stopLinger()
@@ -132,9 +125,7 @@ func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*delivery.Reg
 func (i *Informer) busyHandlers() []*delivery.Registration {
 	var busy []*delivery.Registration
 	for _, r := range i.core.Registrations() {
-		select {
-		case <-r.ShutdownChan():
-		default:
+		if !queue.IsClosed(r.ShutdownChan()) {
 			busy = append(busy, r)
 		}
 	}
@@ -150,12 +141,7 @@ func (f *Factory) awaitEnd(ctx context.Context, e *entry) bool {
 	select {
 	case <-e.done:
 		return true
-	default:
-	}
-	select {
-	case <-e.done:
-		return true
 	case <-ctx.Done():
-		return false
+		return queue.IsClosed(e.done)
 	}
 }

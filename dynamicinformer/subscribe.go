@@ -180,18 +180,15 @@ func (s *Subscription) Types() []status.FollowedType {
 			Depth: f.registration.Depth()})
 	}
 	slices.SortFunc(followed, func(a, b status.FollowedType) int {
-		return naming.CompareTypes(a.Status.GVR,
-			b.Status.GVR)
+		return naming.CompareTypes(a.Status.GVR, b.Status.GVR)
 	})
 	return followed
 }
 
 // call runs f when no other call of the subscriber runs, unless the subscription is closed first.
 func (s *Subscription) call(f func()) {
-	select {
-	case <-s.closing:
+	if queue.IsClosed(s.closing) {
 		return
-	default:
 	}
 	select {
 	case <-s.closing:
@@ -205,10 +202,10 @@ func (s *Subscription) call(f func()) {
 func (f *Factory) addSubscription(s *Subscription) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.mu.shutdown {
+	if !f.isShutDown() {
 		f.mu.subscriptions[s] = struct{}{}
 	}
-	return !f.mu.shutdown
+	return !f.isShutDown()
 }
 
 // closeSubscriptions closes all subscriptions after the start of Shutdown. It returns their Done channels.

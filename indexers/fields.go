@@ -29,12 +29,7 @@ func (f *formHeader) header() *formHeader { return f }
 
 // excuse reports whether an earlier error explains why all the fields are missing.
 func (f *formHeader) excuse(names []string) bool {
-	for _, name := range names {
-		if f.excusedFields[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return f.excusedFields[name] })
 }
 
 // rawField is embedded in the types of fields that are compiled from their nodes.

@@ -14,10 +14,8 @@ func (d *Decoder) DecodePair(first, second []byte) (firstObject, secondObject ma
 	p.pair.first = first
 	p.pair.mode = pairShares
 	p.pair.expected = recordedRange{end: len(p.pair.values)}
-	if secondObject, err = p.parseObject(); err != nil {
-		return nil, nil, err
-	}
-	return firstObject, secondObject, nil
+	secondObject, err = p.parseObject()
+	return firstObject, secondObject, err
 }
 
 const (

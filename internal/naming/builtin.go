@@ -76,23 +76,22 @@ func (t BuiltinType) SelectableFields() []string {
 // "storage-classes" or "ingress".
 func FindBuiltinByName(name string) (BuiltinType, bool) {
 	name = strings.ReplaceAll(name, "-", "")
-	i := slices.IndexFunc(BuiltinTypes, func(t BuiltinType) bool {
+	return findBuiltin(func(t BuiltinType) bool {
 		return name == t.Plural || name == strings.ToLower(t.Kind) || slices.Contains(t.ShortNames(),
 			strings.TrimSuffix(name, "s"))
 	})
-	if i < 0 {
-		return BuiltinType{}, false
-	}
-	return BuiltinTypes[i], true
 }
 
 // FindBuiltin returns the type of a group and kind or, with an empty kind, plural name.
 func FindBuiltin(group, kind, plural string) (BuiltinType, bool) {
-	i := slices.IndexFunc(BuiltinTypes, func(t BuiltinType) bool {
+	return findBuiltin(func(t BuiltinType) bool {
 		return t.Group == group && (kind == "" && t.Plural == plural || kind != "" && t.Kind == kind)
 	})
-	if i < 0 {
-		return BuiltinType{}, false
+}
+
+func findBuiltin(matches func(BuiltinType) bool) (t BuiltinType, ok bool) {
+	if i := slices.IndexFunc(BuiltinTypes, matches); i >= 0 {
+		return BuiltinTypes[i], true
 	}
-	return BuiltinTypes[i], true
+	return t, false
 }

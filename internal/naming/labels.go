@@ -64,10 +64,7 @@ func (c *condition) add(r labels.Requirement) bool {
 			c.in = c.in.Intersection(in)
 		}
 	case selection.NotIn, selection.NotEquals:
-		if c.notIn == nil {
-			c.notIn = sets.Set[string]{}
-		}
-		c.notIn.Insert(values...)
+		c.notIn = c.notIn.Union(sets.New(values...))
 	case selection.Exists:
 		c.mustExist = true
 	case selection.DoesNotExist:

@@ -34,12 +34,10 @@ func (c *Calls) Push(calls ...func()) { c.queue.Push(calls...) }
 
 // Pending returns the number of waiting calls, including the one in progress. It is 0 after the end.
 func (c *Calls) Pending() int {
-	select {
-	case <-c.done:
+	if IsClosed(c.done) {
 		return 0
-	default:
-		return c.queue.Len()
 	}
+	return c.queue.Len()
 }
 
 // Close drops waiting calls. It is idempotent, and does not wait for a running call, so calls can use it.
@@ -89,4 +87,14 @@ func runRecovering(call func()) (ok bool) {
 	defer utilruntime.HandleCrash()
 	call()
 	return true
+}
+
+// IsClosed reports whether a channel without elements is closed.
+func IsClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }

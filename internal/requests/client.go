@@ -29,6 +29,7 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	// The dynamic client requests absolute paths, so that these are not used.
 	config.GroupVersion = nil
 	config.APIPath = "/"
+	config.NegotiatedSerializer = listSerializer{config.NegotiatedSerializer}
 	if httpClient == nil {
 		var err error
 		if httpClient, err = rest.HTTPClientFor(config); err != nil {

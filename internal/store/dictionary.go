@@ -1,7 +1,6 @@
 package store
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -61,8 +61,7 @@ func (d *Dictionary) isTrained() bool { return d.codec.Load() != nil }
 // Dictionaries has the Dictionary of each type, which equal types of several clusters share. It retains only
 // those in use. It is safe for concurrent use.
 type Dictionaries struct {
-	mu    sync.Mutex
-	inUse map[dictionaryKey]weak.Pointer[Dictionary]
+	inUse jsontext.Shared[dictionaryKey, Dictionary]
 }
 
 // dictionaryKey identifies objects that resemble each other.
@@ -74,32 +73,13 @@ type dictionaryKey struct {
 
 // Get returns the Dictionary for objects of a type. fields identifies the fields that remain. trainer must
 // be comparable. It returns nil if trainer is nil.
-func (d *Dictionaries) Get(gr schema.GroupResource, fields string, trainer packed.Trainer) packed.Trainer {
+func (all *Dictionaries) Get(gr schema.GroupResource, fields string, trainer packed.Trainer) packed.Trainer {
 	if trainer == nil {
 		return nil
 	}
-	key := dictionaryKey{gr, fields, trainer}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if found := d.inUse[key].Value(); found != nil {
-		return found
-	}
-	created := dictionaryOf(trainer)
-	if d.inUse == nil {
-		d.inUse = map[dictionaryKey]weak.Pointer[Dictionary]{}
-	}
-	d.inUse[key] = weak.Make(created)
-	runtime.AddCleanup(created, d.forget, key)
-	return created
-}
-
-// forget removes a Dictionary that was freed, unless another one has taken its place.
-func (d *Dictionaries) forget(key dictionaryKey) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.inUse[key].Value() == nil {
-		delete(d.inUse, key)
-	}
+	build := func() (*Dictionary, error) { return dictionaryOf(trainer), nil }
+	d, _ := all.inUse.Get(dictionaryKey{gr, fields, trainer}, build) // it does not fail
+	return d
 }
 
 // isReady reports whether compress works as configured: there is a Compressor, or none will be trained.

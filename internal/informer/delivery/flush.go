@@ -1,6 +1,10 @@
 package delivery
 
-import "context"
+import (
+	"context"
+
+	"github.com/crdcache/crdcache/internal/queue"
+)
 
 // Flush waits for the notifications that were queued when it was started.
 type Flush []flushMark
@@ -53,6 +57,6 @@ func (f Flush) BusyHandlers() []*Registration {
 // isPending reports whether the handler, if it is not removed, has notifications of the flush left.
 func (p flushMark) isPending() bool {
 	// Check the end of the handler first: done does not change after it.
-	removed := isClosed(p.handler.finished) && !isClosed(p.handler.config.Stopping)
-	return !isClosed(p.done) && !removed && p.handler.Depth() > 0 // otherwise only the mark is left
+	removed := queue.IsClosed(p.handler.finished) && !queue.IsClosed(p.handler.config.Stopping)
+	return !queue.IsClosed(p.done) && !removed && p.handler.Depth() > 0 // otherwise only the mark is left
 }

@@ -184,7 +184,7 @@ func (r *Registration) WaitForSync(ctx context.Context) error {
 	switch {
 	case !ended:
 		return err
-	case isClosed(r.config.Stopping):
+	case queue.IsClosed(r.config.Stopping):
 		return ErrStopped
 	}
 	return ErrHandlerRemoved

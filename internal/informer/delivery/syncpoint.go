@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // SyncPoint is reached once, when the first list has been stored (informer) or delivered (handler). It is
@@ -22,16 +24,7 @@ func (p *SyncPoint) MarkReached() { p.once.Do(func() { close(p.done) }) }
 // Done returns a channel that is closed when the point is reached.
 func (p *SyncPoint) Done() <-chan struct{} { return p.done }
 
-func (p *SyncPoint) Reached() bool { return isClosed(p.done) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (p *SyncPoint) Reached() bool { return queue.IsClosed(p.done) }
 
 // Wait waits until the point is reached. It returns true if end is closed first, or the cause of ctx.
 func (p *SyncPoint) Wait(ctx context.Context, end <-chan struct{}) (ended bool, err error) {

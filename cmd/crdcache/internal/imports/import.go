@@ -138,12 +138,8 @@ func isStateMetrics(n *yaml.Node) bool {
 	if kind != nil && kind.Value == "CustomResourceStateMetrics" {
 		return true
 	}
-	for _, r := range resources.Content {
-		if valueOf(r, "groupVersionKind") != nil {
-			return true
-		}
-	}
-	return false
+	hasKind := func(r *yaml.Node) bool { return valueOf(r, "groupVersionKind") != nil }
+	return slices.ContainsFunc(resources.Content, hasKind)
 }
 
 func valueOf(n *yaml.Node, name string) *yaml.Node {

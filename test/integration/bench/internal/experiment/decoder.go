@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/internal/codec"
 	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/packed"
+	"github.com/crdcache/crdcache/internal/requests"
 )
 
 // decoder is a way to decode JSON.
@@ -40,11 +41,10 @@ func newDecoder(name string) (decoder, error) {
 				_, err := jsonDecoder.Decode(data)
 				return err
 			},
-			// Informers decode the items; client-go decodes the lists of a dynamic client.
 			list: func(data []byte) (int, error) {
-				list, err := jsonDecoder.Decode(data)
-				items, _ := list["items"].([]any)
-				return len(items), err
+				var list unstructured.UnstructuredList
+				_ = requests.DecodeList(data, &list) // the number of items shows a failure
+				return len(list.Items), nil
 			},
 		}, nil
 	case CrdcachePack:

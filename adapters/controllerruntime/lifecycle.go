@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 type cacheState int
@@ -114,16 +115,7 @@ func (c *Cache) startFactory(runCtx context.Context) (unregister func(), err err
 	return unregister, nil
 }
 
-func (c *Cache) hasStarted() bool { return isClosed(c.started) }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
+func (c *Cache) hasStarted() bool { return queue.IsClosed(c.started) }
 
 // ended reports whether the cache has ended. It returns false for cacheFactoryStopped.
 func (c *Cache) ended() bool {
@@ -152,7 +144,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	for _, r := range resources {
 		err := r.read(func(s *informerSet) error {
 			for _, informer := range s.informers() {
-				if err := awaitReadable(ctx, informer, neverMissing); err != nil {
+				if err := awaitReadable(ctx, informer, nil); err != nil {
 					return err
 				}
 			}
@@ -168,12 +160,9 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 
 var errMissingType = errors.New("the type does not exist")
 
-// neverMissing is an isMissing of awaitReadable that also waits for missing types.
-func neverMissing(status.Status) bool { return false }
-
 // awaitReadable waits until an informer can be read: until it has synced, or its type was deleted from the
 // server with all its objects. It returns ErrStopped if the informer stops first, or the cause of the end of
-// ctx. It returns errMissingType as soon as isMissing accepts the status.
+// ctx. It returns errMissingType as soon as isMissing, which can be nil, accepts the status.
 func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer,
 	isMissing func(status.Status) bool) error {
 	for {
@@ -184,7 +173,7 @@ func awaitReadable(ctx context.Context, informer *dynamicinformer.Informer,
 		switch {
 		case current.State == status.Stopped:
 			return dynamicinformer.ErrStopped
-		case isMissing(current) && !informer.HasSynced():
+		case isMissing != nil && isMissing(current) && !informer.HasSynced():
 			return errMissingType
 		case current.State == status.Pending && current.Incarnation > 0 && !current.Suspended &&
 			current.Reason == status.ReasonNotInstalled:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,14 +41,23 @@ func numberedNames(name string) iter.Seq[string] {
 	}
 }
 
+// registeredNames has the names of the caches of each registry, because a registry takes long to reject a
+// collector.
+var registeredNames sync.Map
+
 // register registers a collector under the first name of numbered that is free.
 func register(registerer prometheus.Registerer, collector func(name string) prometheus.Collector,
 	name string) (unregister func(), err error) {
 	for name := range numberedNames(name) {
+		key := fmt.Sprintf("%p %s", registerer, name)
+		if _, taken := registeredNames.LoadOrStore(key, true); taken {
+			continue
+		}
 		made := collector(name)
 		if err = registerer.Register(made); err == nil {
-			return func() { registerer.Unregister(made) }, nil
+			return func() { registerer.Unregister(made); registeredNames.Delete(key) }, nil
 		}
+		registeredNames.Delete(key)
 		if _, taken := errors.AsType[prometheus.AlreadyRegisteredError](err); !taken {
 			break
 		}

@@ -141,3 +141,39 @@ func eventually(t *testing.T, condition string, done func() bool) {
 		}
 	}
 }
+
+// TestManyNames verifies that any number of caches can register metrics under one name, and that names are
+// reused.
+func TestManyNames(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	newCollector := func(name string) prometheus.Collector {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: "g", ConstLabels: prometheus.Labels{"factory": name}})
+	}
+	if err := registry.Register(newCollector("a (3)")); err != nil { // like a collector of another package
+		t.Fatal(err)
+	}
+	var second func()
+	for n := range 150 {
+		unregister, err := register(registry, newCollector, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 1 {
+			second = unregister
+		}
+	}
+	second()
+	if _, err := register(registry, newCollector, "a"); err != nil {
+		t.Fatal(err)
+	}
+	got := factoryLabels(t, registry)
+	for _, name := range []string{"a", "a (2)", "a (151)"} {
+		if len(got) != 151 || !slices.Contains(got, name) {
+			t.Errorf("the collector %q is missing in %q", name, got)
+		}
+	}
+	failing := func(string) prometheus.Collector { return newCollector("a") }
+	if _, err := register(registry, failing, "b"); err == nil {
+		t.Error("register() succeeded for a registered collector, want an error")
+	}
+}

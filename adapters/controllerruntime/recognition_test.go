@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -228,6 +229,15 @@ func TestRecognition(t *testing.T) {
 			packed := stored.(dynamicinformer.PackedObject)
 			if packed.Decoded() != nil || packed.DecodedAs(reflect.TypeOf(empty).Elem()) != nil {
 				t.Error("the object was decoded for handlers that read only metadata")
+			}
+			deletes := toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(any) {}}
+			ignoresAdds, err := i.AddEventHandler(deletes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-ignoresAdds.HasSyncedChecker().Done()
+			if form != "unstructured" && packed.DecodedAs(reflect.TypeOf(empty).Elem()) != nil {
+				t.Error("the object was decoded for a handler that has no function for it")
 			}
 			for name, w := range opaqueWatches {
 				if startKind(t, c, empty, w.watch, &requests{})(); !strings.Contains(decodeReason(),

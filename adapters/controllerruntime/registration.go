@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // registration is a handler's registration with an Informer.
@@ -116,7 +117,7 @@ func (c *syncCheckers) Done() <-chan struct{} {
 }
 
 func allDone(conditions []waitCondition) bool {
-	return !slices.ContainsFunc(conditions, func(p waitCondition) bool { return !isClosed(p.done) })
+	return !slices.ContainsFunc(conditions, func(p waitCondition) bool { return !queue.IsClosed(p.done) })
 }
 
 func (c *syncCheckers) await(conditions []waitCondition) {
@@ -134,7 +135,7 @@ func (c *syncCheckers) await(conditions []waitCondition) {
 			conditions, k = next, -1
 			continue
 		}
-		if !isClosed(conditions[k].done) {
+		if !queue.IsClosed(conditions[k].done) {
 			return
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 type resourceKey struct {
@@ -409,5 +410,5 @@ func lostInformerError(gvk schema.GroupVersionKind) error {
 // stoppedUnexpectedly reports whether an informer has stopped although the cache still needs it: the owner of
 // the factory has shut it down or has ended its context.
 func (r *resource) stoppedUnexpectedly(scoped *scopedInformer) bool {
-	return isClosed(scoped.informer().Stopped()) && !r.cache.ended() && !r.informer.closed.Load()
+	return queue.IsClosed(scoped.informer().Stopped()) && !r.cache.ended() && !r.informer.closed.Load()
 }

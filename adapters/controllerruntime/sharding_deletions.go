@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/shard"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // deletionRetention limits how long a deletion is remembered that is not reconciled, for instance because
@@ -93,26 +94,12 @@ func newHeldShard(ownership *shard.Ownership) *heldShard {
 	return h
 }
 
-// shardAdmission is the answer to a request to work in a shard.
-type shardAdmission int
+// enter reports whether the shard admits work: it is not being released or lost. The caller must then call
+// exit. Work has to wait until the caches have synced: see isReady.
+func (h *heldShard) enter() bool { return h.ownership.Valid() && h.working.TryRLock() }
 
-const (
-	admitted shardAdmission = iota
-	notReady                // the caches have not synced
-	draining                // the shard is being released, or is lost
-)
-
-// enter reports whether the shard admits work. If it returns admitted, the caller must call exit.
-func (h *heldShard) enter() shardAdmission {
-	if !h.ownership.Valid() || !h.working.TryRLock() {
-		return draining
-	}
-	if isClosed(h.ready) {
-		return admitted
-	}
-	h.working.RUnlock()
-	return notReady
-}
+// isReady reports whether the caches have synced.
+func (h *heldShard) isReady() bool { return queue.IsClosed(h.ready) }
 
 func (h *heldShard) exit() { h.working.RUnlock() }
 

@@ -74,17 +74,13 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 	r.sharding.mu.Lock()
 	held := r.sharding.mu.heldShards[k]
 	r.sharding.mu.Unlock()
-	if held == nil {
+	if held == nil || !held.enter() {
 		return reconcile.Result{}, nil
-	}
-	switch held.enter() {
-	case draining:
-		return reconcile.Result{}, nil
-	case notReady:
-		return reconcile.Result{RequeueAfter: minRetryDelay + rand.N(minRetryDelay)}, nil
-	case admitted:
 	}
 	defer held.exit()
+	if !held.isReady() {
+		return reconcile.Result{RequeueAfter: minRetryDelay + rand.N(minRetryDelay)}, nil
+	}
 	working, cancel := context.WithCancelCause(context.WithValue(ctx, ownershipKey{}, held.ownership))
 	defer cancel(nil)
 	defer context.AfterFunc(held.ctx, func() { cancel(context.Cause(held.ctx)) })()

@@ -9,6 +9,8 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // acquireDelay is the time that an acquired shard waits for others. Announced together, their objects are
@@ -105,7 +107,7 @@ func (m *Member) cleanUp(ctx context.Context) {
 		switch {
 		case lease.released:
 			delete(m.mu.shards, shard)
-		case hasEnded && lease.acquired.IsZero() && isClosed(lease.holdEnded):
+		case hasEnded && lease.acquired.IsZero() && queue.IsClosed(lease.holdEnded):
 			delete(m.mu.shards, shard)
 			m.mu.failedElections[shard] = failedElection{lease.observed,
 				time.Now().Add(m.options.retryPeriod())}
@@ -240,13 +242,4 @@ func (m *Member) giveUpAll(ctx context.Context) bool {
 		}
 	}
 	return len(m.mu.shards) == 0
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

@@ -22,17 +22,18 @@ func (c *Converter) Handler(inner toolscache.ResourceEventHandler,
 		name = hasName.HandlerName()
 	}
 	reason, coalescing := c.decodesBecause(inner), coalescingOf(inner)
+	handled := handledEventsOf(inner)
 	var onLeftShard func(object any)
 	if h, ok := unwrapAs[sharding.LeftShardHandler](inner); ok {
 		onLeftShard = h.OnLeftShard
 	}
 	if record != nil {
-		inner = deletionRecorder{inner, record}
+		inner, handled.delete = deletionRecorder{inner, record}, true
 	}
 	if c.form == Unstructured && reason != "" { // the informer decodes
 		inner = handlerWithReason{inner, reason}
 	} else {
-		h := &convertingHandler{converter: c, inner: inner, onlyMetadata: reason == "",
+		h := &convertingHandler{converter: c, inner: inner, handled: handled, onlyMetadata: reason == "",
 			innerOnLeftShard: onLeftShard}
 		if onLeftShard != nil {
 			onLeftShard = h.onLeftShard
@@ -88,11 +89,28 @@ func unwrapAs[T any](handler toolscache.ResourceEventHandler) (unwrapped T, ok b
 type convertingHandler struct {
 	converter        *Converter
 	inner            toolscache.ResourceEventHandler
+	handled          handledEvents
 	onlyMetadata     bool             // the handler receives metadata; see converter.metadataOf
 	innerOnLeftShard func(object any) // nil if inner does not implement LeftShardHandler
 }
 
+// handledEvents are the events for which a handler has a function. Objects of others are not decoded.
+type handledEvents struct{ add, update, delete bool }
+
+func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
+	switch h := handler.(type) {
+	case toolscache.ResourceEventHandlerFuncs:
+		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
+	case toolscache.ResourceEventHandlerDetailedFuncs:
+		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
+	}
+	return handledEvents{true, true, true}
+}
+
 func (h *convertingHandler) OnAdd(stored any, inInitialList bool) {
+	if !h.handled.add {
+		return
+	}
 	if object, ok := h.object(stored); ok {
 		h.inner.OnAdd(object, inInitialList)
 	}
@@ -101,6 +119,9 @@ func (h *convertingHandler) OnAdd(stored any, inInitialList bool) {
 // OnUpdate implements toolscache.ResourceEventHandler. If the previous state does not fit the form, the
 // handler receives an add.
 func (h *convertingHandler) OnUpdate(before, after any) {
+	if !h.handled.update {
+		return
+	}
 	object, ok := h.object(after)
 	if !ok {
 		return
@@ -114,6 +135,9 @@ func (h *convertingHandler) OnUpdate(before, after any) {
 }
 
 func (h *convertingHandler) OnDelete(stored any) {
+	if !h.handled.delete {
+		return
+	}
 	tombstone, isTombstone := stored.(toolscache.DeletedFinalStateUnknown)
 	if isTombstone {
 		stored = tombstone.Obj

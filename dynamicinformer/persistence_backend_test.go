@@ -49,11 +49,15 @@ func (s *memoryBackend) Open(_ context.Context, view persistence.View) (persiste
 	return v, nil
 }
 
-func (v *storedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	return v.checkpoint, v.checkpoint != persistence.Checkpoint{}, nil
+func (v *storedContent) Load(_ context.Context,
+	f func(persistence.Checkpoint, persistence.LoadFunc) error) error {
+	if v.checkpoint == (persistence.Checkpoint{}) {
+		return nil
+	}
+	return f(v.checkpoint, v.load)
 }
 
-func (v *storedContent) Load(_ context.Context, onRecord func(persistence.Record) error) (err error) {
+func (v *storedContent) load(onRecord func(persistence.Record) error) (err error) {
 	for _, r := range v.records {
 		record := persistence.Record{Head: bytes.Clone(r[0])}
 		if r[1] != nil {

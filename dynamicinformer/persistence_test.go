@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -214,6 +215,8 @@ func TestResumeOfAnotherServer(t *testing.T) {
 		},
 		"no number":        func(at *persistence.Checkpoint) { at.ResourceVersion = "newest" },
 		"too few objects":  func(at *persistence.Checkpoint) { at.Objects++ },
+		"no such number":   func(at *persistence.Checkpoint) { at.Objects = -1 },
+		"too large number": func(at *persistence.Checkpoint) { at.Objects = math.MaxInt },
 		"too many objects": func(at *persistence.Checkpoint) { at.Objects-- },
 	} {
 		t.Run(name, func(t *testing.T) {

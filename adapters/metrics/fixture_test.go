@@ -202,12 +202,9 @@ func (f failingBackend) Open(context.Context, persistence.View) (persistence.Sto
 	return f, f.err
 }
 
-func (f failingBackend) Checkpoint(context.Context) (at persistence.Checkpoint, ok bool, err error) {
-	return at, false, nil
-}
-
-func (f failingBackend) Load(context.Context, func(persistence.Record) error) error {
-	return errors.New("there is nothing")
+func (f failingBackend) Load(context.Context,
+	func(persistence.Checkpoint, persistence.LoadFunc) error) error {
+	return nil
 }
 
 func (f failingBackend) Save(_ context.Context, _ persistence.Checkpoint, _ bool,

@@ -28,20 +28,18 @@ type content struct {
 	changed int
 }
 
-func (c *content) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
+func (c *content) Load(_ context.Context, f func(persistence.Checkpoint, persistence.LoadFunc) error) error {
 	if c.at == nil {
-		return persistence.Checkpoint{}, false, nil
+		return nil
 	}
-	return *c.at, true, nil
-}
-
-func (c *content) Load(_ context.Context, onRecord func(persistence.Record) error) error {
-	for _, record := range c.records {
-		if err := onRecord(record); err != nil {
-			return err
+	return f(*c.at, func(onRecord func(persistence.Record) error) error {
+		for _, record := range c.records {
+			if err := onRecord(record); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (c *content) Save(_ context.Context, at persistence.Checkpoint, whole bool,
@@ -80,11 +78,13 @@ func Example() {
 	err = v.Save(ctx, persistence.Checkpoint{ResourceVersion: "7", Objects: 1}, true,
 		func(put persistence.PutRecord) error { return put([]byte("a record of the informer"), nil) })
 	must(err)
-	at, ok, err := v.Checkpoint(ctx)
-	fmt.Println(at.Objects, "object at version", at.ResourceVersion, ok, err)
+	must(v.Load(ctx, func(at persistence.Checkpoint, _ persistence.LoadFunc) error {
+		fmt.Println(at.Objects, "object at version", at.ResourceVersion)
+		return nil
+	}))
 
 	// Output:
-	// 1 object at version 7 true <nil>
+	// 1 object at version 7
 }
 
 // must panics on an error.

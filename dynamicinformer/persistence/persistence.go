@@ -28,14 +28,12 @@ type View struct {
 }
 
 // StoredContent is the stored content of one informer: a consistent set of objects with its Checkpoint, or
-// nothing. It consists of records, which only this library reads: blocks of some dozen objects, followed by
+// nothing. It consists of records, which only this library reads: blocks of some dozen objects, and
 // their changes. The informer calls one method at a time.
 type StoredContent interface {
-	// Checkpoint returns the checkpoint of the stored content, and false if nothing is stored.
-	Checkpoint(ctx context.Context) (Checkpoint, bool, error)
-	// Load calls onRecord with each record, in the order of the calls of put. It returns the first error, its
-	// own or that of onRecord. After an error the informer discards all loaded objects.
-	Load(ctx context.Context, onRecord func(Record) error) error
+	// Load calls f with the checkpoint of the stored content, unless nothing is stored. f can call load. Load
+	// returns the first error, its own or that of f. After an error the informer discards all loaded objects.
+	Load(ctx context.Context, f func(at Checkpoint, load LoadFunc) error) error
 	// Save calls write, which calls put for each record, and commits the records and the checkpoint
 	// atomically. put must not retain the slices. bodies has about 64 KiB, or is nil. If whole is set, the
 	// records replace the stored content; otherwise they follow it. The informer sets whole after a failed
@@ -49,6 +47,9 @@ type StoredContent interface {
 
 // PutRecord stores a record.
 type PutRecord = func(head, bodies []byte) error
+
+// LoadFunc calls onRecord with each record, in the order of the calls of put, until the first error.
+type LoadFunc = func(onRecord func(Record) error) error
 
 // Record is a stored record.
 type Record struct {

@@ -106,9 +106,6 @@ func (s *scanner) next() (record []byte, isCurrent bool, err error) {
 	return s.log.ParseFrame(s.frame, s.offset-size, s.log.cipher)
 }
 
-// LoadFunc calls onRecord for each record of a content, until the first error.
-type LoadFunc func(onRecord func(persistence.Record) error) error
-
 // Load calls onRecord for each record but checkpoints, in the order of the file, which source reads.
 func (l *Log) Load(source io.ReaderAt, onRecord func(persistence.Record) error) error {
 	for frames := l.scan(source, l.End); frames.offset < l.End; {
@@ -204,7 +201,7 @@ func (w *Writer) Close(index []byte) error {
 		return err
 	}
 	at := w.End
-	size, _ := w.Put(record) // Flush returns the error
-	w.Append(AppendTrailer(nil, at, size))
+	_, _ = w.Put(record) // Flush returns the error
+	w.Append(AppendTrailer(nil, at))
 	return w.out.Flush()
 }

@@ -2,20 +2,16 @@ package block
 
 import (
 	"encoding/binary"
-	"hash/crc32"
 	"io"
 )
 
-// trailerSize is the size of the end of a closed file: offset and size of the index, checksum, magic.
-const trailerSize = 8 + 4 + 4 + len(Magic)
+// trailerSize is the size of the end of a closed file: the offset of the index, and the magic.
+const trailerSize = 8 + len(Magic)
 
-// AppendTrailer appends the last bytes of a closed file, which locate the frame of the index.
-func AppendTrailer(dst []byte, indexOffset int64, indexSize uint32) []byte {
-	start := len(dst)
-	dst = binary.LittleEndian.AppendUint64(dst, uint64(indexOffset))
-	dst = binary.LittleEndian.AppendUint32(dst, indexSize)
-	dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
-	return append(dst, Magic...)
+// AppendTrailer appends the last bytes of a closed file, which locate the frame of the index before them.
+// They need no checksum: that of a frame covers its offset and its size.
+func AppendTrailer(dst []byte, indexOffset int64) []byte {
+	return append(binary.LittleEndian.AppendUint64(dst, uint64(indexOffset)), Magic...)
 }
 
 // ReadTrailer returns the position and the length of the index of a closed file of size bytes.
@@ -31,13 +27,12 @@ func ReadTrailer(source io.ReaderAt, size int64) (offset int64, length int, err 
 			return 0, 0, err
 		}
 	}
-	if string(trailer[16:]) != Magic {
+	if string(trailer[8:]) != Magic {
 		return 0, 0, Damaged(max(end, 0), "the file is truncated, or saving was interrupted")
 	}
-	at, indexSize := binary.LittleEndian.Uint64(trailer), binary.LittleEndian.Uint32(trailer[8:])
-	if crc32.Checksum(trailer[:12], castagnoli) != binary.LittleEndian.Uint32(trailer[12:]) ||
-		at < uint64(HeaderSize) || at > uint64(end) || uint64(end)-at != uint64(indexSize) {
-		return 0, 0, Damaged(end, "invalid checksum of the trailer")
+	at := binary.LittleEndian.Uint64(trailer)
+	if at < uint64(HeaderSize) || at > uint64(end) {
+		return 0, 0, Damaged(end, "the trailer has the invalid position %d of the index", at)
 	}
-	return int64(at), int(indexSize), nil
+	return int64(at), int(uint64(end) - at), nil
 }

@@ -42,8 +42,7 @@ func ReadChanges(text []byte, onChange func(key string, json []byte) error) erro
 
 // ReadRecords calls add for the objects of a persisted content, in any order. load calls its
 // argument for each record: blocks, followed by changes of their objects, which packer packs.
-func ReadRecords(load func(onRecord func(persistence.Record) error) error, packer *Packer,
-	add func(*Object)) error {
+func ReadRecords(load persistence.LoadFunc, packer *Packer, add func(*Object)) error {
 	changed := map[string]*Object{}
 	var blocks [][]*Object
 	err := load(func(record persistence.Record) error {

@@ -78,15 +78,14 @@ type recordWriter struct {
 	changes []byte
 }
 
-// writeAll writes a content as blocks, followed by the objects that do not fit into blocks.
+// writeAll writes a content as blocks. Objects that do not fit into blocks are written as changes.
 func (w *recordWriter) writeAll(current *persistedSnapshot) error {
-	var others []entry
 	for _, e := range current.sortedEntries() {
 		added, err := w.add(e)
-		if err == nil && !added {
-			others = append(others, e)
-		}
-		if err == nil && w.block.Size() >= blockSize {
+		switch {
+		case err == nil && !added:
+			err = w.change(e.key, e.item)
+		case err == nil && w.block.Size() >= blockSize:
 			err = w.flushBlock()
 		}
 		if err != nil {
@@ -95,11 +94,6 @@ func (w *recordWriter) writeAll(current *persistedSnapshot) error {
 	}
 	if err := w.flushBlock(); err != nil {
 		return err
-	}
-	for _, e := range others {
-		if err := w.change(e.key, e.item); err != nil {
-			return err
-		}
 	}
 	return w.flushChanges()
 }

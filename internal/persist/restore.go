@@ -87,32 +87,24 @@ func (r *restorer) load(ctx context.Context, responded bool) (*informer.Restored
 	if err := r.openLocked(ctx); err != nil {
 		return nil, err
 	}
-	checkpoint, ok, err := r.state.content.Checkpoint(ctx)
-	if err != nil || !ok {
-		return nil, err
-	}
-	switch matchesType := r.matchesType(checkpoint); {
-	case matchesType && identifyErr != nil:
-		return nil, identifyErr
-	case !responded && !(matchesType && r.cluster.matchesEndpoint(checkpoint)):
-		return nil, nil // a response may show that it is another cluster
-	case !matchesType || responded && !r.cluster.matchesCheckpoint(checkpoint, uid):
-		klog.FromContext(ctx).Info("Persisted objects are of another cluster or definition, listing them", "type",
-			naming.FormatType(r.source.GVR), "persisted", checkpoint, "version", r.partition.Version, "uid", r.uid, "cluster", uid)
-		return nil, nil
-	}
-	items, err := r.loadItems(ctx, checkpoint)
-	if err != nil {
-		return nil, err
-	}
-	versions := map[string]string{"": checkpoint.ResourceVersion}
-	restored := &informer.RestoredContent{Items: items, Versions: versions}
-	if checkpoint.Namespaces != "" {
-		if restored.Versions, err = labels.ConvertSelectorToLabelsMap(checkpoint.Namespaces); err != nil {
-			return nil, err
+	var restored *informer.RestoredContent
+	err := r.state.content.Load(ctx, func(at persistence.Checkpoint, load persistence.LoadFunc) (err error) {
+		switch matchesType := r.matchesType(at); {
+		case matchesType && identifyErr != nil:
+			return identifyErr
+		case !responded && !(matchesType && r.cluster.matchesEndpoint(at)):
+			return nil // a response may show that it is another cluster
+		case !matchesType || responded && !r.cluster.matchesCheckpoint(at, uid):
+			klog.FromContext(ctx).Info("Persisted objects are of another cluster or definition, listing them", "type",
+				naming.FormatType(r.source.GVR), "persisted", at, "version", r.partition.Version, "uid", r.uid, "cluster", uid)
+			return nil
 		}
+		restored, err = r.loadItems(at, load)
+		return err
+	})
+	if err != nil || restored == nil {
+		return nil, err
 	}
-	r.restored = &checkpoint
 	r.verified.Store(responded)
 	return restored, nil
 }
@@ -126,21 +118,26 @@ func (r *restorer) matchesType(checkpoint persistence.Checkpoint) bool {
 		(checkpoint.UID == r.uid || checkpoint.UID == "" || r.uid == "")
 }
 
-func (r *restorer) loadItems(ctx context.Context,
-	checkpoint persistence.Checkpoint) ([]informer.Item, error) {
+// maxInitialItems limits the memory that the number in a checkpoint costs, which can be wrong.
+const maxInitialItems = 100_000
+
+func (r *restorer) loadItems(at persistence.Checkpoint,
+	load persistence.LoadFunc) (restored *informer.RestoredContent, err error) {
 	format := r.source.Cache.Store().Format()
-	items := make([]informer.Item, 0, checkpoint.Objects)
+	items := make([]informer.Item, 0, max(0, min(at.Objects, maxInitialItems)))
 	add := func(object *packed.Object) { items = append(items, format.ForList(format.Item(object))) }
-	err := packed.ReadRecords(func(onRecord func(persistence.Record) error) error {
-		return r.state.content.Load(ctx, onRecord)
-	}, format.Packer(), add)
-	switch {
-	case err != nil: // add may still be called: a backend can continue after a failure
+	if err = packed.ReadRecords(load, format.Packer(), add); err != nil {
 		return nil, err
-	case len(items) != checkpoint.Objects:
+	}
+	if len(items) != at.Objects {
 		return nil, errors.New("the stored content is incomplete")
 	}
-	return items, nil
+	versions := map[string]string{"": at.ResourceVersion}
+	if at.Namespaces != "" {
+		versions, err = labels.ConvertSelectorToLabelsMap(at.Namespaces)
+	}
+	r.restored = &at
+	return &informer.RestoredContent{Items: items, Versions: versions}, err
 }
 
 func (r *restorer) OnServingChange(unconfirmed bool) {

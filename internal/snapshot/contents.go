@@ -92,11 +92,6 @@ func (t Type) GVR() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: t.Group, Version: t.Version, Resource: t.Resource}
 }
 
-// GroupVersion returns the group and version of the objects.
-func (t Type) GroupVersion() schema.GroupVersion {
-	return schema.GroupVersion{Group: t.Group, Version: t.Version}
-}
-
 // SavedType describes a type in a file.
 type SavedType struct {
 	Type

@@ -16,29 +16,19 @@ const (
 // indexMemory returns the maximum memory in bytes for decoding an index. It does not allocate, and accepts
 // invalid JSON.
 func indexMemory(text []byte) uint64 {
-	cost := uint64(len(text)) * indexTextCost
+	cost, inString := uint64(len(text))*indexTextCost, false
 	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			i = stringEnd(text, i+1) - 1
-		case '{':
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{':
 			cost += indexObjectCost
-		case '[', ',':
+		case c == '[' || c == ',':
 			cost += indexValueCost
 		}
 	}
 	return cost
-}
-
-// stringEnd returns the index after the JSON string that contains the byte at start.
-func stringEnd(text []byte, start int) int {
-	for ; start < len(text); start++ {
-		switch text[start] {
-		case '\\':
-			start++
-		case '"':
-			return start + 1
-		}
-	}
-	return len(text)
 }

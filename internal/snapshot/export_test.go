@@ -68,7 +68,7 @@ func Assemble(frame, index []byte) []byte {
 		panic(err)
 	}
 	text = header.AppendFrame(text, record, int64(at), nil)
-	return block.AppendTrailer(text, int64(at), uint32(len(text)-at))
+	return block.AppendTrailer(text, int64(at))
 }
 
 // CompressedIndex returns a file with a compressed index. Random data in it keeps the compression ratio below

@@ -52,7 +52,8 @@ func (p *persistedType) save(t *testing.T, s *disk.Store, before map[string]stri
 	p.at.Objects = len(p.objects)
 	content, err := s.Open(t.Context(), p.View)
 	if err == nil && before != nil {
-		_, _, err = content.Checkpoint(t.Context())
+		err = content.Load(t.Context(),
+			func(persistence.Checkpoint, persistence.LoadFunc) error { return nil })
 	}
 	if err != nil {
 		t.Fatal(err)

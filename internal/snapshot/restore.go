@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
-	"github.com/crdcache/crdcache/internal/block"
 )
 
 // Source starts informers from a snapshot, which it opens on first use. It is safe for concurrent use.
@@ -30,9 +29,10 @@ func (s *Source) Close() error {
 	return s.file.Close()
 }
 
-// Read calls f with the objects of a view and the checkpoint from which an informer can continue. It does
-// nothing if the file does not have the type, and returns an error if its objects are not those of the view.
-func (s *Source) Read(view persistence.View, f func(persistence.Checkpoint, block.LoadFunc) error) error {
+// Load calls f with the checkpoint from which an informer can continue, and with the objects of a view. It
+// does nothing if the file does not have the type. Objects that are not those of the view are an error.
+func (s *Source) Load(view persistence.View,
+	f func(persistence.Checkpoint, persistence.LoadFunc) error) error {
 	if s.path == "" {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (o *Objects) whyNotRestorable(view persistence.View) string {
 	return ""
 }
 
-// loadRecords is a block.LoadFunc.
+// loadRecords is a persistence.LoadFunc.
 func (o *Objects) loadRecords(onRecord func(persistence.Record) error) error {
 	for i := range o.entry.Blocks {
 		stored, _, err := o.read(i, nil)

@@ -36,7 +36,7 @@ type TypeWriter struct {
 
 // BeginType begins a type. The file contains it after TypeWriter.Close.
 func (w *Writer) BeginType(t Type) *TypeWriter {
-	return &TypeWriter{writer: w, apiVersion: t.GroupVersion().String(),
+	return &TypeWriter{writer: w, apiVersion: t.GVR().GroupVersion().String(),
 		entry: typeEntry{SavedType: SavedType{Type: t}}}
 }
 

@@ -30,27 +30,9 @@ const minChanges, wholeRatio = 64 << 10, 4
 
 var errNoContent = errors.New("the stored content is unknown: load it, or save a whole one")
 
-// Checkpoint implements persistence.StoredContent.
-func (c *storedContent) Checkpoint(ctx context.Context) (at persistence.Checkpoint, ok bool, err error) {
-	err = c.read(ctx, func(saved persistence.Checkpoint, _ block.LoadFunc) error {
-		at, ok = saved, true
-		return nil
-	})
-	return at, ok, err
-}
-
-// Load implements persistence.StoredContent.
-func (c *storedContent) Load(ctx context.Context, onRecord func(persistence.Record) error) error {
-	return c.read(ctx, func(_ persistence.Checkpoint, load block.LoadFunc) error {
-		return load(func(record persistence.Record) error {
-			return cmp.Or(onRecord(record), context.Cause(ctx))
-		})
-	})
-}
-
-// read calls f with the log, or else with the objects in Options.Snapshot, if there is one of them.
-func (c *storedContent) read(ctx context.Context,
-	f func(persistence.Checkpoint, block.LoadFunc) error) (err error) {
+// Load implements persistence.StoredContent. It reads the log, or else Options.Snapshot.
+func (c *storedContent) Load(ctx context.Context,
+	f func(persistence.Checkpoint, persistence.LoadFunc) error) (err error) {
 	end, err := c.store.begin(ctx)
 	if err != nil {
 		return err
@@ -59,7 +41,7 @@ func (c *storedContent) read(ctx context.Context,
 	c.log = nil
 	file, err := os.Open(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c.store.snapshot.Read(c.view, f)
+		return c.store.snapshot.Load(c.view, f)
 	}
 	if err != nil {
 		return err
@@ -74,7 +56,11 @@ func (c *storedContent) read(ctx context.Context,
 		err = block.Damaged(log.End, "it has the content of %v", log.View)
 	}
 	if err == nil {
-		err = f(log.At, func(f func(persistence.Record) error) error { return log.Load(file, f) })
+		err = f(log.At, func(onRecord func(persistence.Record) error) error {
+			return log.Load(file, func(record persistence.Record) error {
+				return cmp.Or(onRecord(record), context.Cause(ctx))
+			})
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.path, err)

@@ -104,12 +104,9 @@ func saveChanges(content *storedContent, version int, before, c objectTexts) err
 
 // load returns the version and the texts of a stored content, or zero values if nothing is stored.
 func load(content *storedContent) (version string, texts []string, err error) {
-	checkpoint, ok, err := content.Checkpoint(context.Background())
-	if err != nil || !ok {
-		return "", nil, err
-	}
+	var checkpoint persistence.Checkpoint
 	c := objectTexts{}
-	err = content.Load(context.Background(), func(record persistence.Record) error {
+	onRecord := func(record persistence.Record) error {
 		key, text, isObject := strings.Cut(string(record.Head), " ")
 		if record.Bodies != nil {
 			bodies, err := record.Bodies()
@@ -121,7 +118,12 @@ func load(content *storedContent) (version string, texts []string, err error) {
 			delete(c, key)
 		}
 		return nil
-	})
+	}
+	err = content.Load(context.Background(),
+		func(at persistence.Checkpoint, load persistence.LoadFunc) error {
+			checkpoint = at
+			return load(onRecord)
+		})
 	if err == nil && len(c) != checkpoint.Objects {
 		err = fmt.Errorf("%d objects of %d", len(c), checkpoint.Objects)
 	}

@@ -347,11 +347,15 @@ func (b *lockedBackend) Open(_ context.Context, view persistence.View) (persiste
 	return c.(*lockedContent), nil
 }
 
-func (c *lockedContent) Checkpoint(context.Context) (persistence.Checkpoint, bool, error) {
-	return c.at, len(c.records) > 0, nil
+func (c *lockedContent) Load(_ context.Context,
+	f func(persistence.Checkpoint, persistence.LoadFunc) error) error {
+	if len(c.records) == 0 {
+		return nil
+	}
+	return f(c.at, c.load)
 }
 
-func (c *lockedContent) Load(_ context.Context, onRecord func(persistence.Record) error) (err error) {
+func (c *lockedContent) load(onRecord func(persistence.Record) error) (err error) {
 	c.loads, c.loadedObjects = c.loads+1, c.loadedObjects+c.at.Objects
 	for _, record := range c.records {
 		err = errors.Join(err, onRecord(record))

@@ -185,7 +185,7 @@ func TestOtherFormatVersion(t *testing.T) {
 	binary.LittleEndian.PutUint16(text[8:], 9)
 	snapshot.SealHeader(text)
 	if _, err := open(text); err == nil ||
-		!strings.Contains(err.Error(), "version 9, this program reads version 3: use the program") {
+		!strings.Contains(err.Error(), "version 9, this program reads version 4: use the program") {
 		t.Errorf("the error is %v, want the version and the remedy", err)
 	}
 }

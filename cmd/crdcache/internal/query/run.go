@@ -238,7 +238,7 @@ func (o *verb) queryServer(ctx context.Context) (*session.Answer, *session.Local
 	if usesReferences, _ := query.UsesReferences(o.query); usesReferences {
 		return nil, nil, fmt.Errorf("it does not support queries about references")
 	}
-	server, err := o.LocalServer(ctx, true)
+	server, err := o.LocalServer(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -267,7 +267,7 @@ func (o *verb) answeredObjects(ctx context.Context, answer *session.Answer,
 	types, gvr := server.ResolvedTypes, server.Resource.GVR
 	switch {
 	case len(answer.Columns) > 0:
-		return answer.RowSection(false), nil
+		return answer.RowSection(), nil
 	case o.PrintsTables && o.serverHasRows(server):
 		return print.Section{}, errors.New("its answer has no table rows")
 	case o.PrintsTables && !types.HasColumns(gvr):

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/url"
 	"slices"
 
@@ -36,9 +35,9 @@ type LocalServer struct {
 	configDigest string
 }
 
-// LocalServer returns the local cache server if it caches the type with a live watch. With usesIndexes, the
-// server must also have the indexes of the same config. The error says why the server cannot answer.
-func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServer, error) {
+// LocalServer returns the local cache server if it caches the type with a live watch and has the indexes of
+// the same config. The error says why the server cannot answer.
+func (r *Reader) LocalServer(ctx context.Context) (*LocalServer, error) {
 	switch {
 	case r.informerOptions.FieldSelector != nil:
 		return nil, errors.New("it does not support field selectors")
@@ -59,7 +58,7 @@ func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServe
 		return nil, fmt.Errorf("it does not cache %s", resource)
 	}
 	cached, configDigest := answer.Types[i], ""
-	if usesIndexes && r.Config.IsSet {
+	if r.Config.IsSet {
 		configDigest = r.Config.Digest()
 	}
 	switch {
@@ -71,7 +70,7 @@ func (r *Reader) LocalServer(ctx context.Context, usesIndexes bool) (*LocalServe
 		return nil, localserver.ErrOtherConfig
 	case cached.Reduced && configDigest == "":
 		return nil, errors.New("its config drops fields of the objects")
-	case usesIndexes && !r.Config.IsSet && slices.ContainsFunc(cached.Indexes, query.IsBuiltinOrder):
+	case !r.Config.IsSet && slices.ContainsFunc(cached.Indexes, query.IsBuiltinOrder):
 		return nil, errors.New("one of its indexes has the name of a built-in order")
 	}
 	types, err := r.newTypes([]discovery.Resource{resource})
@@ -154,38 +153,20 @@ func (a *Answer) each(visit func(text []byte) error) error {
 }
 
 // RowSection returns the rows of the answer. Its objects have only the metadata that a table needs.
-func (a *Answer) RowSection(sortByKey bool) print.Section {
+func (a *Answer) RowSection() print.Section {
 	var row live.Row // the current row
 	rows := print.NewServerRows(a.Columns, func(*unstructured.Unstructured) []any { return row.Cells })
-	printRow := func(w *print.Writer, next live.Row) error {
-		row = next
-		object := &unstructured.Unstructured{Object: map[string]any{}}
-		object.SetNamespace(row.Namespace)
-		object.SetName(row.Name)
-		object.SetLabels(row.Labels)
-		return w.Print(print.NewObject(object))
-	}
 	return print.Section{Resource: a.resource, Rows: rows, Each: func(w *print.Writer) error {
-		byKey := map[string]live.Row{}
-		err := a.each(func(text []byte) error {
-			var next live.Row
-			if err := next.UnmarshalJSON(text); err != nil {
+		return a.each(func(text []byte) error {
+			if err := row.UnmarshalJSON(text); err != nil {
 				return err
 			}
-			if !sortByKey {
-				return printRow(w, next)
-			}
-			byKey[cache.NewObjectName(next.Namespace, next.Name).String()] = next
-			return w.Err()
+			object := &unstructured.Unstructured{Object: map[string]any{}}
+			object.SetNamespace(row.Namespace)
+			object.SetName(row.Name)
+			object.SetLabels(row.Labels)
+			return w.Print(print.NewObject(object))
 		})
-		keys := slices.Collect(maps.Keys(byKey))
-		print.SortKeys(keys)
-		for _, key := range keys {
-			if err == nil {
-				err = printRow(w, byKey[key])
-			}
-		}
-		return err
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,14 +33,9 @@ type Transport struct {
 	clusterTransport func() (http.RoundTripper, error)
 	note             func(text string)
 
-	mu struct {
-		sync.Mutex
-		// clusterOnly says why a type is read from the cluster. reportedServed has the types that the
-		// server has answered for.
-		clusterOnly    map[schema.GroupVersionResource]error
-		reportedServed map[schema.GroupVersionResource]bool
-		serverErr      error // why the server is no longer used
-	}
+	clusterOnly sync.Map              // the types that are read from the cluster
+	served      sync.Map              // the types that the server has answered for
+	serverErr   atomic.Pointer[error] // why the server is no longer used
 }
 
 // NewTransport returns a config whose clients use a Transport. It connects to the cluster on demand. note is
@@ -49,13 +45,10 @@ func NewTransport(client *Client, config *rest.Config, note func(text string)) (
 	if err != nil {
 		return nil, err
 	}
-	t := &Transport{client: client, basePath: strings.TrimSuffix(serverURL.Path, "/"), note: note}
-	t.clusterTransport = sync.OnceValues(func() (http.RoundTripper,
-		error) {
-		return rest.TransportFor(config)
-	})
-	t.mu.clusterOnly, t.mu.reportedServed = map[schema.GroupVersionResource]error{},
-		map[schema.GroupVersionResource]bool{}
+	t := &Transport{client: client, basePath: strings.TrimSuffix(serverURL.Path, "/"), note: note,
+		clusterTransport: sync.OnceValues(func() (http.RoundTripper, error) {
+			return rest.TransportFor(config)
+		})}
 	host := config.Host
 	if !strings.Contains(host, "://") {
 		host = serverURL.String() // has the scheme, which depends on the TLS fields
@@ -102,13 +95,13 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 			return nil
 		}
 		serverRequest.Header.Set(onlyCachedHeader, "true")
-	} else if path != "/api" && path != "/apis" || t.serverFailed() {
+	} else if path != "/api" && path != "/apis" || t.serverErr.Load() != nil {
 		return nil
 	}
 	response, err := t.client.readTransport.RoundTrip(serverRequest)
 	if err == nil && response.Header.Get(live.ServedHeader) != "" {
 		if isTypeRequest {
-			t.markServed(request.GVR)
+			t.noteOnce(&t.served, request.GVR, "the cache server")
 		}
 		return response
 	}
@@ -118,7 +111,7 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 		err = errors.New(strings.TrimSpace(string(text)))
 	} else if r.Context().Err() == nil {
 		err = errors.New("the cache server does not respond any more")
-		t.markServerFailed(err)
+		t.serverErr.Store(&err)
 	}
 	if isTypeRequest && r.Context().Err() == nil {
 		t.markClusterOnly(request.GVR, err)
@@ -143,45 +136,25 @@ func whyUnanswerable(request readapi.Request, r *http.Request) error {
 	return nil
 }
 
-func (t *Transport) serverFailed() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mu.serverErr != nil
-}
-
-func (t *Transport) markServerFailed(cause error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mu.serverErr = cause
-}
-
 func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
-	t.mu.Lock()
-	reason, serverErr := t.mu.clusterOnly[gvr], t.mu.serverErr
-	t.mu.Unlock()
-	if reason == nil && serverErr != nil {
-		t.markClusterOnly(gvr, serverErr)
+	if _, ok := t.clusterOnly.Load(gvr); ok {
+		return true
 	}
-	return reason != nil || serverErr != nil
+	serverErr := t.serverErr.Load()
+	if serverErr != nil {
+		t.markClusterOnly(gvr, *serverErr)
+	}
+	return serverErr != nil
 }
 
 func (t *Transport) markClusterOnly(gvr schema.GroupVersionResource, reason error) {
-	t.mu.Lock()
-	isFirst := t.mu.clusterOnly[gvr] == nil
-	t.mu.clusterOnly[gvr] = reason
-	t.mu.Unlock()
-	if isFirst && gvr != crd.GVR {
-		t.note(fmt.Sprintf("%s is read from the cluster: %v", typeName(gvr), reason))
-	}
+	t.noteOnce(&t.clusterOnly, gvr, fmt.Sprintf("the cluster: %v", reason))
 }
 
-func (t *Transport) markServed(gvr schema.GroupVersionResource) {
-	t.mu.Lock()
-	isFirst := !t.mu.reportedServed[gvr]
-	t.mu.reportedServed[gvr] = true
-	t.mu.Unlock()
-	if isFirst && gvr != crd.GVR { // read for the columns of tables
-		t.note(fmt.Sprintf("%s is read from the cache server", typeName(gvr)))
+func (t *Transport) noteOnce(noted *sync.Map, gvr schema.GroupVersionResource, source string) {
+	_, wasNoted := noted.LoadOrStore(gvr, true)
+	if !wasNoted && gvr != crd.GVR { // CRDs are read for the columns of tables
+		t.note(fmt.Sprintf("%s is read from %s", typeName(gvr), source))
 	}
 }
 

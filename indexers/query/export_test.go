@@ -1,7 +1,6 @@
 package query
 
 import (
-	"slices"
 	"testing"
 	"time"
 )
@@ -12,19 +11,7 @@ func (m *Matcher) WithNow(now time.Time) *Matcher {
 	return m
 }
 
-func TestSplitTerms(t *testing.T) {
-	for text, want := range map[string][]string{
-		"":                                {""},
-		"a, b desc":                       {"a", " b desc"},
-		".a['x,y'],b":                     {".a['x,y']", "b"},
-		`.a["x\",],y"],b`:                 {`.a["x\",],y"]`, "b"},
-		".a[?(@.b == 1, 2)] desc,.c[0,1]": {".a[?(@.b == 1, 2)] desc", ".c[0,1]"},
-		"$.a]],b":                         {"$.a]]", "b"},
-	} {
-		if got := splitTerms(text); !slices.Equal(got, want) {
-			t.Errorf("splitTerms(%q) = %q, want %q", text, got, want)
-		}
-	}
+func TestSplitDirection(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"size desc": {"size", "desc"}, "size  up": {"size", "up"}, ".a desc": {".a",
 			"desc"}, ".a['b desc']": {".a['b desc']", ""}, ".a[?(@.b == 1)] asc": {".a[?(@.b == 1)]", "asc"},

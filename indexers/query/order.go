@@ -93,8 +93,8 @@ func (c *compiler) compileOrder(options Options) (order, error) {
 		return nil, nil
 	}
 	var o order
-	for _, text := range splitTerms(options.SortBy) {
-		t, err := c.compileTerm(strings.TrimSpace(text), options.Descending)
+	for _, text := range jsonpath.SplitList(options.SortBy) {
+		t, err := c.compileTerm(text, options.Descending)
 		if err != nil {
 			return nil, err
 		}
@@ -181,32 +181,6 @@ func ageValue(_ string, item any) sortValue {
 
 // isPath reports whether a name is a path rather than the name of an index.
 func isPath(name string) bool { return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "$") }
-
-// splitTerms splits a text at its commas, except within brackets and quotes.
-func splitTerms(text string) (terms []string) {
-	start, depth, quote := 0, 0, rune(0)
-	isEscaped := false
-	for i, r := range text {
-		switch {
-		case isEscaped:
-			isEscaped = false
-		case quote != 0:
-			if isEscaped = r == '\\'; r == quote {
-				quote = 0
-			}
-		case r == '\'' || r == '"':
-			quote = r
-		case r == '[' || r == '(':
-			depth++
-		case r == ']' || r == ')':
-			depth--
-		case r == ',' && depth <= 0:
-			terms = append(terms, text[start:i])
-			start = i + 1
-		}
-	}
-	return append(terms, text[start:])
-}
 
 // splitDirection splits a term into a name or path and its direction. A path can contain spaces, so that only
 // its last word can be a direction.

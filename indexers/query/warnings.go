@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/expression"
+	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
 // limitReporter is a snapshot that counts values left out of its indexes.
@@ -134,8 +135,8 @@ func Columns(options Options, aggregation Aggregation) (paths []string) {
 			paths = append(paths, name)
 		}
 	}
-	for _, text := range splitTerms(options.SortBy) {
-		name, _ := splitDirection(strings.TrimSpace(text))
+	for _, text := range jsonpath.SplitList(options.SortBy) {
+		name, _ := splitDirection(text)
 		add(name)
 	}
 	for _, name := range aggregation.GroupBy {

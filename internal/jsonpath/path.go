@@ -168,3 +168,29 @@ func (p *Path) FirstJSON(raw []byte) (v Value, ok bool, err error) {
 	})
 	return v, ok, err
 }
+
+// SplitList splits a list of paths or names at its commas, except within brackets.
+func SplitList(text string) (items []string) {
+	start, depth, quote := 0, 0, rune(0)
+	isEscaped := false
+	for i, r := range text {
+		switch {
+		case isEscaped:
+			isEscaped = false
+		case quote != 0:
+			if isEscaped = r == '\\'; r == quote {
+				quote = 0
+			}
+		case depth > 0 && (r == '\'' || r == '"'):
+			quote = r
+		case r == '[' || r == '(':
+			depth++
+		case r == ']' || r == ')':
+			depth--
+		case r == ',' && depth <= 0:
+			items = append(items, strings.TrimSpace(text[start:i]))
+			start = i + 1
+		}
+	}
+	return append(items, strings.TrimSpace(text[start:]))
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -200,5 +201,21 @@ func TestMustCompilePanics(t *testing.T) {
 			}()
 			compile()
 		}()
+	}
+}
+
+func TestSplitList(t *testing.T) {
+	for text, want := range map[string][]string{
+		"":                                {""},
+		"a, b desc":                       {"a", "b desc"},
+		`.a\'b, .c\'d`:                    {`.a\'b`, `.c\'d`},
+		".a['x,y'],b":                     {".a['x,y']", "b"},
+		`.a["x\",],y"],b`:                 {`.a["x\",],y"]`, "b"},
+		".a[?(@.b == 1, 2)] desc,.c[0,1]": {".a[?(@.b == 1, 2)] desc", ".c[0,1]"},
+		"$.a]],b":                         {"$.a]]", "b"},
+	} {
+		if got := jsonpath.SplitList(text); !slices.Equal(got, want) {
+			t.Errorf("SplitList(%q) = %q, want %q", text, got, want)
+		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 func (o *verb) parseGroups() error {
 	for _, text := range o.groupBy {
-		for _, name := range splitOperands(text) {
+		for _, name := range jsonpath.SplitList(text) {
 			if name == "" {
 				return session.Usagef("--group-by needs the name of an index, or a path")
 			}
@@ -42,28 +42,6 @@ func (o *verb) parseGroups() error {
 		o.aggregation.Measures = append(o.aggregation.Measures, measure)
 	}
 	return nil
-}
-
-func splitOperands(text string) (names []string) {
-	depth, quote, start := 0, rune(0), 0
-	for i, c := range text {
-		switch {
-		case quote != 0:
-			if c == quote && text[i-1] != '\\' {
-				quote = 0
-			}
-		case depth > 0 && (c == '\'' || c == '"'):
-			quote = c
-		case c == '[':
-			depth++
-		case c == ']':
-			depth--
-		case c == ',' && depth == 0:
-			names = append(names, strings.TrimSpace(text[start:i]))
-			start = i + 1
-		}
-	}
-	return append(names, strings.TrimSpace(text[start:]))
 }
 
 // validateOperand validates a path in the value of a flag.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -115,9 +113,6 @@ func NewPrinter(format Format, w io.Writer, framing Framing, noHeaders bool) (Pr
 	}
 	return newTemplate(format, w, framing)
 }
-
-// SortKeys sorts keys like the API server: by the bytes of the whole key. So "a-b/x" comes before "a/x".
-func SortKeys(keys []string) { slices.SortFunc(keys, strings.Compare) }
 
 // Writer prints the objects of one section.
 type Writer struct {

@@ -112,7 +112,7 @@ func (t *trie) addCondition(c *condition, budget *int) {
 }
 
 func (t *trie) ensureField(name string) *trie {
-	if next := t.childNamed(name); next != nil {
+	if next := t.member([]byte(name), false); next != nil {
 		return next
 	}
 	next := &trie{}
@@ -127,19 +127,6 @@ func (t *trie) ensureField(name string) *trie {
 		}
 	}
 	return next
-}
-
-// childNamed returns the existing node of a member, or nil.
-func (t *trie) childNamed(name string) *trie {
-	if t.byName != nil {
-		return t.byName[name]
-	}
-	for i := range t.fields {
-		if t.fields[i].name == name {
-			return t.fields[i].next
-		}
-	}
-	return nil
 }
 
 func (t *trie) ensureElement() *trie {

@@ -121,7 +121,7 @@ type Listing struct {
 	// Files are in reading order, without duplicates.
 	Files []*File
 	// Empty are the given directories without files. Skipped are the numbers of files in directories that
-	// are not read because of their names.
+	// are not read because of their names, and of pipes and links to directories.
 	Empty   []string
 	Skipped map[string]int
 }
@@ -152,7 +152,8 @@ func (l Listing) Report(report func(*Problem)) {
 		report(&Problem{File: dir, Warning: true, Err: errNoFiles})
 	}
 	for _, dir := range slices.Sorted(maps.Keys(l.Skipped)) {
-		report(&Problem{File: dir, Warning: true, Err: fmt.Errorf("%w: %d %s", ErrNotRead, l.Skipped[dir], otherNames)})
+		report(&Problem{File: dir, Warning: true, Err: fmt.Errorf("%w: %d %s, or pipes, or links to directories",
+			ErrNotRead, l.Skipped[dir], otherNames)})
 	}
 }
 
@@ -253,8 +254,12 @@ func (o ListOptions) walk(ctx context.Context, path string, add func(string, fs.
 		if err != nil && entry.Type() == fs.ModeSymlink {
 			info, err = entry.Info() // Read reports the broken link
 		}
-		if err == nil && (info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink) {
+		switch {
+		case err != nil: // removed in the meantime
+		case info.Mode().IsRegular() || info.Mode().Type() == fs.ModeSymlink:
 			add(at, info)
+		default:
+			add(at, nil)
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package filesource
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +71,10 @@ func TestRead(t *testing.T) {
 // TestNoFiles verifies that a named directory without manifests, and an empty path, are reported.
 func TestNoFiles(t *testing.T) {
 	dir := writeTree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
+	linked := writeTree(t, map[string]string{"a.yaml": widget("a", "red")})
+	if err := os.Symlink(dir+"/deep", linked+"/b.yaml"); err != nil {
+		t.Fatal(err)
+	}
 	const none = ": the directory has no YAML or JSON files (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
 	for name, tt := range map[string]struct {
 		options manifest.ReadOptions
@@ -78,7 +83,9 @@ func TestNoFiles(t *testing.T) {
 		"other files": {manifest.ReadOptions{Paths: []string{dir + "/notes/"}}, dir + "/notes" + none},
 		"deeper":      {manifest.ReadOptions{Paths: []string{dir + "/deep"}}, ""},
 		"all files": {manifest.ReadOptions{Paths: []string{dir, dir + "/deep"}}, dir +
-			": not read: 1 files with other names than .yaml, .yml, .json, .jsonl"},
+			": not read: 1 files with other names than .yaml, .yml, .json, .jsonl, or pipes, or links to directories"},
+		"links": {manifest.ReadOptions{Paths: []string{linked}}, linked +
+			": not read: 1 files with other names than .yaml, .yml, .json, .jsonl, or pipes, or links to directories"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, warnings, err := readNames(t, tt.options)

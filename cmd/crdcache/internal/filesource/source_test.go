@@ -39,7 +39,7 @@ func TestOpen(t *testing.T) {
 			strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},
 		"other files": {map[string]string{"a.yaml": widgetCRD, "notes.txt": "x", ".hidden.yaml": "x: [",
 			".git/x.yaml": "x: ["}, []string{}, []string{
-			"warning: DIR: not read: 1 files with other names than .yaml, .yml, .json, .jsonl"}},
+			"warning: DIR: not read: 1 files with other names than .yaml, .yml, .json, .jsonl, or pipes, or links to directories"}},
 		"foreign documents": {map[string]string{"a.yaml": widgetCRD, "values.yaml": "a: b\n",
 			"list.json": "[1]", "k.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, []string{}, []string{
 			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name; so are 2 other documents",

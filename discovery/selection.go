@@ -44,7 +44,7 @@ func NewSelection(names ...string) (*Selection, error) {
 // Names returns the names in the given order.
 func (s *Selection) Names() []Name { return slices.Clone(s.names) }
 
-// MatchedTypes returns the types that the names match in a catalog. It includes those of failed groups.
+// MatchedTypes returns the types that the names match in a catalog. It includes types of failed groups.
 func (s *Selection) MatchedTypes(catalog *Catalog) map[ResolvedType]bool {
 	types := map[ResolvedType]bool{}
 	for _, result := range s.nameResults(catalog) {

@@ -21,7 +21,7 @@ type SourceStatus struct {
 	Synced bool
 	// Unavailable is true while reading the source is forbidden or the server does not have it.
 	Unavailable bool
-	// LastError is the last failure, nil after a success. For CRDs it also names those that cannot be
+	// LastError is the last failure, nil after a success. For CRDs it also names CRDs that cannot be
 	// decoded, as long as they exist; their earlier types remain.
 	LastError error
 	// LastContact is the time of the last success.

@@ -29,7 +29,7 @@ type Type struct {
 	ShortNames    []string
 	Categories    []string
 	Scope         Scope
-	// Versions are the served versions, the most preferred first, and then those that are not served.
+	// Versions are the served versions, the most preferred first, and then the others.
 	Versions []TypeVersion
 	// StoredVersions are the versions that objects in etcd may have; only set for types from a CRD.
 	StoredVersions []string

@@ -190,7 +190,7 @@ func (all alternatives) filter() func(runtime.Object) bool {
 	}
 }
 
-// labelsOf returns the labels of an object. It does not copy those of a packed one.
+// labelsOf returns the labels of an object. It does not copy the labels of a packed object.
 func labelsOf(object any, m metav1.Object) labels.Labels {
 	if p, ok := object.(PackedObject); ok {
 		return p.Labels()

@@ -65,7 +65,7 @@ type Factory struct {
 	mu struct {
 		sync.Mutex
 		entries map[entryKey]*entry
-		// runningEntries are the started entries that have not ended, also those no longer in entries.
+		// runningEntries are the started entries that have not ended, also if they are no longer in entries.
 		runningEntries map[*entry]struct{}
 		// endedCounters holds the counters of informers that are in neither map.
 		endedCounters map[typeOptions]status.Counters

@@ -29,7 +29,7 @@ var (
 // GroupOptions configure a Group. The zero value is usable.
 type GroupOptions struct {
 	// MemoryBudget is Options.MemoryBudget for the caches of all clusters together. Objects that were
-	// not read for long are compressed first. Among equally cold objects, those of unreachable clusters
+	// not read for long are compressed first. Among equally cold objects, objects of unreachable clusters
 	// come first. Default: zero, no budget.
 	MemoryBudget int64
 
@@ -223,7 +223,7 @@ func (g *Group) Update(cluster string, config *rest.Config) error {
 // Remove shuts the factory of a cluster down and empties its caches, so that their memory is free even while
 // the program refers to the factory. HasSynced of its informers is false afterwards. Handlers receive no
 // deletions. Remove returns the error of Factory.Shutdown, and ErrUnknownCluster for a name that the group
-// does not have. An informer whose handlers are still running when ctx ends is emptied after they return.
+// does not have. If handlers of an informer are still running when ctx ends, it is emptied after they return.
 //
 // Factory.Shutdown also removes a cluster, but leaves its caches readable.
 func (g *Group) Remove(ctx context.Context, cluster string) error {
@@ -254,7 +254,7 @@ func (f *Factory) remove(ctx context.Context) error {
 	return err
 }
 
-// Shutdown removes all clusters. The group cannot be used again. The error joins those of Remove.
+// Shutdown removes all clusters. The group cannot be used again. The error joins the errors of Remove.
 func (g *Group) Shutdown(ctx context.Context) error {
 	g.mu.Lock()
 	g.mu.shutdown = true
@@ -275,7 +275,7 @@ func (g *Group) Shutdown(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// Reconnectable returns a config for the same server whose address and credentials Group.Update can replace.
+// Reconnectable returns a config for the same server. Group.Update can replace its address and credentials.
 // Use it for Options.Config and for the other clients of the cluster, such as a discovery.Tracker, so that
 // Update applies to all of them. The HTTP client takes precedence over the transport settings of config; it
 // may be nil. Group.Add makes such a config itself from any other one.

@@ -9,7 +9,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
-// Handlers returns the event handlers, including those of subscriptions, in the order of their addition.
+// Handlers returns the event handlers, also of subscriptions, in the order of their addition.
 func (i *Informer) Handlers() []status.Handler {
 	registrations := i.core.Registrations()
 	handlers := make([]status.Handler, 0, len(registrations))
@@ -20,7 +20,7 @@ func (i *Informer) Handlers() []status.Handler {
 	return handlers
 }
 
-// Flush waits until every event handler, including those of subscriptions, has handled the events queued
+// Flush waits until every event handler, also of subscriptions, has handled the events queued
 // before the call. After WaitForSync these include the initial list. Flush does not wait for later events.
 //
 // It returns the cause of ctx, or ErrStopped if the informer stopped and dropped some of these events. Do not

@@ -113,7 +113,7 @@ func (m *HandlerMove) detach() *handover {
 	return h
 }
 
-// awaitVersions waits until the informers of To are as recent as those of From.
+// awaitVersions waits until the informers of To are as recent as the informers of From.
 func (h *handover) awaitVersions(ctx context.Context) error {
 	for k, d := range h.detached {
 		for _, i := range h.To {

@@ -106,7 +106,7 @@ type Informer struct {
 	// shard is that of options or SetShardSelector. settings serializes the latter with the start.
 	shard    atomic.Pointer[informerShard]
 	settings sync.Mutex
-	// selections are those of options.Selectors, or nil.
+	// selections belong to options.Selectors; nil without it.
 	selections *follow.Selections
 	// retry ends the pauses between the informer's requests.
 	retry     *requests.RetrySignal
@@ -155,7 +155,7 @@ func reportOtherFailure(ctx context.Context, r *cache.Reflector, err error) {
 	klog.FromContext(ctx).V(2).Info("The type is not served", "type", r.TypeDescription(), "err", err)
 }
 
-// discardFailure is for informers of the factory itself, whose status has the consequence.
+// discardFailure is for informers of the factory itself: their status has the consequence.
 func discardFailure(context.Context, *cache.Reflector, error) {}
 
 // minimalBackoff is the backoff of a reflector if a requests.Pacer paces its requests.

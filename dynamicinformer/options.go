@@ -48,7 +48,7 @@ type Options struct {
 	// Defaults are the options of every type, unless Resources or Acquire set a field.
 	Defaults ResourceOptions
 
-	// Resources are the options of single types. Set fields replace those of Defaults; Indexers are merged.
+	// Resources are the options of single types. Set fields replace Defaults; Indexers are merged.
 	Resources map[schema.GroupVersionResource]ResourceOptions
 
 	// KeepRepeated keeps all objects of a list in which several have one namespace and name, as some

@@ -36,7 +36,7 @@ type ResourceOptions struct {
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
 
-	// AnyOf limits the objects further, to those that at least one of the alternatives selects. An object is
+	// AnyOf limits the objects further, to objects that at least one alternative selects. An object is
 	// cached once; if it leaves one alternative and matches another, handlers receive an update (TestAnyOf).
 	//
 	// One list and watch serves all alternatives. The server applies the requirements that they have in

@@ -70,7 +70,7 @@ func (s *Selectors) Add(selectors ...Selector) error {
 	return nil
 }
 
-// Remove removes selectors, and ignores those that are not in the set. When it returns, no informer shows an
+// Remove removes selectors, and ignores others than the set's. When it returns, no informer shows an
 // object that no remaining selector selects, and handlers have a deletion of it in their queues
 // (cache.DeletedFinalStateUnknown, because it may exist).
 func (s *Selectors) Remove(selectors ...Selector) {

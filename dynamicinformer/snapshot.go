@@ -205,7 +205,7 @@ func (x SnapshotIndex) Has(value, key string) bool { return x.view.Has(value, ke
 
 // AppendValues appends the values of the object with the key to a list, in no particular order. known is
 // false if there is no such object, or if the index was removed after the Snapshot. It reads the index and
-// computes nothing. The strings share memory with all index values of the object: clone those you keep.
+// computes nothing. The strings share memory with all index values of the object. Clone strings to keep.
 func (x SnapshotIndex) AppendValues(to []string, key string) (values []string, known bool) {
 	return x.view.AppendValues(to, key)
 }

@@ -9,7 +9,7 @@ import (
 
 // BuildLimits limit the addition of indexes to a cache. Zero means no limit.
 type BuildLimits struct {
-	// IndexBytes limits the values of one index, and TypeBytes those of all indexes of a type, in bytes.
+	// IndexBytes limits the values of one index, and TypeBytes the values of all indexes of a type, in bytes.
 	IndexBytes, TypeBytes int64
 	// IndexTime is the mean time that one index may take for an object, and TypeTime that of all indexes that
 	// are added together.

@@ -37,7 +37,7 @@ type Index struct {
 	// combine names the combination of the values of an object with equal other parts; "" without numbers.
 	combine string
 
-	// The fields below are derived from those above; see finish.
+	// The fields below are derived from the fields above; see finish.
 
 	// elementPaths begin at the element, or at the object if each is nil. rootPaths begin at the object if
 	// each is set.

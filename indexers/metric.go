@@ -83,7 +83,7 @@ type MetricSource struct {
 	Skipped func(name string) uint64
 }
 
-// MetricIndex is an index of a cache. Its methods are those of query.Index.
+// MetricIndex is an index of a cache. It has the methods of query.Index.
 type MetricIndex interface {
 	Keys(from, to string, descending bool, yield func(key string, count int) bool)
 	Objects(key string, yield func(object string, item any) bool)

@@ -18,7 +18,7 @@ import (
 )
 
 // NewClient is a client.NewClientFunc: pass it as ctrl.Options.NewClient. It returns client.New, unless the
-// reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, also those that an API
+// reader is a *Cache. Then it rejects writes of reduced objects with a *ReducedError, also writes that an API
 // server would accept: see ReducedAnnotation. Of merge patches these are the ones that may replace a value of
 // which the cache drops a part: a list, all annotations, a map with $retainKeys, or a map of which the patch
 // removes keys and no key stays unchanged (TestReplacedMaps). It does not check JSON patches. It warns once

@@ -22,7 +22,7 @@ const (
 	cacheFactoryStopped
 )
 
-// Start runs all informers, including those created later, until ctx ends or Close is called. It returns when
+// Start runs all informers, also informers created later, until ctx ends or Close is called. It returns when
 // they have stopped, and can be called once. It returns an error that wraps ErrStopped if the owner of a
 // shared factory shuts it down first; all reads fail after that.
 func (c *Cache) Start(ctx context.Context) error {

@@ -22,7 +22,7 @@ type TypeSettings struct {
 	// cache.Options apply to unset fields. A change of only SyncPeriod or EnableWatchBookmarks has no effect
 	// on a running informer.
 	cache.ByObject
-	// AnyOf limits the objects further, to those that at least one alternative selects: see
+	// AnyOf limits the objects further, to objects that at least one alternative selects: see
 	// dynamicinformer.ResourceOptions.AnyOf.
 	AnyOf []dynamicinformer.Selector
 	// Selectors is like AnyOf, and can change at any time: an added selector lists only its objects. See
@@ -41,7 +41,7 @@ type TypeSettings struct {
 }
 
 // SetTypeSettings changes the settings of the type of an object, in all of its forms, before or after Start.
-// They replace those of cache.Options.ByObject and of earlier calls; unset fields have their defaults.
+// They replace the settings of cache.Options.ByObject and of earlier calls; unset fields have their defaults.
 //
 // A running cache lists and watches the type with the new settings next to the old ones, and then switches
 // (TestSetTypeSettings): each handler receives, after its queued events, an addition, update or deletion for
@@ -117,7 +117,7 @@ func (c *Cache) takeOver(ctx context.Context, gvk schema.GroupVersionKind, setti
 	})
 }
 
-// prepareIncoming acquires the informers that will replace those of a resource with other options.
+// prepareIncoming acquires the informers that will replace the informers of a resource with other options.
 func (c *Cache) prepareIncoming(r *resource, settings *typeSettings) error {
 	informers, err := c.acquireInformers(r, settings)
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *informerSet) indexOf(namespace string) int {
 	return max(slices.Index(s.informersByNamespace, s.forNamespace(namespace)), 0)
 }
 
-// allRegistrations returns the registrations, except those that an earlier failure has ended. The caller
+// allRegistrations returns the registrations that no earlier failure has ended. The caller
 // holds resource.changeMu.
 func (i *Informer) allRegistrations() []*registration {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(i.registrations)),

@@ -47,7 +47,7 @@ func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collect
 // empty for the memory budget, which the clusters share. The last of several options applies.
 func NewGroupCollector(group *dynamicinformer.Group, options ...Options) *Collector {
 	c := &Collector{group: group, clusters: func(yield func(string, *dynamicinformer.Factory) bool) {
-		group.All()(yield) // those at the time of the scrape
+		group.All()(yield) // the clusters at the time of the scrape
 	}}
 	return c.withDescriptions(options)
 }

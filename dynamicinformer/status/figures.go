@@ -28,7 +28,7 @@ type Metrics struct {
 	CompressedBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexMetrics
-	// Handlers are the event handlers of the running informers, including those of subscriptions.
+	// Handlers are the event handlers of the running informers, also of subscriptions.
 	Handlers []Handler
 	// Persistence describes each informer that persists its objects.
 	Persistence []Persistence
@@ -145,7 +145,7 @@ type Stats struct {
 	TableBytes int64
 	// Indexes are in the order in which they were added.
 	Indexes []IndexStats
-	// Hits is the number of reads that found a decoded copy of a packed object, Misses those that decoded it.
+	// Hits is the number of reads that found a decoded copy of a packed object; Misses decoded it.
 	Hits, Misses int64
 	// ShardDropped is the number of received objects that were outside the shard (see
 	// ResourceOptions.Shard): the useless work of a server that does not filter. It is zero without a shard.

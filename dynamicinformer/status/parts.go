@@ -36,7 +36,7 @@ type FollowedType struct {
 type Shard struct {
 	// Key is the hashed field.
 	Key sharding.Key
-	// Desired are the desired ranges. Listed are those that the cache has objects of. Both are disjoint.
+	// Desired are the desired ranges. Listed are the ranges that the cache has objects of. Both are disjoint.
 	Desired, Listed []sharding.Range
 	// Filter names the component that removes objects outside the shard, as far as the server's answers
 	// show it. The informer always filters as well.

@@ -33,7 +33,7 @@ type Binding struct {
 	graph    *references.Graph                             // nil until the first call of References
 	// graphTargets are the sources of graph, with changing.
 	graphTargets map[slotKey]graphSource
-	// schemas are those of expressions that need one, with changing.
+	// schemas belong to the expressions that need one, with changing.
 	schemas schemas
 
 	mu struct {

@@ -17,7 +17,7 @@ import (
 const pageSize = 20
 
 // Definitions reads the CustomResourceDefinitions of a cluster, for Config.Check. If selectsGroup is not nil,
-// it reads only those of the groups for which it returns true.
+// it reads only definitions of groups for which it returns true.
 func Definitions(ctx context.Context, client dynamic.Interface,
 	selectsGroup func(group string) bool) ([]*crd.Definition, error) {
 	var definitions []*crd.Definition

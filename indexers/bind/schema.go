@@ -55,7 +55,7 @@ func (r boundResource) equals(other boundResource) bool {
 		fmt.Sprint(r.refusals) == fmt.Sprint(other.refusals)
 }
 
-// schemas are those of the types whose expressions need one. Each is read once for each change of the CRD.
+// schemas belong to the types with expressions that need one. Each is read once for each change of the CRD.
 type schemas struct {
 	read   func(context.Context, schema.GroupVersionResource) (*crd.Schema, error) // nil without a source
 	byType map[schema.GroupVersionResource]*typeSchema

@@ -64,7 +64,7 @@ func describeShard(shard *status.Shard) string {
 	return b.String()
 }
 
-// informerSnapshot returns objects as they are stored, so that a query decodes only those that it reads.
+// informerSnapshot returns objects as they are stored, so that a query decodes only objects that it reads.
 type informerSnapshot struct {
 	*dynamicinformer.Snapshot
 	informer  *dynamicinformer.Informer

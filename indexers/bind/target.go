@@ -131,7 +131,7 @@ func (t *Target) successor() *Target {
 // View returns the informer with the indexes.
 func (t *Target) View() *View { return t.view }
 
-// Indexes returns the indexes for queries: those of Resource without those that exceeded a limit.
+// Indexes returns the indexes for queries: the indexes of Resource that exceeded no limit.
 func (t *Target) Indexes() []*indexers.Index { return t.view.queryIndexes }
 
 // Querier returns a querier over the target.

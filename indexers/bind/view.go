@@ -215,7 +215,7 @@ type viewSnapshot struct {
 	view *View
 }
 
-// Declared returns the declarations of the indexes. Queriers use those of the snapshot.
+// Declared returns the declarations of the indexes. Queriers use the indexes of the snapshot.
 func (s viewSnapshot) Declared() []*indexers.Index { return s.view.queryIndexes }
 
 // informerName returns the name of an index in the informer; "" if it does not have the index.

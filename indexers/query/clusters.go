@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ClusterPage is a page of the objects of several clusters, such as those of a dynamicinformer.Group. The
+// ClusterPage is a page of the objects of several clusters, such as a dynamicinformer.Group's. The
 // caller queries the clusters in the order of their names, each with its own Querier, because references stay
 // within a cluster. It is not safe for concurrent use.
 type ClusterPage struct {

@@ -18,7 +18,7 @@ const (
 // Parse parses a query:
 //
 //	issuer=letsencrypt                       an index and a value
-//	issuer!=letsencrypt                      all other objects, also those without a value
+//	issuer!=letsencrypt                      all other objects, also without a value
 //	expiry<2026-03-01T00:00:00Z              also <= > >=, on sorted indexes
 //	expiry in [2026-01-01T00:00:00Z, 2026-02-01T00:00:00Z)   a range
 //	host^=www.                               a prefix

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// Rules are the rules for writes of a built-in type, where they differ from those of custom resources.
+// Rules are the rules for writes of a built-in type, where they differ from the rules of custom resources.
 // The zero value is for custom resources.
 type Rules struct {
 	// NoGeneration: objects have no metadata.generation.
@@ -33,7 +33,7 @@ type Rules struct {
 // and its watches end. The error describes an invalid type.
 func (s *Storage) SetType(t readapi.Type) error { return s.SetBuiltIn(t, Rules{}) }
 
-// SetBuiltIn works like SetType for a built-in type. Its writes differ from those of custom resources.
+// SetBuiltIn works like SetType for a built-in type. Its writes differ from writes of custom resources.
 func (s *Storage) SetBuiltIn(t readapi.Type, rules Rules) error {
 	now := s.options.Now()
 	s.mu.Lock()

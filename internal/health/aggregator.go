@@ -39,7 +39,7 @@ type Aggregator struct {
 		typesProblem  problem
 		serverReached bool
 		conditions    map[ConditionType]Condition
-		// expected are the required types, including those without an informer.
+		// expected are the required types, also without an informer.
 		expected []schema.GroupVersionResource
 	}
 }
@@ -75,7 +75,7 @@ func NewAggregator(typesKnown bool, now func() time.Time) *Aggregator {
 	return b
 }
 
-// Expect sets the types that are required, including those without an informer.
+// Expect sets the types that are required, also without an informer.
 func (b *Aggregator) Expect(types ...schema.GroupVersionResource) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

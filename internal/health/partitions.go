@@ -193,7 +193,7 @@ func (p *partitionRecords) has(partition *partitionRecord) bool {
 	return p.get(partition.name) == partition
 }
 
-// retainOnly removes all partitions except those with these names.
+// retainOnly removes all partitions except the named ones.
 func (p *partitionRecords) retainOnly(names map[string]bool) {
 	other := func(p *partitionRecord) bool { return !names[p.name] }
 	p.all = slices.DeleteFunc(p.all, other)

@@ -36,7 +36,7 @@ type Change struct {
 type changeLog struct {
 	minChanges int // the least number of changes; 0 means no history
 	log        []Change
-	// oldest, version and epochStart are those of History.
+	// oldest, version and epochStart have the meaning of History's.
 	oldest, version, epochStart uint64
 
 	epoch   int

@@ -132,7 +132,7 @@ var (
 		"; also with .gz or .zst)")
 )
 
-// extensions are those of files that are read in directories, before that of a compression, if any.
+// extensions are the extensions of files that are read in directories, before a compression's, if any.
 var extensions = []string{".yaml", ".yml", ".json", ".jsonl"}
 
 // otherNames describes the files that are not read.

@@ -14,7 +14,7 @@ type ListPool struct {
 
 	mu struct {
 		sync.Mutex
-		// active is the number of lists in progress, without those of unresponsive clusters.
+		// active is the number of lists in progress, without lists of unresponsive clusters.
 		active   int
 		limiters int
 		waiting  []*Limiter // each has waiting lists; the longest wait is first

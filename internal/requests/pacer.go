@@ -15,7 +15,7 @@ import (
 type Pacer struct {
 	facts targetFacts
 	retry *RetrySignal
-	// outage is shared by the pacers of a Server, watches by those of a connection.
+	// outage is shared by the pacers of a Server, watches by the pacers of a connection.
 	outage  *sharedOutage
 	watches *watchRecord
 

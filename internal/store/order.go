@@ -11,7 +11,7 @@ import (
 // A change copies one chunk and the slice of chunks, some 8 KB for 100,000 values. The set changes only when
 // a value is added or removed, not for each object.
 type sortedValues struct {
-	// chunks are not empty and sorted. All values of a chunk are less than those of the next.
+	// chunks are not empty and sorted. All values of a chunk are less than the values of the next.
 	chunks [][]string
 	len    int
 }

@@ -23,7 +23,7 @@ var secretsType = discovery.Resource{GVR: schema.GroupVersionResource{Version: "
 
 // selection selects the cached types and their indexes. It is immutable; see typeCache.applyIndexes.
 type selection struct {
-	// typeNames and indexes are those of the config file and its index configs.
+	// typeNames and indexes come from the config file and its index configs.
 	typeNames    []string
 	indexes      *indexers.Config
 	cacheSecrets bool

@@ -22,7 +22,7 @@ type visibleType struct {
 	id       string
 	informer *dynamicinformer.Informer
 	target   *bind.Target // nil if the binding does not have the informer
-	// indexes and references are those of the target.
+	// indexes and references belong to the target.
 	indexes    []*indexers.Index
 	references []*indexers.Reference
 	// scope is the part of the type that the user of the request may see.

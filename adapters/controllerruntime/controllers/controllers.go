@@ -49,7 +49,7 @@ type Settings struct {
 	Watches    []Watch
 	Reconciler reconcile.Reconciler
 	// MaxConcurrent is the number of reconciles that run at the same time (default: 1), and RateLimiter
-	// delays requests after errors. Those of the first call of Ensure apply until Stop.
+	// delays requests after errors. The limiter of the first call of Ensure applies until Stop.
 	MaxConcurrent int
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -96,7 +96,7 @@ type Controllers struct {
 	controllers map[string]*running
 	parts       map[Type]*part
 	feeds       map[*feed]bool
-	types       map[schema.GroupKind]typesource.Type // also those that the server has deleted since
+	types       map[schema.GroupKind]typesource.Type // also deleted types
 
 	lists sync.WaitGroup // the lists of new selections
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The names resemble those of controller-runtime, whose metrics have all controllers as one, "run-time".
+// The names resemble controller-runtime's. Its metrics have all controllers as one, "run-time".
 var (
 	queueLengthDesc = prometheus.NewDesc("crdcache_controller_queue_length",
 		"Number of requests that wait for a reconcile, without delayed ones.", []string{"controller"}, nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
 
-// Objects selects objects of a type: those with a name, or with labels, in one namespace or in all.
+// Objects selects objects of a type by name or by labels, in one namespace or in all.
 type Objects struct {
 	Namespace, Name string
 	Labels          labels.Selector // nil: all
@@ -58,7 +58,7 @@ func (c *Controllers) Select(name string, t Type, instance types.NamespacedName,
 	return nil
 }
 
-// Unselect ends the selections of an instance: those of the given types, or all of them without types.
+// Unselect ends the selections of an instance for the given types, or for all types if none is given.
 func (c *Controllers) Unselect(name string, instance types.NamespacedName, of ...Type) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import "slices"
 // guards its methods and fields. The zero value has no handlers and does no resyncs.
 type Handlers struct {
 	registered []*Registration
-	// Events are the numbers of events, also of those without handlers.
+	// Events are the numbers of events, also without handlers.
 	Events Events
 	// Lists is the number of complete lists of partitions.
 	Lists int

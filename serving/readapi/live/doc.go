@@ -42,7 +42,7 @@
 //
 // # Concurrency
 //
-// A Server is safe for concurrent use. Its goroutines are those of requests.
+// A Server is safe for concurrent use. It has no goroutines beside the requests'.
 //
 // # Memory
 //

@@ -22,7 +22,7 @@ type treeRecord struct {
 	Trees   []*treeNode `json:"trees"`
 	// Namespace is the namespace that was read. Empty means all.
 	Namespace string `json:"namespace,omitempty"`
-	// Read and NotRead are the types that were read and those that were not.
+	// Read and NotRead are the types that were read, and the others.
 	Read    []string     `json:"read"`
 	NotRead []unreadType `json:"notRead,omitempty"`
 }

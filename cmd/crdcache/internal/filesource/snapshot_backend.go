@@ -38,7 +38,7 @@ func (b *snapshotBackend) Collection(gr schema.GroupResource) readapi.Collection
 	return nil
 }
 
-// Versions returns the number of objects by version if they are in several, and those in the named ones.
+// Versions returns the number of objects by version if there are several, and objects in the named ones.
 func (b *snapshotBackend) Versions(gr schema.GroupResource, named ...string) (counts map[string]int,
 	namedCount int) {
 	counts = b.collections[gr].savedType.Written

@@ -95,7 +95,7 @@ type stateMetricsFinder struct {
 }
 
 // findStateMetrics returns the configs in a file: documents, and maps and texts in documents, such as Helm
-// values and the data of a ConfigMap. The positions of nodes are those in the file.
+// values and the data of a ConfigMap. Nodes have their positions in the file.
 func findStateMetrics(data []byte) ([]*yaml.Node, error) {
 	finder := stateMetricsFinder{lines: strings.Split(string(data), "\n")}
 	stream := yaml.NewDecoder(bytes.NewReader(data))
@@ -154,7 +154,7 @@ func valueOf(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// moveInto converts the positions in a text to those in the file. A block has the lines of the text, with an
+// moveInto converts the positions in a text to the file's. A block has the lines of the text, with an
 // indentation; nodes in other texts have the position of the text.
 func (f *stateMetricsFinder) moveInto(n, text *yaml.Node) {
 	if text.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && text.Line < len(f.lines) {

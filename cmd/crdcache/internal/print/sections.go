@@ -51,7 +51,7 @@ type Output struct {
 	noObjectsMessage string // the message if nothing is printed
 }
 
-// openTable is the last table. kind and cluster are those of its last rows.
+// openTable is the last table. Its last rows have kind and cluster.
 type openTable struct {
 	*TypeTable
 	kind    schema.GroupKind

@@ -34,7 +34,7 @@ func (o *verb) metricsServer(servers []*cacheServer) (*localserver.Metrics, erro
 		})}, nil
 }
 
-// readMetrics returns the metrics of the clusters and those of their configs. With several clusters, each
+// readMetrics returns the metrics of the clusters and of their configs. With several clusters, each
 // series has the label cluster.
 func readMetrics(servers []*cacheServer) iter.Seq[indexers.MetricFamily] {
 	return func(yield func(indexers.MetricFamily) bool) {

@@ -282,7 +282,7 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 }
 
 // resolveNames resolves the type names. Types that cannot be watched are polled, but only if they are named:
-// a pattern could select many. A note names those that patterns leave out.
+// a pattern could select many. A note names the types that patterns leave out.
 func (s *cacheServer) resolveNames(ctx context.Context) (resources []discovery.Resource, err error) {
 	isPattern := func(name string) bool { return strings.Contains(name, "*") }
 	names := slices.DeleteFunc(slices.Clone(s.TypeNames()), isPattern)

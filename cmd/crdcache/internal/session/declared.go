@@ -65,7 +65,7 @@ func (r *Reader) WithoutSelectors() *Reader {
 	return &reader
 }
 
-// addFlags adds the options of the flags to those of the config.
+// addFlags adds the options of the flags to the config's options.
 func (r *Reader) addFlags(options *dynamicinformer.ResourceOptions) {
 	flags := r.informerOptions
 	if flags.LabelSelector != nil {

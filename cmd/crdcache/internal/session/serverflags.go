@@ -209,7 +209,7 @@ func (k *kubeconfigFlags) loadingRules() *clientcmd.ClientConfigLoadingRules {
 	return rules
 }
 
-// flagOverrides returns the values of the flags, which override those of the kubeconfig.
+// flagOverrides returns the values of the flags, which override the kubeconfig.
 func (k *kubeconfigFlags) flagOverrides() clientcmd.ConfigOverrides {
 	overrides := k.overrides
 	overrides.Context.Namespace = k.namespace

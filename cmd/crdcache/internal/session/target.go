@@ -101,7 +101,7 @@ func (t *Target) openFiles(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// setWarningHandler prints the server's warnings, such as those about deprecated versions.
+// setWarningHandler prints the server's warnings, such as warnings about deprecated versions.
 func (t *Target) setWarningHandler() {
 	t.Rest.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 }

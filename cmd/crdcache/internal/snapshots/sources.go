@@ -16,7 +16,7 @@ import (
 // object that was never in a cluster has none of them.
 var instanceFields = []string{".metadata.uid", ".metadata.creationTimestamp", ".metadata.ownerReferences[*].uid"}
 
-// ignoredFields returns the fields of --ignore, and those that always differ between clusters.
+// ignoredFields returns the fields of --ignore, and fields that always differ between clusters.
 func (o *diffVerb) ignoredFields() []string {
 	for _, source := range o.sources {
 		if source.target.Cluster != "" {

@@ -17,7 +17,7 @@ type Machine struct {
 	OS          string `json:"os"`
 	Arch        string `json:"arch"`
 	Go          string `json:"go"`
-	// Kubernetes is the version of the API server; ClientGo and ControllerRuntime are those of the peers.
+	// Kubernetes is the version of the API server; ClientGo and ControllerRuntime are the peers' versions.
 	Kubernetes        string `json:"kubernetes"`
 	ClientGo          string `json:"clientGo"`
 	ControllerRuntime string `json:"controllerRuntime"`

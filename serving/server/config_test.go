@@ -197,6 +197,16 @@ func TestInvalidFlags(t *testing.T) {
 	}
 }
 
+// TestTypesInLines verifies that --type takes the lines of the output of a command.
+func TestTypesInLines(t *testing.T) {
+	options, set := NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	options.AddFlags(set)
+	err := errors.Join(set.Parse([]string{"--type=widgets\ngadgets"}), options.Complete(set))
+	if want := []string{"widgets", "gadgets"}; err != nil || !slices.Equal(options.Config.Types, want) {
+		t.Errorf("the types are %q, %v, want %q", options.Config.Types, err, want)
+	}
+}
+
 // TestFieldsAreDocumented verifies that docs/crdcached.md has each field of a config file with its default.
 func TestFieldsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/crdcached.md")

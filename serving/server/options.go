@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -59,6 +60,13 @@ func NewOptions() *Options {
 	}
 }
 
+// lineList separates the elements of a list also by line breaks. pflag ignores all but the first line.
+type lineList struct{ pflag.Value }
+
+func (l lineList) Set(text string) error {
+	return l.Value.Set(strings.ReplaceAll(strings.TrimSpace(text), "\n", ","))
+}
+
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	sections := o.Flags()
 	for _, name := range sections.Order {
@@ -92,6 +100,10 @@ func (o *Options) Flags() flag.NamedFlagSets {
 		"Number of concurrent requests other than watches; 0: no limit.")
 	flags.DurationVar(&o.ShutdownDelay, "shutdown-delay-duration", o.ShutdownDelay,
 		"How long to serve requests after a stop signal, while /readyz fails.")
+	for _, name := range []string{"type", "index-config"} {
+		f := flags.Lookup(name)
+		f.Value, f.DefValue = lineList{f.Value}, "" // which help does not print
+	}
 	flags = sections.FlagSet("secure serving")
 	o.SecureServing.AddFlags(flags)
 	flags.Lookup("secure-port").Usage = "The port to serve HTTPS on; 0: a free port, which is logged."

@@ -198,6 +198,22 @@ func clusterFlags() *pflag.FlagSet {
 	return set
 }
 
+// TestListFlags verifies that each flag with a list takes the lines of the output of a command.
+func TestListFlags(t *testing.T) {
+	for _, cmd := range cli.Command().Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Value.Type() != "stringSlice" {
+				return
+			}
+			err := f.Value.Set("a,b\r\nc\n\nd\n")
+			got, _ := cmd.Flags().GetStringSlice(f.Name)
+			if want := []string{"a", "b", "c", "d"}; err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s --%s = %q, %v, want %q", cmd.Name(), f.Name, got, err, want)
+			}
+		})
+	}
+}
+
 // TestFilesNeedNoCluster checks that cluster flags exclude --from.
 func TestFilesNeedNoCluster(t *testing.T) {
 	for _, cmd := range cli.Command().Commands() {

@@ -43,6 +43,7 @@ func addHelp(root *cobra.Command) {
 }
 
 func addUsages(cmd *cobra.Command, usages map[string]string) {
+	session.SeparateLines(cmd.Flags())
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = cmp.Or(f.Usage, usages[f.Name]) })
 	for _, sub := range cmd.Commands() {
 		addUsages(sub, usages)

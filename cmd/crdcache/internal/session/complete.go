@@ -69,6 +69,7 @@ type completedValue struct {
 }
 
 func setCompletion(cmd *cobra.Command, name string, c candidates) {
+	SeparateLines(cmd.Flags()) // first, because RegisterCompletions finds outer values only
 	flag := cmd.Flags().Lookup(name)
 	flag.Value = completedValue{flag.Value, newCompletion(c)}
 	flag.DefValue = strings.TrimSuffix(flag.DefValue, "[]") // which pflag prints for its own types only

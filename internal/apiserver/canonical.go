@@ -38,3 +38,13 @@ func (s *Storage) RestoreCanonical(c *manifest.Canonical) bool {
 	}
 	return true
 }
+
+// Skip uses a resource version like Restore, without an object.
+func (s *Storage) Skip(resourceVersion string) {
+	version, ok := parseVersion(resourceVersion)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.version++; ok {
+		s.mu.version = max(s.mu.version, version)
+	}
+}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Bounds of archives, which can be hostile.
@@ -70,6 +71,7 @@ type archiveCounts struct {
 	members                     int
 	otherNames, links, others   int // members that are not read
 	auditEvents                 int // without a response
+	received                    *atomic.Int64
 	stopped                     bool
 }
 
@@ -79,7 +81,7 @@ var inputs = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, peekSiz
 func (c *contentReader) read(r io.Reader) error {
 	input := r
 	if c.depth == 0 {
-		input = &countingSizeReader{r, &c.inputSize}
+		input = &countingSizeReader{r, c.archiveCounts}
 	}
 	in := inputs.Get().(*bufio.Reader)
 	defer inputs.Put(in)
@@ -348,12 +350,15 @@ func VisitTexts(ctx context.Context, paths []string, wanted func(path string) bo
 
 type countingSizeReader struct {
 	io.Reader
-	size *int64
+	counts *archiveCounts
 }
 
 func (r *countingSizeReader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	*r.size += int64(n)
+	r.counts.inputSize += int64(n)
+	if r.counts.received != nil {
+		r.counts.received.Add(int64(n))
+	}
 	return n, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,14 +69,15 @@ func (e Entry) Decode() (*unstructured.Unstructured, error) {
 // every error of a document. It stops when yield returns false. It returns the error of reading or
 // decompressing, the context's error, or ErrTooLarge.
 func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
-	return read(ctx, r, "", func(e Entry) bool {
+	return read(ctx, r, "", nil, func(e Entry) bool {
 		return e.Deleted || errors.As(e.Err, new(*Note)) || yield(e)
 	})
 }
 
 // read is Read that yields deletions and notes, too. The path of the text shows the layout of a bundle.
-func read(ctx context.Context, r io.Reader, path string, yield func(Entry) bool) error {
-	c := &contentReader{ctx: ctx, yield: yield, path: path, archiveCounts: &archiveCounts{}}
+func read(ctx context.Context, r io.Reader, path string, received *atomic.Int64,
+	yield func(Entry) bool) error {
+	c := &contentReader{ctx: ctx, yield: yield, path: path, archiveCounts: &archiveCounts{received: received}}
 	err := c.read(r)
 	c.reportSkipped()
 	return errors.Join(err, ctx.Err())

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -19,6 +20,8 @@ type Reader struct {
 	// OnNote is called for each note, and OnDeleted for each deleted object of a recording. Optional.
 	OnNote    func(*File, Position, *Note)
 	OnDeleted func(*File, Entry)
+	// Received counts the bytes that are read. Optional.
+	Received *atomic.Int64
 	// tallies are the counts since the last summary.
 	tallies map[*File]*problemCounts
 	// firstIgnored is the first document that was ignored since the last summary.
@@ -58,7 +61,7 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject fu
 	f.ReadCount++
 	f.HadErrors = false
 	empty := true
-	err = read(ctx, in, f.Path, func(e Entry) bool {
+	err = read(ctx, in, f.Path, r.Received, func(e Entry) bool {
 		empty = false
 		var note *Note
 		switch {

@@ -81,6 +81,7 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
+	o.flags.OnlyNamed = !o.watch
 	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package filesource
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -48,7 +49,10 @@ func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	reason := s.reading.loader.uncollected[gr]
-	if reason == "" || hasObjects {
+	switch {
+	case s.reading.loader.omitted[gr]:
+		return apierrors.NewForbidden(gr, "", errors.New("the command named other types, so its objects are not kept"))
+	case reason == "" || hasObjects:
 		return nil
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,

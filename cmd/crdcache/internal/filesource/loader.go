@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/version"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
@@ -42,6 +43,8 @@ type loader struct {
 	copies          tally                         // that differ
 	namespaces      tally                         // of cluster-scoped objects
 	report          func(*manifest.Problem)
+	names           []discovery.Name              // of the types whose objects are kept; empty for all
+	omitted         map[schema.GroupResource]bool // types whose objects are not kept
 	// isServed is set after Open: changes must now be sent to watches.
 	isServed     bool
 	typesChanged bool
@@ -97,6 +100,7 @@ func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *load
 		origins:  map[objectKey]origin{},
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
+		omitted:         map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 		report:          report, uncollected: map[schema.GroupResource]string{},
 	}
@@ -137,6 +141,8 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 		l.removeKind(k)
 		l.storage.RemoveType(k.typ.GroupResource())
 		l.objectsOfUnknownKinds = append(l.objectsOfUnknownKinds, pendingObject{f, cloneEntry(e), gvk, true})
+	case l.omits(k):
+		l.storage.Skip(u.GetResourceVersion())
 	default:
 		l.putObject(f, e, k, u)
 	}
@@ -157,6 +163,10 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	}
 	if err != nil || k == nil || k.typ.Namespaced != (e.Namespace != "") {
 		return false
+	}
+	if l.omits(k) {
+		l.storage.Skip(e.Canonical.ResourceVersion)
+		return true
 	}
 	key := objectKey{k.GroupKind, e.Namespace, e.Name, gv.Version}
 	if l.hasInOtherVersion(k, key) {

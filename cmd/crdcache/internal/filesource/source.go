@@ -34,6 +34,11 @@ type Options struct {
 	In io.Reader
 	// Report is called for each problem, from one goroutine at a time. Optional; see also Source.Problems.
 	Report func(*manifest.Problem)
+	// Types are names of types. Objects of other types of Kubernetes are not kept, and requests for them
+	// fail. Optional: all are kept.
+	Types []string
+	// Received counts the bytes that are read. Optional.
+	Received *atomic.Int64
 	// TypesChanged is called by Follow, in its goroutine, for new types without a
 	// CustomResourceDefinition. A discovery.Tracker finds them only after Refresh. Optional.
 	TypesChanged func()
@@ -101,6 +106,8 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	listing.Report(s.addProblem)
 	s.reading.files = listing.Files
 	l := s.reading.loader
+	l.reader.Received = options.Received
+	l.names = parseNames(options.Types)
 	for _, f := range listing.Files {
 		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
 			return nil, err

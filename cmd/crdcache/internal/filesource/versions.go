@@ -16,16 +16,41 @@ import (
 // are written in it. Otherwise all objects are read, each in its own version. A snapshot has one version of
 // each object. convert allows to read objects of another version if none is written in the requested one.
 func (s *Source) SelectVersions(convert bool, typeNames ...string) {
-	var names []discovery.Name
-	for _, text := range typeNames {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.names = parseNames(typeNames)
+	s.unconverted.Store(!convert)
+}
+
+func parseNames(texts []string) (names []discovery.Name) {
+	for _, text := range texts {
 		if name, err := discovery.ParseName(text); err == nil { // the resolver reports the error
 			names = append(names, name)
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.names = names
-	s.unconverted.Store(!convert)
+	return names
+}
+
+// omits reports whether objects of a kind are not kept, because Options.Types names only other types. Groups
+// without a dot have no CustomResourceDefinitions, so the names of their types are known.
+func (l *loader) omits(k *kind) bool {
+	if len(l.names) == 0 || k.inferred || strings.Contains(k.Group, ".") {
+		return false
+	}
+	gr := k.typ.GroupResource()
+	isOmitted, isKnown := l.omitted[gr]
+	if !isKnown {
+		t := k.typ.Names
+		names := slices.Concat([]string{t.Plural, t.Singular, t.Kind}, t.ShortNames, t.Categories)
+		isOmitted = !slices.ContainsFunc(l.names, func(name discovery.Name) bool {
+			return slices.ContainsFunc(name.Interpretations, func(i discovery.Interpretation) bool {
+				i.Version = ""
+				return i.Matches(k.Group, nil, names)
+			})
+		})
+		l.omitted[gr] = isOmitted
+	}
+	return isOmitted
 }
 
 // selectObjects selects the objects for requests for a version. If none is written in it, and the versions

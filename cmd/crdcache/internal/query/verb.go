@@ -103,6 +103,8 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 	if err := o.parseGroups(); err != nil {
 		return err
 	}
+	usesReferences, _ := query.UsesReferences(o.query)
+	o.flags.OnlyNamed = !usesReferences
 	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err

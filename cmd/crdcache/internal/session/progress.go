@@ -85,5 +85,8 @@ func progressLine(done, total int, received int64, elapsed time.Duration) string
 	if received < 10*mebibyte {
 		size = strconv.FormatFloat(float64(received)/mebibyte, 'f', 1, 64)
 	}
+	if total == 0 {
+		return fmt.Sprintf("read %s MiB, %d s", size, int(elapsed.Seconds()))
+	}
 	return fmt.Sprintf("synced %d of %d types, %s MiB, %d s", done, total, size, int(elapsed.Seconds()))
 }

@@ -25,6 +25,8 @@ type ReadFlags struct {
 	cacheFlag                    string
 	verbose                      bool
 	hasCacheFlags                bool // the verb has the flags of AddCache
+	// OnlyNamed is set by verbs that read no other types than the named ones.
+	OnlyNamed bool
 }
 
 // Add adds the flags of all reading verbs, and completion for flags and types. allowsMany is for verbs that
@@ -79,6 +81,9 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string,
 	}
 	if template.typeNames, err = template.Config.TypeNames(args); err != nil {
 		return nil, err
+	}
+	if f.OnlyNamed {
+		f.types = template.typeNames
 	}
 	targets, err := f.Targets(ctx, streams)
 	if err != nil {

@@ -26,6 +26,7 @@ type ServerFlags struct {
 	allNamespaces bool
 	timeout       time.Duration
 	fromPaths     []string
+	types         []string // named ones, if no others are read
 	quiet         bool
 	flagSet       *pflag.FlagSet
 }
@@ -84,7 +85,7 @@ func (f *ServerFlags) FileTarget(ctx context.Context, streams genericiooptions.I
 	paths ...string) (*Target, error) {
 	t := f.newTarget(streams)
 	t.Namespace = f.kubeconfig.namespace
-	return t, t.openFiles(ctx, paths)
+	return t, t.openFiles(ctx, paths, f.types)
 }
 
 func (f *ServerFlags) newTarget(streams genericiooptions.IOStreams) *Target {

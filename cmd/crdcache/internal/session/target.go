@@ -66,14 +66,15 @@ const gcPercentFiles = 50
 const gcPercentSnapshot = 25
 
 // openFiles reads files instead of a cluster.
-func (t *Target) openFiles(ctx context.Context, paths []string) error {
+func (t *Target) openFiles(ctx context.Context, paths, types []string) error {
 	// Most of the heap is JSON without pointers. More frequent collection costs 10 % more time and saves 25 %
 	// of the memory.
 	debug.SetGCPercent(gcPercentFiles)
 	t.paths = paths
 	var err error
+	defer t.Progress(func() (int, int) { return 0, 0 })()
 	t.source, err = filesource.Open(ctx, filesource.Options{
-		Paths: paths, In: t.In,
+		Paths: paths, In: t.In, Types: types, Received: &t.traffic.received,
 		Report: func(p *manifest.Problem) {
 			switch {
 			case p.Warning:

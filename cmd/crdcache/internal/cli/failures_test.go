@@ -64,12 +64,12 @@ func TestTimeoutBoundsDiscovery(t *testing.T) {
 
 // TestThrottledDiscovery checks that every command reports status 429 once, with a remedy.
 func TestThrottledDiscovery(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
 	}))
 	defer server.Close()
-	t.Setenv("KUBECONFIG", "/dev/null")
 	var running sync.WaitGroup
 	for _, command := range []string{
 		"dump widgets", "dump widgets gizmos", "dump widgets/a", "query widgets", "watch widgets",
@@ -89,7 +89,7 @@ func TestThrottledDiscovery(t *testing.T) {
 		})
 	}
 	running.Wait()
-	_, _, errOut := runCommand(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "3s")
+	_, _, errOut := runMain(t, "dump", "widgets", "-s", server.URL, "--request-timeout", "3s")
 	if !strings.Contains(errOut, "TooManyRequests") {
 		t.Errorf("the error of a slow request does not name TooManyRequests:\n%s", errOut)
 	}

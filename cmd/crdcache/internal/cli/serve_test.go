@@ -266,6 +266,9 @@ func TestServeCachesLaterTypes(t *testing.T) {
 // TestServePolls verifies that serve polls types that cannot be watched if they are named. It names those
 // that a pattern leaves out, and the objects that its cache lacks.
 func TestServePolls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	shortRuntimeDir(t)
 	s := newOddServer(t)
 	if r := s.run(t, "serve *.metrics.k8s.io"); r.code != cli.ExitFailed ||

@@ -51,7 +51,7 @@ FUZZ_RUN ?=
 # Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
 SANDBOX_SOURCES := $(shell find test/sandbox -name '*.go' -not -name '*_test.go') test/sandbox/go.mod test/sandbox/build.sh
 
-.PHONY: help build crdcached install man check test nightly unit integration adopters browser skew versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size
+.PHONY: help build crdcached install man check test nightly unit integration adopters browser skew versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size at-rest
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -276,6 +276,16 @@ release: ## Commit and tag VERSION=v0.9.0 of all modules; pushes nothing
 
 size: ## Show the sizes of the project's rings and their limits
 	@go test -count=1 ./internal/guard -run '^TestRings$$' -v | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p'
+
+AT_REST = internal/block internal/persist internal/snapshot dynamicinformer/persistence adapters/storage/disk \
+  dynamicinformer/persistence.go internal/packed/changes.go
+at-rest: ## Measure what objects at rest cost: lines, modules, bytes of crdcached, unnoticed damage, lives
+	@echo "lines: $$(git ls-files $(AT_REST) | grep '\.go$$' | grep -v _test.go | xargs cat | wc -l)"
+	@echo "modules of a program with persistence: $$(GOWORK=off go list -m all | wc -l)"
+	@cd serving/server && go build -ldflags='-s -w' -o $(BIN)/crdcached.stripped ./cmd/crdcached
+	@echo "bytes of crdcached, stripped: $$(wc -c < $(BIN)/crdcached.stripped)"
+	CRDCACHE_NIGHTLY=1 go test -count=1 -timeout 30m -v -run 'TestNoDamageGoesUnnoticed|TestEveryFlippedBitIsFound|TestTruncatedFile|TestLives' \
+	  ./internal/block ./internal/snapshot ./adapters/storage/disk
 
 microbench: ## Run the Go benchmarks of every package of the root module
 	go test -run '^$$' -bench . -benchmem ./...

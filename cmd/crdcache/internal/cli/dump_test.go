@@ -79,6 +79,19 @@ func TestFailuresOfTypes(t *testing.T) {
 	}
 }
 
+// TestOneTypeWithoutObjects verifies that each format has the named objects of one type if those of another
+// type do not exist.
+func TestOneTypeWithoutObjects(t *testing.T) {
+	server := newCluster(t)
+	server.Create(t, gizmos, newObject("Gizmo", "web", "a", nil))
+	for _, format := range hostileFormats {
+		r := crdcache(t, "dump", "zone/none", "gizmo/a", "-n", "web", "-s", server.URL, "-o", format)
+		if r.code != cli.ExitFailed || r.errOut != "error: zones.example.com \"none\" not found\n" || r.out == "" {
+			t.Errorf("-o %s: %+v, want one object and an error", format, r)
+		}
+	}
+}
+
 // TestDumpNamed verifies that dump gets named objects without a list, and prints them as kubectl get does.
 func TestDumpNamed(t *testing.T) {
 	server := newCluster(t)

@@ -171,9 +171,9 @@ const (
 func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	syncCtx, cancel := o.WithTimeout(ctx)
 	defer cancel()
-	types, results, err := o.Get(syncCtx, []session.ObjectArg{o.objectArg})
-	if err != nil || len(results) == 0 {
-		return nil, err
+	types, results, problems := o.Get(syncCtx, []session.ObjectArg{o.objectArg})
+	if len(results) == 0 || len(results[0].Objects) == 0 {
+		return nil, problems
 	}
 	data := &treeData{treeVerb: o, roots: results[0], namespace: o.Namespace}
 	if data.roots.Resource.Scope != discovery.Namespaced && !o.hasNamespaceFlag {
@@ -195,7 +195,7 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	if len(data.failedTypes) > 0 {
 		unresolved = errors.Join(unresolved, &incompleteError{data.failedTypes})
 	}
-	return data, unresolved
+	return data, session.JoinDistinct(problems, unresolved)
 }
 
 func (w *treeData) close() {

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -92,6 +93,17 @@ func SplitJoined(err error) []error {
 		errs = append(errs, SplitJoined(e)...)
 	}
 	return errs
+}
+
+// JoinDistinct joins errors, and omits repeated texts.
+func JoinDistinct(errs ...error) error {
+	var distinct []error
+	for _, e := range SplitJoined(errors.Join(errs...)) {
+		if !slices.ContainsFunc(distinct, func(earlier error) bool { return earlier.Error() == e.Error() }) {
+			distinct = append(distinct, e)
+		}
+	}
+	return errors.Join(distinct...)
 }
 
 func splitTypes(err *dynamicinformer.NotSyncedError) []error {

@@ -248,10 +248,7 @@ func (t *Types) namespaceClient(namespace string) dynamic.ResourceInterface {
 
 func (t *Types) ObjectSection(resource discovery.Resource,
 	objects []*unstructured.Unstructured) print.Section {
-	if len(objects) == 0 {
-		return print.Section{Resource: resource, Empty: true}
-	}
-	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR),
+	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: len(objects) == 0,
 		Each: func(w *print.Writer) error {
 			for _, object := range objects {
 				if err := w.Print(print.NewObject(object)); err != nil {

@@ -88,18 +88,21 @@ type GetResult struct {
 	Objects  []*unstructured.Unstructured
 }
 
-// Get reads objects by name. It returns all objects that it could read, together with the joined errors.
+// Get reads objects by name. It returns all objects that it could read, together with the joined errors. They
+// include the problems of files, which can lack an object.
 func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []GetResult, error) {
 	resources := make([]discovery.Resource, len(objectArgs))
+	var problems error
 	for i, arg := range objectArgs {
 		matches, err := r.Resolve(ctx, []string{arg.Type}, "get")
-		if err != nil {
+		if err != nil && (len(matches) != 1 || !r.ReadsFiles()) {
 			return nil, nil, err
 		}
 		if len(matches) != 1 {
 			return nil, nil, Usagef("%q matches %d types: name one type", arg.Type, len(matches))
 		}
 		resources[i] = matches[0]
+		problems = JoinDistinct(problems, err)
 	}
 	on, err := r.newTypes(resources)
 	if err != nil {
@@ -111,7 +114,7 @@ func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []Get
 		}
 	}
 	var results []GetResult
-	var errs []error
+	errs := []error{problems}
 	for i, arg := range objectArgs {
 		result := GetResult{Resource: resources[i], Names: arg.Names}
 		getByName, err := r.nameGetter(on.clientFor(resources[i].GVR), resources[i], arg.AllNamespaces ||

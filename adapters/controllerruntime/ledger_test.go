@@ -131,20 +131,21 @@ func writeRandomly(t *testing.T, server *apitest.Server) (stop func()) {
 		resource := server.Client(t).Resource(configMaps).Namespace(namespace)
 		random := rand.New(rand.NewPCG(1, uint64(n)))
 		writing.Go(func() {
+			// The requests do not end with ctx: the server could apply them later, and conflict with others.
 			for ctx.Err() == nil {
 				o := colored(configMap(namespace, fmt.Sprint("o", random.IntN(8))),
 					[]string{"red", "blue", "green"}[random.IntN(3)])
 				var err error
-				switch now, notFound := resource.Get(ctx, o.GetName(), metav1.GetOptions{}); {
+				switch now, notFound := resource.Get(t.Context(), o.GetName(), metav1.GetOptions{}); {
 				case notFound != nil:
-					_, err = resource.Create(ctx, o, metav1.CreateOptions{})
+					_, err = resource.Create(t.Context(), o, metav1.CreateOptions{})
 				case random.IntN(4) == 0:
-					err = resource.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+					err = resource.Delete(t.Context(), o.GetName(), metav1.DeleteOptions{})
 				default:
 					o.SetResourceVersion(now.GetResourceVersion())
-					_, err = resource.Update(ctx, o, metav1.UpdateOptions{})
+					_, err = resource.Update(t.Context(), o, metav1.UpdateOptions{})
 				}
-				if err != nil && ctx.Err() == nil {
+				if err != nil && t.Context().Err() == nil {
 					t.Error(err)
 				}
 				select {

@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/naming"
-
 	"github.com/crdcache/crdcache/internal/queue"
 )
 

@@ -179,7 +179,8 @@ func TestAllocationIsLinear(t *testing.T) {
 				return float64(after.TotalAlloc - before.TotalAlloc)
 			}
 			small, large := measure(200_000), measure(800_000)
-			if large > 6*small {
+			const pooled = 256 << 10 // buffers that a garbage collection has removed from pools
+			if large > 6*small+pooled {
 				t.Errorf("%.0f bytes were allocated, and %.0f for four times the text, want at most six times as many", small, large)
 			}
 		})

@@ -108,7 +108,7 @@ check: ## Before each commit: formatting and the tests of the library and the co
 	@$(LANE) --slowest
 
 # Tests against servers mostly wait, so they run at the same time as the tests that compute. What both need is compiled first.
-test: ## Run all tests that prove what README and docs promise, some with a real API server (7 minutes with warm caches)
+test: ## Run all tests that prove what README and docs promise, some with a real API server (10 minutes with warm caches)
 	@$(LANE) --start
 	@$(LANE) libraries env GOWORK=$(WORK) go build ./... ./cmd/crdcache/... k8s.io/client-go/kubernetes k8s.io/client-go/informers
 	@$(MAKE) --no-print-directory --jobs=3 --keep-going --output-sync=line programs-lane unit servers lists floor

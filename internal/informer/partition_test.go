@@ -240,17 +240,17 @@ func TestReceivedBeforeSync(t *testing.T) {
 }
 
 // teamSelection selects objects by the label "team".
-type teamSelection struct{ teams map[string]bool }
+type teamSelection struct {
+	GrowingSelection
+	teams map[string]bool
+}
 
 func (s *teamSelection) Has(item any) bool {
 	m, err := meta.Accessor(item)
 	return err == nil && s.teams[m.GetLabels()["team"]]
 }
 
-func (s *teamSelection) IsIncomplete() bool          { return false }
-func (s *teamSelection) Complete()                   {}
-func (s *teamSelection) RecordList()                 {}
-func (s *teamSelection) Part() (SelectionPart, bool) { return SelectionPart{}, false }
+func (s *teamSelection) RecordList() {}
 
 // TestSelectionNarrowsBeforeTheChange verifies that an object leaves the cache if its new labels were
 // selected when the server sent them, in an event or a list, and no longer are when they are stored.

@@ -19,7 +19,7 @@ func TestRecords(t *testing.T) {
 	texts := [][]byte{nil, []byte("short"), bytes.Repeat([]byte("some text "), 10_000), make([]byte, 1<<20), noise}
 	for _, c := range []*block.Compressor{nil, {}} {
 		for i, text := range texts {
-			p := block.Parts{Head: text, Bodies: texts[(i+1)%len(texts)], Cells: texts[(i+2)%len(texts)]}
+			p := block.Parts{Head: text, Bodies: texts[(i+1)%len(texts)]}
 			record, err := block.AppendObjects(nil, p, i%2 == 0, c)
 			if err != nil {
 				t.Fatal(err)
@@ -51,7 +51,7 @@ func TestRecords(t *testing.T) {
 
 // FuzzRecord verifies that reading any record needs no more memory than its size allows.
 func FuzzRecord(f *testing.F) {
-	p := block.Parts{Head: []byte("a head"), Bodies: bytes.Repeat([]byte("bodies "), 100), Cells: []byte("cells")}
+	p := block.Parts{Head: []byte("a head"), Bodies: bytes.Repeat([]byte("bodies "), 100)}
 	for _, c := range []*block.Compressor{nil, {}} {
 		record, err := block.AppendObjects(nil, p, false, c)
 		if err != nil {

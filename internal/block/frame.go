@@ -13,7 +13,7 @@ const Magic = "\x93CRDSNAP"
 
 const (
 	// version is the version of the format. Readers reject others.
-	version = 4
+	version = 5
 
 	// HeaderSize is the size of a file's header: magic, version, form, id, checksum.
 	HeaderSize = len(Magic) + 2 + 2 + idSize + 4

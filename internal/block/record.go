@@ -16,8 +16,8 @@ const (
 	Index      Kind = 'I' // locates the records of a closed file
 )
 
-// Parts are the parts of a record of objects: a packed block, and the cells of their table rows.
-type Parts struct{ Head, Bodies, Cells []byte }
+// Parts are the parts of a record of objects, which are those of a packed block.
+type Parts struct{ Head, Bodies []byte }
 
 // AppendObjects appends a record of objects. A cold record has a smaller head, which takes longer to read.
 func AppendObjects(dst []byte, p Parts, isCold bool, c *Compressor) ([]byte, error) {
@@ -29,16 +29,13 @@ func AppendObjects(dst []byte, p Parts, isCold bool, c *Compressor) ([]byte, err
 	if err == nil {
 		dst, err = appendSection(dst, p.Bodies, maxRatio, c, zstdCoding, s2Coding)
 	}
-	if err == nil && len(p.Cells) > 0 {
-		dst, err = appendSection(dst, p.Cells, maxRatio, c, zstdCoding)
-	}
 	return dst, err
 }
 
 // StoredObjects is a record of objects that was read.
 type StoredObjects struct {
-	Head, Cells []byte
-	bodies      section
+	Head   []byte
+	bodies section
 }
 
 // ReadObjects reads a record of objects, and copies its bodies.
@@ -54,7 +51,7 @@ func ReadObjects(record []byte) (o StoredObjects, err error) {
 		o.Head, err = head.open(nil)
 	}
 	if err == nil && len(rest) > 0 {
-		o.Cells, err = openOnly(rest)
+		err = fmt.Errorf("%w: %d bytes after a record of objects", ErrDamaged, len(rest))
 	}
 	o.bodies.stored = bytes.Clone(o.bodies.stored)
 	return o, err

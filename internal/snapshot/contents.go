@@ -83,8 +83,6 @@ type Type struct {
 	Versions []string `json:"versions,omitempty"`
 	// Partial is why objects or fields are missing. It is empty if the objects are complete.
 	Partial string `json:"partial,omitempty"`
-	// Columns are the columns of the server's table, if the records have cells.
-	Columns []metav1.TableColumnDefinition `json:"columns,omitempty"`
 }
 
 // GVR returns the group, version and resource of the type.

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
@@ -77,13 +76,4 @@ func CompressedIndex(index []byte) []byte {
 	noise := make([]byte, len(index)/200)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never returns an error
 	return Assemble(nil, fmt.Appendf(index[:len(index)-1], `,"noise":"%x"}`, noise))
-}
-
-// Raw returns texts as cells.
-func Raw(texts ...string) []json.RawMessage {
-	cells := make([]json.RawMessage, len(texts))
-	for i, text := range texts {
-		cells[i] = json.RawMessage(text)
-	}
-	return cells
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/block"
@@ -123,7 +122,7 @@ func TestObjects(t *testing.T) {
 			var out bytes.Buffer
 			w := snapshot.NewWriter(&out, snapshot.Origin{})
 			section := w.BeginType(gizmos)
-			err := section.Add([]byte(tt.object), nil)
+			err := section.Add([]byte(tt.object))
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) ||
 					!strings.Contains(err.Error(), "gizmos: object 1") {
@@ -185,7 +184,7 @@ func TestOtherFormatVersion(t *testing.T) {
 	binary.LittleEndian.PutUint16(text[8:], 9)
 	snapshot.SealHeader(text)
 	if _, err := open(text); err == nil ||
-		!strings.Contains(err.Error(), "version 9, this program reads version 4: use the program") {
+		!strings.Contains(err.Error(), "version 9, this program reads version 5: use the program") {
 		t.Errorf("the error is %v, want the version and the remedy", err)
 	}
 }
@@ -202,7 +201,7 @@ func TestAbort(t *testing.T) {
 		t.Fatal(err)
 	}
 	section := w.BeginType(gizmos)
-	if err := section.Add(gizmo("a", "b", ""), nil); err != nil {
+	if err := section.Add(gizmo("a", "b", "")); err != nil {
 		t.Fatal(err)
 	}
 	w.Abort()
@@ -266,42 +265,13 @@ func TestFullDisk(t *testing.T) {
 		for i := 0; i < objects && err == nil; i++ {
 			text := make([]byte, 8<<10)
 			_, _ = noise.Read(text) // never returns an error
-			err = section.Add(gizmo("a", fmt.Sprintf("%05d", i), fmt.Sprintf("%x", text)), nil)
+			err = section.Add(gizmo("a", fmt.Sprintf("%05d", i), fmt.Sprintf("%x", text)))
 		}
 		if failed := err != nil; failed != (name == "before") {
 			t.Errorf("%s: Add() = %v, want an error: %v", name, err, name == "before")
 		}
 		if err = errors.Join(err, section.Close(""), w.Commit()); !errors.Is(err, errFull) {
 			t.Errorf("%s: the errors are %v, want errFull", name, err)
-		}
-	}
-}
-
-// TestCells verifies that Cells replaces ages with times and does not change other cells.
-func TestCells(t *testing.T) {
-	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	docs := metav1.ObjectMeta{}.SwaggerDoc()
-	columns := []metav1.TableColumnDefinition{{Name: "Name", Description: docs["name"]}, {Name: "Data"},
-		{Name: "Age", Description: docs["creationTimestamp"]}}
-	row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"5m"`), created)
-	if want := `["a",3,{"since":"2026-01-02T03:04:05Z"}]`; err != nil || string(row) != want {
-		t.Errorf("Cells() = %s, %v, want %s", row, err, want)
-	}
-	// CRDs have a creation time in a column with the description of an age.
-	if row, err := snapshot.Cells(columns, snapshot.Raw(`"a"`, `3`, `"2026-01-02T03:04:05Z"`),
-		created); err != nil || string(row) != `["a",3,"2026-01-02T03:04:05Z"]` {
-		t.Errorf("Cells() of a CRD = %s, %v", row, err)
-	}
-	if row, err := snapshot.Cells(columns, nil, created); row != nil || err != nil {
-		t.Errorf("Cells() without cells = %s, %v, want nil", row, err)
-	}
-	if at, ok := snapshot.CellSince(map[string]any{"since": "2026-01-02T03:04:05Z"}); !ok ||
-		!at.Equal(created) {
-		t.Errorf("CellSince() = %v, %v, want %v", at, ok, created)
-	}
-	for _, cell := range []any{"5m", nil, int64(3), map[string]any{}, map[string]any{"since": "soon"}} {
-		if _, ok := snapshot.CellSince(cell); ok {
-			t.Errorf("CellSince(%v) = true, want false", cell)
 		}
 	}
 }

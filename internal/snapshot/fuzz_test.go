@@ -48,8 +48,6 @@ func TestIndexThatGrows(t *testing.T) {
 			many) + `{}]}]}`,
 		"names": `{"types":[{"version":"v1","resource":"a","kind":"A","shortNames":[` +
 			strings.Repeat(`"",`, many) + `""]}]}`,
-		"columns": `{"types":[{"version":"v1","resource":"a","kind":"A","columns":[` + strings.Repeat(`{},`,
-			many) + `{}]}]}`,
 		"missing": `{"types":[{"version":"v1","resource":"a","kind":"A","missing":{"details":{"causes":[` +
 			strings.Repeat(`{},`, many) + `{}]}}}]}`,
 		"a server": `{"server":{},"tool":"server","types":[` + strings.Repeat(`{},`, many) + `{}]}`,
@@ -95,7 +93,7 @@ func FuzzAdd(f *testing.F) {
 		var out bytes.Buffer
 		w := snapshot.NewWriter(&out, snapshot.Origin{})
 		section := w.BeginType(gizmos)
-		if section.Add(object, nil) != nil {
+		if section.Add(object) != nil {
 			return
 		}
 		if err := errors.Join(section.Close(""), w.Commit()); err != nil {
@@ -130,7 +128,7 @@ func FuzzLists(f *testing.F) {
 		var want []string
 		for i, line := range strings.Split(text, "\n") {
 			namespace, name, _ := strings.Cut(line, "/")
-			if err := section.Add(gizmo(namespace, name, fmt.Sprint(i)), fmt.Appendf(nil, "[%d]", i)); err != nil {
+			if err := section.Add(gizmo(namespace, name, fmt.Sprint(i))); err != nil {
 				t.Fatal(err) // also of an object without a name
 			}
 			want = append(want, fmt.Sprintf(`"text":"%d"`, i))
@@ -150,9 +148,6 @@ func FuzzLists(f *testing.F) {
 			}
 			if record.Key < lastKey {
 				t.Errorf("%q comes after %q", record.Key, lastKey)
-			}
-			if cells := fmt.Sprintf("[%d]", record.Position); string(record.Cells) != cells {
-				t.Errorf("the object %q has the cells %s, want %s", record.Key, record.Cells, cells)
 			}
 			if record.Key != lastKey {
 				if found, ok, err := objects.Get(record.Key); !ok || err != nil || found.Key != record.Key {
@@ -216,8 +211,7 @@ func snapshotOf(tb testing.TB, n int) []byte {
 	w := snapshot.NewWriter(&out, snapshot.Origin{Tool: "test", Server: snapshot.Server{Host: "there"}})
 	section := w.BeginType(gizmos)
 	for i := range n {
-		if err := section.Add(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)),
-			nil); err != nil {
+		if err := section.Add(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919))); err != nil {
 			tb.Fatal(err)
 		}
 	}

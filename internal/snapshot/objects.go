@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"encoding/binary"
 	"iter"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func (o *Objects) Block(i int) (records []Record, err error) {
 			return recent.records, nil
 		}
 	}
-	stored, objects, err := o.read(i, nil)
+	_, objects, err := o.read(i, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +60,7 @@ func (o *Objects) Block(i int) (records []Record, err error) {
 	}
 	text := make([]byte, 0, size)
 	records = make([]Record, 0, len(objects))
-	err = o.decode(i, stored, objects, &text, func(r Record) bool {
+	err = o.decode(i, objects, &text, func(r Record) bool {
 		records = append(records, r)
 		return true
 	})
@@ -111,9 +110,8 @@ func (o *Objects) read(i int, bodies *[]byte) (stored block.StoredObjects, objec
 }
 
 // decode calls yield with the records of a block, until it returns false. Their JSON is appended to text.
-func (o *Objects) decode(i int, stored block.StoredObjects, objects []*packed.Object, text *[]byte,
-	yield func(Record) bool) (err error) {
-	cells, position := stored.Cells, 0
+func (o *Objects) decode(i int, objects []*packed.Object, text *[]byte, yield func(Record) bool) (err error) {
+	position := 0
 	for _, earlierBlock := range o.entry.Blocks[:i] {
 		position += earlierBlock.Objects
 	}
@@ -124,15 +122,6 @@ func (o *Objects) decode(i int, stored block.StoredObjects, objects []*packed.Ob
 		}
 		r := Record{Key: object.Key(), JSON: slices.Clip((*text)[start:]), Position: position + k,
 			Version: object.GroupVersionKind().Version, Labels: object.Labels()}
-		if len(stored.Cells) > 0 {
-			length, n := binary.Uvarint(cells)
-			if n <= 0 || length > uint64(len(cells)-n) {
-				return block.Damaged(o.entry.Blocks[i].Offset, "%v", block.ErrDamaged)
-			}
-			if cells = cells[n:]; length > 0 {
-				r.Cells, cells = cells[:length:length], cells[length:]
-			}
-		}
 		if !yield(r) {
 			return nil
 		}
@@ -202,9 +191,9 @@ func (o *Objects) Range(from, to string) iter.Seq2[Record, error] {
 			first++
 		}
 		for i := first; i < o.Blocks() && !ended && (to == "" || o.entry.Blocks[i].First < to); i++ {
-			stored, objects, err := o.read(i, &bodies)
+			_, objects, err := o.read(i, &bodies)
 			if err == nil {
-				err = o.decode(i, stored, objects, &text, onRecord)
+				err = o.decode(i, objects, &text, onRecord)
 			}
 			if err != nil {
 				yield(Record{}, err)

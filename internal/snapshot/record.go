@@ -18,8 +18,6 @@ type Record struct {
 	Key string
 	// JSON is the object as it was saved. It is valid until the next record is read, and must not be changed.
 	JSON []byte
-	// Cells is the JSON of the server's table row from [Cells], if there is one. It is valid as long as JSON.
-	Cells []byte
 	// Position is the position of the record in the order in which the type was written, from 0.
 	Position int
 	// Version is the version in which the object was saved.

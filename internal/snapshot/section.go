@@ -2,12 +2,9 @@ package snapshot
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/internal/block"
 	"github.com/crdcache/crdcache/internal/packed"
@@ -26,7 +23,6 @@ type TypeWriter struct {
 	entry      typeEntry
 	apiVersion string
 	block      packed.BlockWriter
-	cells      []byte // the length and the cells of each object
 	index      []byte
 	// first is the first object of the block, and last the last one of the type.
 	first, last *packed.Object
@@ -40,27 +36,26 @@ func (w *Writer) BeginType(t Type) *TypeWriter {
 		entry: typeEntry{SavedType: SavedType{Type: t}}}
 }
 
-// Add adds an object in JSON, with the cells of the server's table row or nil. It does not retain the
-// arguments. Add adds a missing apiVersion and kind, as in lists of built-in types.
-// Objects keep their order. Readers are faster if it is the order of the keys.
-func (t *TypeWriter) Add(object, cells []byte) error {
+// Add adds an object in JSON, which it does not retain. It adds a missing apiVersion and kind, as in lists of
+// built-in types. Objects keep their order. Readers are faster if it is the order of the keys.
+func (t *TypeWriter) Add(object []byte) error {
 	if t.err == nil {
-		if t.err = t.add(object, cells); t.err != nil {
+		if t.err = t.add(object); t.err != nil {
 			t.err = fmt.Errorf("snapshot: add %s: object %d: %w", t.entry.Resource, t.entry.Objects+1, t.err)
 		}
 	}
 	return t.err
 }
 
-func (t *TypeWriter) add(object, cells []byte) error {
+func (t *TypeWriter) add(object []byte) error {
 	o, err := pack(object, t.apiVersion, t.entry.Kind)
 	if err != nil {
 		return err
 	}
-	if len(object)+len(cells) > block.MaxContent/2 {
+	if len(object) > block.MaxContent/2 {
 		return fmt.Errorf("the object is too large: %d bytes", len(object))
 	}
-	if t.block.Count() == maxBlockObjects || t.block.Size()+len(t.cells)+len(object) > blockSize {
+	if t.block.Count() == maxBlockObjects || t.block.Size()+len(object) > blockSize {
 		if err := t.flush(); err != nil {
 			return err
 		}
@@ -68,7 +63,6 @@ func (t *TypeWriter) add(object, cells []byte) error {
 	if added, err := t.block.Add(o); err != nil || !added {
 		return cmp.Or(err, errNoObject)
 	}
-	t.cells = append(binary.AppendUvarint(t.cells, uint64(len(cells))), cells...)
 	t.entry.Unsorted = t.entry.Unsorted || t.last != nil && o.Key() <= t.last.Key()
 	if t.last = o; t.block.Count() == 1 {
 		t.first = o
@@ -89,21 +83,15 @@ func (t *TypeWriter) flush() (err error) {
 	defer t.writer.compressors.Put(compressor)
 	var parts block.Parts
 	t.index, parts.Bodies = t.block.AppendBlock(t.index[:0])
-	if parts.Head = t.index; len(t.cells) > t.block.Count() { // not only lengths
-		parts.Cells = t.cells
-	}
+	parts.Head = t.index
 	if t.record, err = block.AppendObjects(t.record[:0], parts, true, compressor); err == nil {
 		info.Offset, info.Stored, err = t.writer.appendFrame(t.record)
 	}
 	t.entry.Blocks = append(t.entry.Blocks, info)
 	t.entry.Stored += int64(info.Stored)
 	t.block.Reset()
-	t.cells = t.cells[:0]
 	return err
 }
-
-// SetColumns sets the columns of the table rows. A server sends them with the first row.
-func (t *TypeWriter) SetColumns(columns []metav1.TableColumnDefinition) { t.entry.Columns = columns }
 
 // Close adds the type to the file, with the resource version of its objects.
 func (t *TypeWriter) Close(resourceVersion string) error {

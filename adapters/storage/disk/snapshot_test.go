@@ -48,7 +48,7 @@ func writeSnapshot(t *testing.T, origin snapshot.Origin, types ...string) string
 		for _, object := range objects {
 			apiVersion, name, _ := strings.Cut(object, " ")
 			err = errors.Join(err, section.Add(fmt.Appendf(nil,
-				`{"apiVersion":%q,"kind":"Thing","metadata":{"name":%q,"namespace":"ns"}}`, apiVersion, name), nil))
+				`{"apiVersion":%q,"kind":"Thing","metadata":{"name":%q,"namespace":"ns"}}`, apiVersion, name)))
 		}
 		err = errors.Join(err, section.Close(version))
 	}

@@ -3,16 +3,12 @@ package filesource
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/snapshot"
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -30,9 +26,8 @@ type snapshotCollection struct {
 }
 
 var (
-	_ readapi.Refuser      = (*snapshotCollection)(nil)
-	_ readapi.TablePrinter = (*snapshotCollection)(nil)
-	_ readapi.Versioned    = (*snapshotCollection)(nil)
+	_ readapi.Refuser   = (*snapshotCollection)(nil)
+	_ readapi.Versioned = (*snapshotCollection)(nil)
 )
 
 func newSnapshotCollection(b *snapshotBackend, objects *snapshot.Objects) *snapshotCollection {
@@ -120,30 +115,4 @@ func (c *snapshotCollection) Refused(version string) error {
 func (c *snapshotCollection) fail(err error) {
 	c.readErr.Store(&err)
 	panic(http.ErrAbortHandler)
-}
-
-func (c *snapshotCollection) TableColumns() []metav1.TableColumnDefinition {
-	return c.savedType.Columns
-}
-
-// Sort implements readapi.TablePrinter. The server prints some types in a special order.
-func (c *snapshotCollection) Sort(objects []readapi.Object) {
-	if !c.savedObjects.Ordered() {
-		slices.SortStableFunc(objects,
-			func(a, b readapi.Object) int { return a.(*storedObject).position - b.(*storedObject).position })
-	}
-}
-
-func (c *snapshotCollection) Cells(o readapi.Object) ([]any, error) {
-	record := o.(*storedObject).record()
-	var cells []any
-	if err := utiljson.Unmarshal(record.Cells, &cells); err != nil {
-		return nil, fmt.Errorf("the row of %s is damaged: %w", record.Key, err)
-	}
-	for i, cell := range cells {
-		if since, ok := snapshot.CellSince(cell); ok {
-			cells[i] = duration.HumanDuration(time.Since(since))
-		}
-	}
-	return cells, nil
 }

@@ -12,8 +12,7 @@ import (
 // storedObject is an object of a snapshot. Its block is in memory while it is used.
 type storedObject struct {
 	key          string
-	block, index int // index in the block
-	position     int
+	block, index int              // index in the block
 	ownRecord    *snapshot.Record // nil: in the block
 	collection   *snapshotCollection
 }
@@ -79,7 +78,7 @@ func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
 				if err != nil {
 					c.fail(err)
 				}
-				if !yield(&storedObject{key: r.Key, ownRecord: &r, position: r.Position}) {
+				if !yield(&storedObject{key: r.Key, ownRecord: &r}) {
 					return
 				}
 			}
@@ -91,7 +90,7 @@ func (c *snapshotCollection) objects(from, to string) iter.Seq[readapi.Object] {
 				if to != "" && r.Key >= to {
 					return
 				}
-				if r.Key >= from && !yield(&storedObject{r.Key, i, index, r.Position, nil, c}) {
+				if r.Key >= from && !yield(&storedObject{r.Key, i, index, nil, c}) {
 					return
 				}
 			}

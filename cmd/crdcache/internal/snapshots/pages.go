@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,50 +29,32 @@ const (
 
 type listPage struct {
 	version string // resource version of the whole list
-	// columns are the columns of the rows. They are empty without rows.
-	columns []metav1.TableColumnDefinition
-	items   []listItem
+	items   []json.RawMessage
 }
 
-// listItem is an object in JSON with its optional row.
-type listItem struct {
-	object json.RawMessage
-	cells  []json.RawMessage
-	// key and created are set for items with a row.
-	key     string
-	created time.Time
-}
-
-// listOrTable is a list or a table from a server.
-type listOrTable struct {
-	Kind     string                         `json:"kind"`
-	Metadata metav1.ListMeta                `json:"metadata"`
-	Items    []json.RawMessage              `json:"items"`
-	Columns  []metav1.TableColumnDefinition `json:"columnDefinitions"`
-	Rows     []struct {
-		Cells  []json.RawMessage `json:"cells"`
-		Object json.RawMessage   `json:"object"`
-	} `json:"rows"`
+type list struct {
+	Metadata metav1.ListMeta   `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`
 }
 
 // decodeList decodes a page. encoding/json would scan the items twice and copy them: it only gets the rest.
-func decodeList(body []byte) (list listOrTable, err error) {
+func decodeList(body []byte) (l list, err error) {
 	rest := body
 	var items []json.RawMessage
 	for m, err := range jsontext.Members(body) {
 		isItems := strings.EqualFold(string(m.Key), "items")
 		if err != nil || isItems && items != nil {
-			err = json.Unmarshal(body, &list) // its error, and its meaning of a repeated key
-			return list, err
+			err = json.Unmarshal(body, &l) // its error, and its meaning of a repeated key
+			return l, err
 		}
 		if isItems && m.Value[0] == '[' {
 			items = elementsOf(m.Value)
 			rest = slices.Concat(body[:m.End-len(m.Value)], []byte("[]"), body[m.End:])
 		}
 	}
-	err = json.Unmarshal(rest, &list)
-	list.Items = append(list.Items, items...)
-	return list, err
+	err = json.Unmarshal(rest, &l)
+	l.Items = append(l.Items, items...)
+	return l, err
 }
 
 // elementsOf returns the elements of a valid array. They share its memory.
@@ -89,15 +70,15 @@ func elementsOf(array []byte) []json.RawMessage {
 
 // pages lists a type until the first error. All pages have the same resource version. If the server cannot
 // continue the list, the error is 410 Gone, and the caller must discard the received pages.
-func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
-	withRows bool) iter.Seq2[*listPage, error] {
+func (s *snapshotSaver) pages(ctx context.Context,
+	resource discovery.Resource) iter.Seq2[*listPage, error] {
 	return func(yield func(*listPage, error) bool) {
 		continueToken, limit, version := "", minPageSize, ""
 		for {
 			var body []byte
 			pageCtx, cancel := s.target.WithTimeout(ctx)
 			err := s.target.Retry(pageCtx, resource.GVR.GroupResource().String(), func() (err error) {
-				body, err = print.BodyOf(s.pageRequest(resource, withRows, limit, continueToken).Do(pageCtx))
+				body, err = print.BodyOf(s.pageRequest(resource, limit, continueToken).Do(pageCtx))
 				return err
 			})
 			cancel()
@@ -120,13 +101,6 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 				yield(nil, err)
 				return
 			}
-			byKey := func(a, b listItem) int { return strings.Compare(a.key, b.key) }
-			if continueToken == "" && list.Metadata.Continue != "" && limit < maxPageSize &&
-				!slices.IsSortedFunc(page.items, byKey) {
-				// the server sorts each page, but the whole list should be sorted
-				limit = maxPageSize
-				continue
-			}
 			version = page.version
 			if continueToken = list.Metadata.Continue; !yield(page, nil) || continueToken == "" {
 				return
@@ -138,51 +112,25 @@ func (s *snapshotSaver) pages(ctx context.Context, resource discovery.Resource,
 	}
 }
 
-func (s *snapshotSaver) pageRequest(resource discovery.Resource, withRows bool, limit int,
+func (s *snapshotSaver) pageRequest(resource discovery.Resource, limit int,
 	continueToken string) *rest.Request {
 	request := print.ListRequest(s.client, resource, s.namespace).Param("limit", strconv.Itoa(limit))
-	if withRows {
-		request = request.SetHeader("Accept", print.AcceptTable).Param("includeObject", string(metav1.IncludeObject))
-	}
 	if continueToken != "" {
 		request = request.Param("continue", continueToken)
 	}
 	return request
 }
 
-func (l *listOrTable) page(body []byte) (*listPage, error) {
-	page := &listPage{version: l.Metadata.ResourceVersion}
-	if l.Kind != "Table" {
-		if empty := (unstructured.UnstructuredList{}); len(l.Items) == 0 {
-			if err := empty.UnmarshalJSON(body); err != nil {
-				return nil, fmt.Errorf("decode the list: %w", err)
-			}
-			if err := requests.CheckList(&empty); err != nil {
-				return nil, err
-			}
+func (l *list) page(body []byte) (*listPage, error) {
+	if empty := (unstructured.UnstructuredList{}); len(l.Items) == 0 {
+		if err := empty.UnmarshalJSON(body); err != nil {
+			return nil, fmt.Errorf("decode the list: %w", err)
 		}
-		for _, item := range l.Items {
-			if isNull(item) {
-				continue
-			}
-			page.items = append(page.items, listItem{object: item})
+		if err := requests.CheckList(&empty); err != nil {
+			return nil, err
 		}
-		return page, nil
 	}
-	page.columns = l.Columns
-	for _, row := range l.Rows {
-		if isNull(row.Object) {
-			continue
-		}
-		var metadata metav1.PartialObjectMetadata
-		if err := json.Unmarshal(row.Object, &metadata); err != nil {
-			return nil, fmt.Errorf("a row of the server's table has no object: %w", err)
-		}
-		key := metadata.Namespace + "/" + metadata.Name
-		page.items = append(page.items, listItem{object: row.Object, cells: row.Cells, key: key,
-			created: metadata.CreationTimestamp.Time})
-	}
-	return page, nil
+	return &listPage{version: l.Metadata.ResourceVersion, items: slices.DeleteFunc(l.Items, isNull)}, nil
 }
 
 // isNull reports whether a list has no object at an item.

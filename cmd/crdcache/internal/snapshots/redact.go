@@ -85,13 +85,6 @@ func (r *redactor) add(rule redaction, types ...schema.GroupResource) {
 	}
 }
 
-// canSaveRows returns false if a column of the server's rows can show an omitted field. The columns
-// of Secrets show only the number of values.
-func (r *redactor) canSaveRows(resource schema.GroupResource) bool {
-	return !slices.ContainsFunc(r.rules[resource],
-		func(rule redaction) bool { return rule.Type != secretsRedaction.Type })
-}
-
 func (r *redactor) redact(resource schema.GroupResource, object []byte) ([]byte, error) {
 	rules := r.rules[resource]
 	if len(rules) == 0 {

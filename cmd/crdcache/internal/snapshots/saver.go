@@ -42,8 +42,6 @@ type snapshotSaver struct {
 	unknownGroups []discovery.GroupFailure
 
 	client rest.Interface
-	// customTypes are the names of the CRDs. It is nil if they cannot be read.
-	customTypes map[string]bool
 }
 
 // apiServices is always saved, because clients that follow types read it.
@@ -87,10 +85,6 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 		}
 		errs = append(errs, err)
 	}
-	if len(types) > 0 && types[0].GVR == crd.GVR {
-		save(types[0]) // it determines how the other types are printed
-		types = types[1:]
-	}
 	slots := make(chan struct{}, maxParallelLists)
 	if s.sequential {
 		slots = make(chan struct{}, 1)
@@ -111,8 +105,8 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 	return len(errs) > 0 && len(errs) == len(requested) || errors.Is(err, errWriting), err
 }
 
-// selectTypes returns the types to save, CRDs first, and the set of requested types. It records all other
-// types as not saved.
+// selectTypes returns the types to save and the set of requested types. It records all other types as not
+// saved.
 func (s *snapshotSaver) selectTypes() (types []discovery.Resource,
 	requested map[schema.GroupVersionResource]bool) {
 	requested = map[schema.GroupVersionResource]bool{}
@@ -131,12 +125,7 @@ func (s *snapshotSaver) selectTypes() (types []discovery.Resource,
 			s.recordMissing(resource, forbiddenStatus(fmt.Sprintf("%s: not saved in the snapshot", gr)), true)
 		}
 	}
-	types = append(types, s.types...)
-	if i := slices.IndexFunc(types, func(t discovery.Resource) bool { return t.GVR == crd.GVR }); i > 0 {
-		definitions := types[i]
-		types = slices.Insert(slices.Delete(types, i, i+1), 0, definitions)
-	}
-	return types, requested
+	return append(types, s.types...), requested
 }
 
 func forbiddenStatus(message string) metav1.Status {
@@ -180,40 +169,24 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 	described := savedType(resource)
 	described.Partial = s.target.Partial(gr)
 	section := s.writer.BeginType(described)
-	version, hasColumns := "", false
-	customTypes := map[string]bool{}
-	for page, err := range s.pages(ctx, resource, !s.customTypes[gr.String()] && s.redactor.canSaveRows(gr)) {
+	version := ""
+	for page, err := range s.pages(ctx, resource) {
 		if err != nil {
 			return err
 		}
-		if version = page.version; !hasColumns && len(page.columns) > 0 {
-			section.SetColumns(page.columns)
-			hasColumns = true
-		}
+		version = page.version
 		for _, item := range page.items {
-			row, err := snapshot.Cells(page.columns, item.cells, item.created)
+			object, err := s.redactor.redact(gr, item)
 			if err != nil {
 				return err
 			}
-			object, err := s.redactor.redact(gr, item.object)
-			if err != nil {
-				return err
-			}
-			if err := section.Add(object, row); err != nil {
+			if err := section.Add(object); err != nil {
 				return s.writeError(err)
-			}
-			if resource.GVR == crd.GVR {
-				var definition metav1.PartialObjectMetadata
-				_ = json.Unmarshal(item.object, &definition) // section.Add has decoded it
-				customTypes[definition.Name] = true
 			}
 		}
 	}
 	if err := section.Close(version); err != nil {
 		return s.writeError(err)
-	}
-	if resource.GVR == crd.GVR {
-		s.customTypes = customTypes
 	}
 	return nil
 }

@@ -78,7 +78,6 @@ func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
 	record := snapshotRecord{Origin: contents.Origin, Bytes: contents.Size, notes: contents.Notes}
 	record.Server.Documents = nil // repeated among the types
 	for _, t := range contents.Types {
-		t.Columns = nil
 		record.Types = append(record.Types, t)
 	}
 	if o.format != session.FormatText {

@@ -98,19 +98,16 @@ func (c *Catalog) addGroup(g group) {
 	for _, v := range g.Versions {
 		gv := schema.GroupVersion{Group: g.Name, Version: v.Name}
 		if v.Failure != "" {
-			c.failedGroupVersions = append(c.failedGroupVersions, failureOf(gv, v))
+			failure := GroupFailure{GroupVersion: gv, Err: ErrStale}
+			if !v.Stale {
+				failure.Err = errors.New(v.Failure)
+			}
+			c.failedGroupVersions = append(c.failedGroupVersions, failure)
 		}
 		for _, r := range v.Resources {
 			c.addResource(gv, r, served[r.Name], v.Failure != "")
 		}
 	}
-}
-
-func failureOf(gv schema.GroupVersion, v groupVersion) GroupFailure {
-	if v.Stale {
-		return GroupFailure{GroupVersion: gv, Err: ErrStale}
-	}
-	return GroupFailure{GroupVersion: gv, Err: errors.New(v.Failure)}
 }
 
 func (c *Catalog) addResource(gv schema.GroupVersion, r documentResource, served []string, stale bool) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"sync"
 	"time"
+	"weak"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // fetchedDocument is a document with the time of its request. It is immutable.
@@ -133,3 +136,12 @@ func sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
+
+// The clients of many equal clusters share documents, by the hashes of their texts, and catalogs.
+var (
+	sharedDocuments jsontext.Shared[[32]byte, documentGroups]
+	sharedContents  jsontext.Shared[contentKey, catalogContent]
+)
+
+// contentKey has the documents of a catalog.
+type contentKey struct{ core, groups weak.Pointer[documentGroups] }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // NameError reports text that cannot be a resource name on any server.
@@ -62,10 +64,7 @@ func (e *NoMatchError) Error() string {
 		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(e.Suggestions, ", "))
 	}
 	if len(e.FailedGroupVersions) > 0 {
-		parts := make([]string, len(e.FailedGroupVersions))
-		for i, f := range e.FailedGroupVersions {
-			parts[i] = f.String()
-		}
+		parts := naming.Texts(e.FailedGroupVersions, GroupFailure.String)
 		fmt.Fprintf(&b, "; it may be in a group that could not be discovered (%s)", strings.Join(parts, "; "))
 	}
 	if e.RefreshErr != nil {

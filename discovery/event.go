@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"fmt"
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -45,12 +44,6 @@ type Event struct {
 	Err error
 }
 
-// sameFailures reports whether two FailuresChanged events are equal.
-func (e Event) sameFailures(other Event) bool {
-	return slices.EqualFunc(e.FailedGroupVersions, other.FailedGroupVersions, GroupFailure.equal) &&
-		fmt.Sprint(e.Err) == fmt.Sprint(other.Err)
-}
-
 // sameType reports whether two states of a type are equal.
 func sameType(a, b Type) bool {
 	sameVersions := slices.EqualFunc(a.Versions, b.Versions, sameVersion)
@@ -84,7 +77,9 @@ type Subscription struct {
 // Done), so that handlers can call it. It is idempotent.
 func (s *Subscription) Stop() {
 	s.calls.Close()
-	s.tracker.forgetEnded()
+	s.tracker.mu.Lock()
+	defer s.tracker.mu.Unlock()
+	s.tracker.forgetEndedLocked()
 }
 
 // Done returns a channel that is closed after Stop or the end of the tracker, when no handler is called.

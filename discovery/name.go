@@ -97,7 +97,7 @@ func checkName(s string) error {
 	for i, c := range s {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '.', c == '*':
-		case c == '/' && strings.Count(s, "/") == 1 && isGroupVersion(s[:i]):
+		case c == '/' && strings.Count(s, "/") == 1 && strings.Contains(s[:i], "."):
 			return fail(i, "write resource.version.group, as in %q", "certificates.v1.cert-manager.io")
 		case c == '/':
 			return fail(i, "subresources and object names are not types: name the type alone")
@@ -118,9 +118,6 @@ func checkName(s string) error {
 	}
 	return nil
 }
-
-// isGroupVersion reports whether s looks like "cert-manager.io" in "cert-manager.io/v1".
-func isGroupVersion(s string) bool { return strings.Contains(s, ".") }
 
 // Matches reports whether the interpretation matches a type that is not in a Catalog. resourceNames are the
 // plural, then singular, kind, short names and categories, if known. Patterns are compared with the plural.

@@ -50,12 +50,7 @@ type Resource struct {
 
 // HasVerbs reports whether the server supports all of verbs for this type.
 func (r Resource) HasVerbs(verbs ...string) bool {
-	for _, v := range verbs {
-		if !slices.Contains(r.Verbs, v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(verbs, func(v string) bool { return !slices.Contains(r.Verbs, v) })
 }
 
 // MissingVerbs says which of the verbs the type lacks, and which it supports.

@@ -35,11 +35,8 @@ func (c *Catalog) suggest(n Name) []string {
 	slices.SortFunc(candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.text, b.text))
 	})
-	var out []string
-	for _, cand := range candidates[:min(len(candidates), maxSuggestions)] {
-		out = append(out, cand.text)
-	}
-	return out
+	nearest := candidates[:min(len(candidates), maxSuggestions)]
+	return naming.Texts(nearest, func(c candidate) string { return c.text })
 }
 
 // addSimilarNames calls add for each existing name similar to an interpretation of the requested name. The

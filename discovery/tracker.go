@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -194,12 +195,6 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 	return s
 }
 
-func (t *Tracker) forgetEnded() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.forgetEndedLocked()
-}
-
 func (t *Tracker) forgetEndedLocked() {
 	maps.DeleteFunc(t.mu.subscriptions, func(s *Subscription, _ struct{}) bool { return s.ended() })
 }
@@ -291,7 +286,8 @@ func (t *Tracker) update(change func(s *typeState, status *TrackerStatus) []Even
 	}
 	becomesSynced := !t.mu.status.Synced && t.mu.state.synced()
 	t.mu.status.Synced = t.mu.status.Synced || becomesSynced
-	if after := t.failuresLocked(); !after.sameFailures(before) {
+	if after := t.failuresLocked(); fmt.Sprint(after.Err) != fmt.Sprint(before.Err) ||
+		!slices.EqualFunc(after.FailedGroupVersions, before.FailedGroupVersions, GroupFailure.equal) {
 		events = append(events, after)
 	}
 	if becomesSynced {
@@ -402,4 +398,47 @@ func (t *Tracker) pause() (pause time.Duration, failed bool) {
 		interval = t.options.BlindPollInterval
 	}
 	return t.mu.rounds.pause(interval), t.mu.rounds.lastFailed
+}
+
+const (
+	// extraRoundsAfterChange is the number of rounds after a changed APIService, because the API server
+	// updates its discovery documents later.
+	extraRoundsAfterChange = 3
+	// maxRetryPause limits the pause after a round that left group versions unknown.
+	maxRetryPause = 30 * time.Second
+)
+
+// roundTimer computes the pauses between discovery rounds.
+type roundTimer struct {
+	lastFailed  bool // the last round failed
+	retries     int  // number of consecutive rounds without a final result
+	extraRounds int  // number of rounds to do after a changed APIService
+}
+
+// sourceChanged records that an APIService changed, and resets the pauses.
+func (r *roundTimer) sourceChanged() { r.retries, r.extraRounds = 0, extraRoundsAfterChange }
+
+// recordRound records the result of a round; failed is the number of failed group versions.
+func (r *roundTimer) recordRound(err error, failed int) {
+	r.lastFailed = err != nil
+	switch {
+	case r.lastFailed || failed > 0:
+		r.retries++
+	case r.extraRounds > 0:
+		r.extraRounds--
+		r.retries++
+	default:
+		r.retries = 0
+	}
+}
+
+// pause returns the time until the next round: usual, or less if the last result is not final.
+func (r *roundTimer) pause(regular time.Duration) time.Duration {
+	if r.lastFailed {
+		regular = maxRetryPause
+	}
+	if r.retries > 0 {
+		regular = min(regular, maxRetryPause, time.Second<<min(r.retries-1, 5))
+	}
+	return time.Duration(float64(regular) * (0.8 + 0.4*rand.Float64()))
 }

@@ -46,20 +46,14 @@ func newTransport(config *rest.Config, options Options) (*transport, error) {
 			return nil, fmt.Errorf("discovery client: %w", err)
 		}
 	}
-	client, err := rest.UnversionedRESTClientForConfigAndClient(config, withValidators(httpClient, options))
+	validating := *httpClient // handles ETags
+	validating.Timeout = options.Timeout
+	validating.Transport = validatorTransport{cmp.Or(httpClient.Transport, http.DefaultTransport)}
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, &validating)
 	if err != nil {
 		return nil, fmt.Errorf("discovery client: %w", err)
 	}
 	return &transport{restClient: client}, nil
-}
-
-// withValidators returns a copy of an HTTP client that handles ETags.
-func withValidators(httpClient *http.Client, options Options) *http.Client {
-	client := *httpClient
-	client.Timeout = options.Timeout
-	client.Transport = cmp.Or(client.Transport, http.DefaultTransport)
-	client.Transport = validatorTransport{client.Transport}
-	return &client
 }
 
 // statusCodecs decodes the Status objects of failed requests; documents are read raw.

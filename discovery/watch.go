@@ -89,8 +89,3 @@ func reportFailure(ctx context.Context, target watchTarget, err error, list bool
 		target.onForbidden()
 	}
 }
-
-// jitter spreads d by a fifth in both directions. r is random in [0, 1).
-func jitter(d time.Duration, r float64) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.4*r))
-}

@@ -207,7 +207,7 @@ func (f *Factory) Start(ctx context.Context) error {
 	}
 	if ended := f.endedLocked(); len(ended) > 0 {
 		return fmt.Errorf("dynamicinformer: %s cannot be started again: %w, with the context of an earlier Start: ask for it again, release it, or make another factory",
-			formatGVRs(ended), ErrStopped)
+			naming.FormatTypes(ended), ErrStopped)
 	}
 	f.mu.startCtx = ctx
 	for _, e := range f.mu.entries {

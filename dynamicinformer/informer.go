@@ -373,7 +373,7 @@ func (r requester) target(p follow.PartitionSpec) requests.Target {
 		GVR: gvr, Namespace: p.Namespace, Objects: r.objectOptions,
 		Tweak: r.options.requestTweaker(gvr), Filter: r.options.Namespaces.set.Filter(),
 		Selects: alternatives(r.options.AnyOf).filter(),
-		Custom:  p.Custom, NoBookmarks: r.options.noBookmarks(),
+		Custom:  p.Custom, NoBookmarks: r.options.WatchBookmarks != nil && !*r.options.WatchBookmarks,
 		ListOnly: p.ListOnly,
 	}
 	switch selection := p.Selection.(type) {

@@ -49,16 +49,11 @@ func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error
 }
 
 func (l namespaceLister) Get(name string) (runtime.Object, error) {
-	return l.informer.getNamed(cache.NewObjectName(l.namespace, name))
-}
-
-// getNamed returns the object with the name, or an error that satisfies apierrors.IsNotFound.
-func (i *Informer) getNamed(name cache.ObjectName) (runtime.Object, error) {
-	key, ok := naming.Key(name)
+	key, ok := naming.Key(cache.NewObjectName(l.namespace, name))
 	if !ok {
-		return nil, apierrors.NewNotFound(i.gvr.GroupResource(), name.Name)
+		return nil, apierrors.NewNotFound(l.informer.gvr.GroupResource(), name)
 	}
-	return i.get(key, name.Name)
+	return l.informer.get(key, name)
 }
 
 func (i *Informer) get(key, name string) (runtime.Object, error) {

@@ -34,8 +34,8 @@ func (i *Informer) Stats() status.Stats {
 	coreStats := i.core.Store().Stats()
 	hits, misses := i.core.Store().Decodes()
 	stats := status.Stats{
-		GVR: i.gvr, Storage: i.options.Storage.modeOrDefault().String(), Objects: coreStats.Objects,
-		Compressed:  coreStats.Compressed,
+		GVR: i.gvr, Storage: cmp.Or(i.options.Storage.Mode, StoragePacked).String(),
+		Objects: coreStats.Objects, Compressed: coreStats.Compressed,
 		ObjectBytes: coreStats.ObjectBytes, CompressedBytes: coreStats.CompressedBytes,
 		TableBytes: coreStats.TableBytes, Hits: hits, Misses: misses,
 		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),

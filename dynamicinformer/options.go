@@ -155,9 +155,7 @@ func (o Options) checkType(gvr schema.GroupVersionResource, options ResourceOpti
 
 func (o Options) withDefaults() Options {
 	o.ListConcurrency = cmp.Or(o.ListConcurrency, defaultListConcurrency)
-	if o.Linger == 0 {
-		o.Linger = defaultLinger
-	}
+	o.Linger = cmp.Or(o.Linger, defaultLinger)
 	o.PersistenceInterval = cmp.Or(o.PersistenceInterval, defaultPersistence)
 	return o
 }

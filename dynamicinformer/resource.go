@@ -210,8 +210,6 @@ func (o ResourceOptions) selectsObjects() bool {
 
 func (o ResourceOptions) required() bool { return o.Required != nil && *o.Required }
 
-func (o ResourceOptions) noBookmarks() bool { return o.WatchBookmarks != nil && !*o.WatchBookmarks }
-
 // requestTweaker returns a function that completes the options of each request.
 func (o ResourceOptions) requestTweaker(gvr schema.GroupVersionResource) func(*metav1.ListOptions) {
 	// Capture single fields: o is large, and the closure lives as long as the type.

@@ -120,13 +120,6 @@ type Compressor = interface {
 
 func (s Storage) isSet() bool { return s != Storage{} }
 
-func (s Storage) modeOrDefault() StorageMode {
-	if s.Mode == storageUnset {
-		return StoragePacked
-	}
-	return s.Mode
-}
-
 func (s Storage) validate() error {
 	switch {
 	case s.Mode < storageUnset || s.Mode > StorageNone:

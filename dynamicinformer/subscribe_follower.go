@@ -72,7 +72,12 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		s.stopFollower(f, status.ReasonStopped)
 		s.reconcile(gr) // with a new informer, for the next Start
 	case f == nil && selected:
-		s.startFollower(gr.WithVersion(version))
+		gvr := gr.WithVersion(version)
+		if f, err := s.follow(gvr); err != nil {
+			s.reportError(gvr, err)
+		} else {
+			s.setFollower(f)
+		}
 	case f == nil, selected && version == current:
 	case exists && t.Established && slices.Contains(slices.Concat(t.Versions, t.ListOnly), current):
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
@@ -82,16 +87,6 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		s.stopFollower(f, status.ReasonNone)
 		s.reconcile(gr) // another version may match
 	}
-}
-
-// startFollower begins to watch a type.
-func (s *Subscription) startFollower(gvr schema.GroupVersionResource) {
-	f, err := s.follow(gvr)
-	if err != nil {
-		s.reportError(gvr, err)
-		return
-	}
-	s.setFollower(f)
 }
 
 func (s *Subscription) setFollower(f *follower) {

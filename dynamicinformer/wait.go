@@ -119,10 +119,8 @@ type NotSyncedError struct {
 
 // Error returns each type with its state and reason, in one line.
 func (e *NotSyncedError) Error() string {
-	parts := make([]string, 0, len(e.NotSynced))
-	for _, s := range e.NotSynced {
-		parts = append(parts, formatGVR(s.GVR)+": "+s.Describe())
-	}
+	parts := naming.Texts(e.NotSynced,
+		func(s status.Status) string { return formatGVR(s.GVR) + ": " + s.Describe() })
 	text := "not synced: " + strings.Join(parts, "; ")
 	if e.Cause != nil {
 		text += fmt.Sprintf(" (gave up: %v)", e.Cause)
@@ -148,11 +146,3 @@ func (e *NotSyncedError) Unwrap() []error {
 }
 
 func formatGVR(gvr schema.GroupVersionResource) string { return naming.FormatType(gvr) }
-
-func formatGVRs(gvrs []schema.GroupVersionResource) string {
-	names := make([]string, 0, len(gvrs))
-	for _, gvr := range gvrs {
-		names = append(names, formatGVR(gvr))
-	}
-	return strings.Join(names, ", ")
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // CheckCondition compares a condition or a path of a query with the schema of a version, like [Config.Check].
@@ -184,10 +185,7 @@ func (c cursor) constantResult(comparison jsonpath.Test) (message, hint string) 
 
 // explainEnum explains a comparison with a literal that is not an enum value.
 func (c cursor) explainEnum(literal string) (message, hint string) {
-	values := make([]string, len(c.schema.Enum))
-	for i, v := range c.schema.Enum {
-		values[i] = literalText(v)
-	}
+	values := naming.Texts(c.schema.Enum, literalText)
 	if slices.Contains(values, literal) {
 		return "", ""
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // walk follows a path through the schema and reports steps that do not fit at any of the cursors. The result
@@ -18,7 +19,11 @@ func (c *checker) walk(steps []jsonpath.Step, cursors []cursor) []cursor {
 			return nil
 		}
 		if step.Recursive {
-			cursors = withDescendants(cursors)
+			var all []cursor
+			for _, c := range cursors {
+				all = append(all, c.descendants()...)
+			}
+			cursors = uniqueBySchema(all)
 		}
 		var next []cursor
 		for _, selector := range step.Selectors {
@@ -27,15 +32,6 @@ func (c *checker) walk(steps []jsonpath.Step, cursors []cursor) []cursor {
 		cursors = uniqueBySchema(next)
 	}
 	return cursors
-}
-
-// withDescendants returns the cursors and their descendants.
-func withDescendants(cursors []cursor) []cursor {
-	var out []cursor
-	for _, c := range cursors {
-		out = append(out, c.descendants()...)
-	}
-	return uniqueBySchema(out)
 }
 
 // uniqueBySchema keeps the first cursor of each schema, which bounds the work of paths such as ..*..*.
@@ -148,10 +144,7 @@ func (c *checker) reportDottedKey(pos position, steps []jsonpath.Step, i int, pa
 	if !ok || parent.isMap() || parent.isList() || parent.isOpen() {
 		return false
 	}
-	var names []string
-	for _, step := range steps[i-1:] {
-		names = append(names, step.Selectors[0].Name)
-	}
+	names := naming.Texts(steps[i-1:], func(s jsonpath.Step) string { return s.Selectors[0].Name })
 	key, within := strings.Join(names, "."), strings.TrimSuffix(parent.path, keyText(names[0]))
 	hint := fmt.Sprintf("for the %s %s write %s[%q]", field, key, within, key)
 	c.fail(codeScalar, pos, fmt.Sprintf("%s on %s, which is %s", keyText(names[1]), parent.name(),

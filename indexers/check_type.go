@@ -7,6 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // checkType reports an index type that no value or only some values at the path have, and numbers sorted as
@@ -34,7 +35,8 @@ func (c *checker) checkType(index *Index, part indexPart, ends []cursor) {
 		return
 	}
 	c.checkPartialType(part, ends)
-	if part.typ == sortkey.Any && e.isQuantity() {
+	// the schema that controller-gen generates for a resource.Quantity
+	if part.typ == sortkey.Any && e.schema.IntOrString && strings.Contains(e.schema.Pattern, "[KMGTPE]i") {
 		c.fail(codeTextQuantity, c.position(),
 			fmt.Sprintf("%s is a quantity and is compared as text, where 1Gi is not 1024Mi",
 				e.name()), "use type: Quantity")
@@ -161,20 +163,11 @@ func indexedText(v any) string {
 func (c cursor) describeValues() string {
 	switch _, isKnown := textFormats[c.schema.Format]; {
 	case len(c.schema.Enum) > 0:
-		values := make([]string, len(c.schema.Enum))
-		for i, v := range c.schema.Enum {
-			values[i] = literalText(v)
-		}
-		return "one of " + strings.Join(values, ", ")
+		return "one of " + strings.Join(naming.Texts(c.schema.Enum, literalText), ", ")
 	case isKnown && c.schema.Type == kindString:
 		return "text of the format " + c.schema.Format
 	}
 	return c.kind()
-}
-
-// isQuantity recognizes the schema that controller-gen generates for a resource.Quantity.
-func (c cursor) isQuantity() bool {
-	return c.schema.IntOrString && strings.Contains(c.schema.Pattern, "[KMGTPE]i")
 }
 
 // scalarKind returns the kind of the values; "" if indexes cannot hold them.

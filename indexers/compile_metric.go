@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // reservedMetricPrefix is the prefix of the names of crdcache's own metrics.
@@ -21,11 +23,8 @@ const metricPrefix = "metrics/"
 // compileMetric compiles one metric of a resource. names counts the metrics of a name in the resource.
 func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]int) (*Metric, bool) {
 	metric := &Metric{Name: form.Name.value, Help: form.Help.value, function: form.Function.value,
-		limit:    form.Limit.value,
+		limit:    cmp.Or(form.Limit.value, defaultMaxSeries),
 		position: d.file.positionOf(form.Name.node)}
-	if metric.limit == 0 {
-		metric.limit = defaultMaxSeries
-	}
 	if strings.HasPrefix(metric.Name, reservedMetricPrefix) {
 		d.failAt(codeUnknownValue, form.Name.node, fmt.Sprintf("the name of a metric cannot be %q", metric.Name),
 			"choose a name that does not begin with "+reservedMetricPrefix)
@@ -74,10 +73,7 @@ func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]
 func (d *decoder) setMetricIndex(field textField, r *Resource, metric *Metric) bool {
 	index, ok := r.Index(field.value)
 	if !ok {
-		var names []string
-		for _, index := range r.Indexes {
-			names = append(names, index.Name)
-		}
+		names := naming.Texts(r.Indexes, func(index *Index) string { return index.Name })
 		if field.value != "" {
 			d.failAt(codeUnknownValue, field.node, fmt.Sprintf("the resource has no index %q", field.value),
 				didYouMean(field.value, names, "name an index of this resource, or write labels: with paths"))
@@ -249,9 +245,7 @@ func (p pathCompiler) compileValue(form *partForm, metric *Metric) {
 			return number, true
 		}})
 	part.typ = sortkey.Number
-	if metric.function == "" {
-		metric.function = "Sum"
-	}
+	metric.function = cmp.Or(metric.function, "Sum")
 	metric.Index.combine = metric.function
 	metric.addLastPart(part)
 }

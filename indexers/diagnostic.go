@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Code identifies a kind of finding; docs/config.md lists them. Codes with E are errors, codes with W are
@@ -61,11 +63,7 @@ type ConfigError struct {
 
 // Error returns the [Diagnostic.Text] of each finding, a newline between them.
 func (e *ConfigError) Error() string {
-	texts := make([]string, len(e.Diagnostics))
-	for i, d := range e.Diagnostics {
-		texts[i] = d.Text()
-	}
-	return strings.Join(texts, "\n")
+	return strings.Join(naming.Texts(e.Diagnostics, Diagnostic.Text), "\n")
 }
 
 // isWarning reports whether the finding is a warning, not an error.

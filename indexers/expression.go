@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,11 +151,8 @@ func compileExpression[E interface{ Warnings() []jsonpath.Diagnostic }](
 
 // reportExpression reports a finding about an expression at its position in the file.
 func (d *decoder) reportExpression(n *yaml.Node, e jsonpath.Diagnostic) {
-	hint := e.Hint
-	if hint == "" {
-		hint = "correct the expression"
-	}
-	d.fail(Code(e.Code), d.file.scalarRange(n, e.Offset, e.Offset+e.Length), e.Message, hint)
+	d.fail(Code(e.Code), d.file.scalarRange(n, e.Offset, e.Offset+e.Length), e.Message,
+		cmp.Or(e.Hint, "correct the expression"))
 }
 
 // reportUnquoted reports an expression that YAML does not read as text without quotes: {.a} is a map, and

@@ -1,6 +1,7 @@
 package indexers
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -115,11 +116,7 @@ func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
 		}
 		nodes = n.Content
 	default:
-		hint := at.tag.Get("list")
-		if hint == "" {
-			hint = at.tag.Get("hint")
-		}
-		nodes, _ = d.decodeList(n, at.name, hint)
+		nodes, _ = d.decodeList(n, at.name, cmp.Or(at.tag.Get("list"), at.tag.Get("hint")))
 	}
 	for _, node := range nodes {
 		var item T
@@ -159,10 +156,7 @@ func (d *decoder) decodeForm(form any, n *yaml.Node, noun string) bool {
 		tag := formLayout.fields[i].Tag
 		switch value := values[name]; {
 		case value != nil:
-			at := valueContext{name: tag.Get("label"), tag: tag}
-			if at.name == "" {
-				at.name = strconv.Quote(name)
-			}
+			at := valueContext{name: cmp.Or(tag.Get("label"), strconv.Quote(name)), tag: tag}
 			d.read(structValue.FieldByIndex(formLayout.fields[i].Index).Addr().Interface(), value, at)
 			d.checkConflicts(header, name, tag)
 		case tag.Get("required") == "true" && !header.excusedFields[name]:

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	yaml "go.yaml.in/yaml/v3"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Source is the content of a config file.
@@ -62,18 +64,11 @@ func Parse(sources ...Source) (*Config, error) {
 	resources, findings := loadResources(sources)
 	config, err := newConfig(resources, findings)
 	if err == nil {
-		config.digest = digestOf(sources)
+		sums := naming.Texts(sources, func(s Source) string { return fmt.Sprintf("%x", sha256.Sum256(s.Data)) })
+		slices.Sort(sums)
+		config.digest = fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
 	}
 	return config, err
-}
-
-func digestOf(sources []Source) string {
-	sums := make([]string, len(sources))
-	for i, s := range sources {
-		sums[i] = fmt.Sprintf("%x", sha256.Sum256(s.Data))
-	}
-	slices.Sort(sums)
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(sums, "\n"))))
 }
 
 // loadResources returns the resources that could be parsed, without their invalid parts, and all findings in

@@ -25,7 +25,7 @@ type ShutdownError struct {
 
 // Error lists the types and handlers in one line.
 func (e *ShutdownError) Error() string {
-	running := cmp.Or(formatTypes(e.Running), "a listener or subscriber")
+	running := cmp.Or(naming.FormatTypes(e.Running), "a listener or subscriber")
 	if len(e.Handlers) > 0 {
 		running += fmt.Sprintf(" (handlers with remaining events: %s)", strings.Join(e.Handlers, ", "))
 	}
@@ -34,11 +34,3 @@ func (e *ShutdownError) Error() string {
 
 // Unwrap returns the cause.
 func (e *ShutdownError) Unwrap() error { return e.Cause }
-
-func formatTypes(types []schema.GroupVersionResource) string {
-	names := make([]string, 0, len(types))
-	for _, t := range types {
-		names = append(names, naming.FormatType(t))
-	}
-	return strings.Join(names, ", ")
-}

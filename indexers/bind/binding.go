@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Binding holds informers for the resources of a config. Create it with Run, New or NewWithSettings.
@@ -153,10 +154,7 @@ func (b *Binding) unresolvedError() error {
 		hint := "install its CRD, correct the name, or write optional: true"
 		for gr, versions := range types {
 			if len(versions) > 0 && r.Match.Matches(gr.Group, gr.Resource, versions[0].GVK.Kind) {
-				var names []string
-				for _, typ := range versions {
-					names = append(names, typ.GVR.Version)
-				}
+				names := naming.Texts(versions, func(t discovery.Resource) string { return t.GVR.Version })
 				message = fmt.Sprintf("%s has no version %q with the verbs list and watch", gr, r.Match.Version)
 				hint = "the versions with these verbs are " + strings.Join(names, ", ")
 			}

@@ -45,7 +45,9 @@ func (b *Binding) Update(ctx context.Context, settings Settings) error {
 	p.isAtomic = true
 	for _, key := range sortedKeys(p.desired) {
 		if err := b.prepare(ctx, p, key); err != nil {
-			p.rollBack()
+			for _, undo := range slices.Backward(p.onAbandon) {
+				undo()
+			}
 			return fmt.Errorf("bind: %s: %w", p.desired[key].name, err)
 		}
 	}
@@ -112,13 +114,6 @@ func (b *Binding) newPlan(settings *Settings) *plan {
 	p.desired = b.desired(settings, p.problems)
 	maps.DeleteFunc(p.slots, func(key slotKey, _ slot) bool { _, ok := p.desired[key]; return !ok })
 	return p
-}
-
-// rollBack reverts the prepared changes in reverse order.
-func (p *plan) rollBack() {
-	for _, undo := range slices.Backward(p.onAbandon) {
-		undo()
-	}
 }
 
 // prepare plans the first target of a slot, other indexes, or a replacement. An error changes nothing.

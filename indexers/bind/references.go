@@ -67,7 +67,9 @@ func (b *Binding) syncGraphSources() {
 	}
 	slots := b.slots()
 	for key, slot := range slots {
-		next := graphSource{target: slot.serving, typ: slot.serving.referenceType()}
+		t := slot.serving
+		next := graphSource{target: t, typ: references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource,
+			Kind: t.Type.GVK.Kind, Namespaced: t.Type.Scope == discovery.Namespaced}}
 		old, exists := b.graphTargets[key]
 		if exists && old.canKeep(next) {
 			continue
@@ -109,9 +111,4 @@ func (g graphSource) stopAfterSync(replacement graphSource) {
 	case <-replacement.Stopped():
 	}
 	g.Stop()
-}
-
-func (t *Target) referenceType() references.Type {
-	return references.Type{Group: t.GVR.Group, Resource: t.GVR.Resource, Kind: t.Type.GVK.Kind,
-		Namespaced: t.Type.Scope == discovery.Namespaced}
 }

@@ -3,6 +3,7 @@ package bind
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -105,9 +106,7 @@ func (b *Binding) desired(s *Settings, problems map[string]error) map[slotKey]de
 // addSelected adds the cacheable types of the selection.
 func (b *Binding) addSelected(targets map[slotKey]desiredTarget, s *Settings, problems map[string]error) {
 	selected, absent := s.Selection.Types(b.catalog)
-	for name, err := range absent {
-		problems[name] = err
-	}
+	maps.Copy(problems, absent)
 	slots := b.slots()
 	for _, typ := range selected {
 		key := slotKey{"", typ.GVR.GroupResource()}

@@ -23,26 +23,15 @@ func (s informerSource) Snapshot() query.Snapshot { return s.snapshot() }
 func (s informerSource) snapshot() informerSnapshot {
 	current := s.informer.Status() // read first, so that the content is not older than its Freshness
 	content := s.informer.Snapshot()
+	isRunning := current.State == status.Synced || current.State == status.Degraded // not between two runs
 	return informerSnapshot{content, s.informer, query.Freshness{
 		ResourceVersion: content.ResourceVersion(),
 		LastContact:     current.LastContact,
-		Synced: s.informer.HasSynced() && isComplete(current.State) &&
-			isShardComplete(current.Shard),
+		Synced: s.informer.HasSynced() && (isRunning || current.State == status.Stopped) &&
+			(current.Shard == nil || slices.Equal(current.Shard.Desired, current.Shard.Listed)),
 		Stale: current.Stale || current.State == status.Stopped,
 		Shard: describeShard(current.Shard),
 	}}
-}
-
-// isComplete reports whether the content of a synced informer is complete in a state. It is incomplete
-// between two runs of the informer.
-func isComplete(state status.State) bool {
-	return state == status.Synced || state == status.Degraded || state == status.Stopped
-}
-
-// isShardComplete reports whether all ranges of a shard have been listed. Added ranges are listed while the
-// informer stays synced.
-func isShardComplete(shard *status.Shard) bool {
-	return shard == nil || slices.Equal(shard.Desired, shard.Listed)
 }
 
 // maxShownRanges is the maximum number of ranges in a shard's description.

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Aggregation describes a computation over the matching objects.
@@ -166,7 +168,8 @@ func (g *grouping) add(key string, item any) error {
 			cells = []cell{{isMissing: true}}
 		}
 		if len(combinations)*len(cells) > maxCombinations {
-			return fmt.Errorf("%s has too many values to be grouped by all of %s", key, g.groupByText())
+			names := naming.Texts(g.columns, func(c column) string { return c.name })
+			return fmt.Errorf("%s has too many values to be grouped by all of %s", key, strings.Join(names, ", "))
 		}
 		next := make([][]cell, 0, len(combinations)*len(cells))
 		for _, combination := range combinations {
@@ -210,20 +213,9 @@ func distinctCells(cells []cell) []cell {
 	})
 }
 
-func (g *grouping) groupByText() string {
-	names := make([]string, len(g.columns))
-	for i, c := range g.columns {
-		names[i] = c.name
-	}
-	return strings.Join(names, ", ")
-}
-
 // groupOf returns or creates the group of a combination of values.
 func (g *grouping) groupOf(cells []cell) *group {
-	texts := make([]string, len(cells))
-	for i, c := range cells {
-		texts[i] = c.value()
-	}
+	texts := naming.Texts(cells, cell.value)
 	id := indexers.Value(append(texts, "")...)
 	if g.groups[id] == nil {
 		g.groups[id] = &group{cells: cells, measureTotals: make([]measureTotal, len(g.measures))}
@@ -232,11 +224,7 @@ func (g *grouping) groupOf(cells []cell) *group {
 }
 
 func (g *grouping) results() []Group {
-	groups := make([]*group, 0, len(g.groups))
-	for _, group := range g.groups {
-		groups = append(groups, group)
-	}
-	slices.SortFunc(groups, func(a, b *group) int {
+	groups := slices.SortedFunc(maps.Values(g.groups), func(a, b *group) int {
 		return slices.CompareFunc(a.cells, b.cells, cell.compare)
 	})
 	results := make([]Group, len(groups))

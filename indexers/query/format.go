@@ -7,6 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 func (matchAll) String() string { return "*" }
@@ -79,11 +80,7 @@ func (c *comparison) String() string {
 	case opWithin:
 		return c.index + " in " + c.values[0].String()
 	case opIn:
-		texts := make([]string, len(c.values))
-		for i, v := range c.values {
-			texts[i] = v.String()
-		}
-		return c.index + " in (" + strings.Join(texts, ", ") + ")"
+		return c.index + " in (" + strings.Join(naming.Texts(c.values, value.String), ", ") + ")"
 	case opRange:
 		return c.index + " in [" + c.values[0].String() + ", " + c.values[1].String() + ")"
 	}
@@ -146,12 +143,9 @@ func (v value) String() string {
 
 // needsNoQuotes reports whether a text can be written without quotes.
 func needsNoQuotes(text string) bool {
-	for _, r := range text {
-		if !isUnquotedRune(r) {
-			return false
-		}
-	}
-	return text != "" && text[0] != '~' // "~" would be read as part of =~
+	isQuoted := func(r rune) bool { return !isUnquotedRune(r) }
+	// "~" would be read as part of =~
+	return text != "" && text[0] != '~' && !strings.ContainsFunc(text, isQuoted)
 }
 
 func isUnquotedRune(r rune) bool {

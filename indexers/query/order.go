@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -17,10 +18,7 @@ import (
 func compareKeys(a, b string) int {
 	nsA, nameA := naming.SplitKey(a)
 	nsB, nameB := naming.SplitKey(b)
-	if c := strings.Compare(nsA, nsB); c != 0 {
-		return c
-	}
-	return strings.Compare(nameA, nameB)
+	return cmp.Or(strings.Compare(nsA, nsB), strings.Compare(nameA, nameB))
 }
 
 // order is a list of sort terms. Namespace and name are implied at its end.

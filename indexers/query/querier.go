@@ -178,6 +178,11 @@ type entry struct {
 // Len returns the number of objects.
 func (r *Result) Len() int { return len(r.entries) }
 
+// Range returns the objects from one position to before another one.
+func (r *Result) Range(from, to int) *Result {
+	return &Result{r.Freshness, r.Plan, r.Continue, r.entries[from:to]}
+}
+
 // Keys returns the keys of the objects: namespace/name, or the name of a cluster-scoped object. They do not
 // pin the objects in memory.
 func (r *Result) Keys() []string {

@@ -135,12 +135,10 @@ func (o openedIndex) unmatchableLetter(expression string) (letter string, ok boo
 		if r.Op != syntax.OpLiteral || r.Flags&syntax.FoldCase != 0 {
 			return slices.ContainsFunc(r.Sub, visit)
 		}
-		for _, c := range r.Rune {
-			if letter = string(c); o.applyCase(letter) != letter {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(r.Rune, func(c rune) bool {
+			letter = string(c)
+			return o.applyCase(letter) != letter
+		})
 	}
 	return letter, visit(parsed)
 }

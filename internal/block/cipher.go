@@ -45,11 +45,6 @@ func NewCipher(keys [][]byte) (*Cipher, error) {
 	return c, nil
 }
 
-// seal appends the encrypted record.
-func (c *Cipher) seal(dst, record, place []byte) []byte {
-	return c.keys[0].aead.Seal(append(dst, c.keys[0].id...), nil, record, place)
-}
-
 // open decrypts a record. isCurrent reports whether seal would use the same key.
 func (c *Cipher) open(content, place []byte) (record []byte, isCurrent bool, err error) {
 	if len(content) < keyIDLength {

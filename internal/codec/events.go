@@ -80,7 +80,7 @@ func (e *Events) pack(frame []byte) (event watch.Event, ok bool) {
 		packer = packer.Unfiltered() // shard filters do not apply
 	}
 	object, end, _ := packer.TryNext(frame, start)
-	if object == nil || !onlyBrace(frame[end:]) {
+	if object == nil || string(bytes.TrimRight(frame[end:], " \t\r\n")) != "}" {
 		return event, false
 	}
 	if object == packed.Filtered {
@@ -113,11 +113,6 @@ func eventHead(frame []byte) (watch.EventType, int) {
 		return eventType, len(frame) - len(object)
 	}
 	return "", 0
-}
-
-// onlyBrace reports whether text is the closing brace of an event.
-func onlyBrace(text []byte) bool {
-	return len(text) > 0 && text[0] == '}' && len(bytes.TrimLeft(text[1:], " \t\r\n")) == 0
 }
 
 var errNoJSON = errors.New("the serializer has no streams of JSON")

@@ -44,7 +44,7 @@ type typeState struct {
 func (s *typeState) discoveryError(requested schema.GroupVersionResource, policy Versions) error {
 	var found error
 	for gv, err := range s.unknown {
-		if gv.Group == requested.Group && policy.accepts(requested.Version, gv.Version) {
+		if gv.Group == requested.Group && (!policy.IsPinned() || gv.Version == requested.Version) {
 			if e := fmt.Errorf("%s: %w", gv, err); found == nil || e.Error() < found.Error() {
 				found = e
 			}

@@ -29,11 +29,6 @@ func (v Versions) String() string {
 // IsPinned reports whether the policy follows only the requested version.
 func (v Versions) IsPinned() bool { return v <= VersionsPinned }
 
-// accepts reports whether the policy allows a version in place of the requested one.
-func (v Versions) accepts(requested, version string) bool {
-	return !v.IsPinned() || version == requested
-}
-
 // choose returns the version to follow if a version is requested, or the reason why no version fits.
 func (v Versions) choose(requested string, t typesource.Type) (version string, none status.Reason) {
 	candidates := []string{requested}

@@ -84,12 +84,8 @@ func (f observations) state(now time.Time) State {
 
 // degraded reports whether a running incarnation is degraded.
 func (f observations) degraded(now time.Time) bool {
-	for _, p := range f.partitions.withProblems {
-		if f.degrades(p, now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.partitions.withProblems,
+		func(p *partitionRecord) bool { return f.degrades(p, now) })
 }
 
 // degrades reports whether a partition degrades the informer.
@@ -163,12 +159,8 @@ func (f observations) stale(now time.Time) bool {
 	case !f.hasPartitions():
 		return true
 	}
-	for _, p := range f.partitions.withProblems {
-		if f.degrades(p, now) || f.overdue(p, now) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.partitions.withProblems,
+		func(p *partitionRecord) bool { return f.degrades(p, now) || f.overdue(p, now) })
 }
 
 // servesRestored reports whether a running incarnation serves restored objects.

@@ -74,7 +74,8 @@ func (i *Informer) runProbes() {
 			if err == nil {
 				backoff = standardBackoff()
 			} else {
-				minPause = pauseAfter(err, backoff)
+				seconds, _ := apierrors.SuggestsClientDelay(err)
+				minPause = max(backoff.Step(), time.Duration(seconds)*time.Second)
 			}
 		}
 		if !i.awaitNextProbe(minPause, maxPause) {
@@ -105,12 +106,6 @@ func (w *inlineWatch) probe(ctx context.Context, compares bool) (version string,
 		w.observedVersion = laterVersion(w.observedVersion, version)
 	}
 	return version, nil
-}
-
-// pauseAfter returns the pause after a failed probe: the longer one of Retry-After and the backoff.
-func pauseAfter(err error, backoff *wait.Backoff) time.Duration {
-	seconds, _ := apierrors.SuggestsClientDelay(err)
-	return max(backoff.Step(), time.Duration(seconds)*time.Second)
 }
 
 // awaitNextProbe waits until the next probe: for at least minPause and at most maxPause. It returns earlier

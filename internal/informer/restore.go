@@ -43,7 +43,13 @@ type RestoredContent struct {
 // them immediately. Later, resume confirms each partition with the server. restore does nothing if the store
 // has objects of an earlier incarnation, because handlers have received those.
 func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
-	state, lw := restorable(partitions)
+	var state PersistedState // which the partitions share
+	var lw InlineWatcher
+	for _, p := range partitions {
+		if p.State != nil {
+			state, lw = p.State, p.ListerWatcher.(InlineWatcher)
+		}
+	}
 	if state == nil || g.informer.isSyncedOrNonEmpty() {
 		return
 	}
@@ -65,16 +71,6 @@ func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 		klog.FromContext(ctx).Info("Cannot restore persisted objects, listing them", "reflector",
 			g.informer.options.ObjectDescription, "err", err)
 	}
-}
-
-// restorable returns the state that the partitions share, and an InlineWatcher of one; nil for none.
-func restorable(partitions []*partition) (state PersistedState, lw InlineWatcher) {
-	for _, p := range partitions {
-		if p.State != nil {
-			state, lw = p.State, p.ListerWatcher.(InlineWatcher)
-		}
-	}
-	return state, lw
 }
 
 // isSyncedOrNonEmpty reports whether the informer has synced or stores objects.
@@ -226,7 +222,8 @@ func (r *restoration) watch(ctx context.Context) (reason string, err error) {
 		return "", context.Cause(ctx)
 	case refusal == nil:
 		return "", nil
-	case isTransient(refusal):
+	case apierrors.IsTooManyRequests(refusal), apierrors.IsServiceUnavailable(refusal),
+		apierrors.IsServerTimeout(refusal): // listing everything would not be less work for the server
 		waitOrDone(ctx, clock.RealClock{}, rejectedWatchPause)
 		return "", context.Cause(ctx)
 	}
@@ -235,13 +232,6 @@ func (r *restoration) watch(ctx context.Context) (reason string, err error) {
 
 // rejectedWatchPause follows a watch that the server refuses for now. It is a variable for the sake of tests.
 var rejectedWatchPause = time.Second
-
-// isTransient reports whether the server refuses a watch because it is overloaded or has just started.
-// Listing everything would not be less work for it.
-func isTransient(err error) bool {
-	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) ||
-		apierrors.IsServerTimeout(err)
-}
 
 // apply applies an event. It returns the reason if it cannot.
 func (r *restoration) apply(event watch.Event) (reason string, err error) {

@@ -21,15 +21,6 @@ type complexity struct {
 	recursive bool
 }
 
-func (p *parser) checkPath(steps []Step) error {
-	_, err := complexity{parser: p, alternatives: 1}.checkSteps(steps)
-	return err
-}
-
-func (p *parser) checkFilter(c *condition) error {
-	return complexity{parser: p, alternatives: 1}.checkCondition(c)
-}
-
 // checkSteps checks steps and returns the state after them.
 func (w complexity) checkSteps(steps []Step) (complexity, error) {
 	for _, step := range steps {

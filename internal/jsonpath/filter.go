@@ -24,7 +24,7 @@ func CompileFilter(expr string) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkFilter(cond); err != nil {
+	if err := (complexity{parser: p, alternatives: 1}).checkCondition(cond); err != nil {
 		return nil, err
 	}
 	f := newFilter(cond)

@@ -182,6 +182,3 @@ func formatString(b *strings.Builder, s string) {
 	}
 	b.WriteByte('"')
 }
-
-// validUTF8 replaces invalid bytes like a JSON decoder.
-func validUTF8(s string) string { return string([]rune(s)) }

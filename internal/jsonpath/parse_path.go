@@ -227,7 +227,7 @@ func (p *parser) parseNameStep(start int, recursive bool) (Step, error) {
 		return Step{}, p.starInNameError(p.pos)
 	}
 	name := b.String()
-	if !hasEscape && isNumber(name) {
+	if _, err := strconv.ParseUint(name, 10, 64); !hasEscape && err == nil {
 		p.warn(CodeNumericKey, from, p.pos, "write ["+name+"] for an index", "%s is read as a key", name)
 	}
 	return Step{recursive, []Selector{{Kind: SelectName, Name: name, Offset: from, End: p.pos}},
@@ -261,11 +261,6 @@ func describeLookalike(text string) string {
 }
 
 func canStartName(c byte) bool { return isNameByte(c) || c == '\\' }
-
-func isNumber(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 64)
-	return err == nil
-}
 
 // unexpectedError returns the error for the character at pos, which ends a path but is not allowed there.
 func (p *parser) unexpectedError() error {

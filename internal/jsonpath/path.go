@@ -23,7 +23,7 @@ func Compile(expr string) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkPath(steps); err != nil {
+	if _, err := (complexity{parser: p, alternatives: 1}).checkSteps(steps); err != nil {
 		return nil, err
 	}
 	path := newPath(expr, steps, p.warnings)
@@ -45,7 +45,7 @@ func MustCompile(expr string) *Path {
 func FromSegments(keys ...string) *Path {
 	steps := make([]Step, len(keys))
 	for i, k := range keys {
-		steps[i] = Step{Selectors: []Selector{{Kind: SelectName, Name: validUTF8(k)}}}
+		steps[i] = Step{Selectors: []Selector{{Kind: SelectName, Name: string([]rune(k))}}}
 	}
 	p := newPath("", steps, nil)
 	p.expr = p.String()

@@ -75,7 +75,11 @@ func (w *indenter) writeValue(i int) int {
 	case '{':
 		return w.writeObject(i)
 	case '[':
-		return w.writeArray(i)
+		i, closed := w.open(i, ']')
+		for !closed {
+			i, closed = w.next(w.writeValue(i), ']')
+		}
+		return i
 	case '"':
 		end, _ := w.writeString(i)
 		return end
@@ -123,14 +127,6 @@ func (w *indenter) next(i int, closing byte) (next int, closed bool) {
 		w.out = w.appendLine(w.out, w.depth)
 	}
 	return i, closed
-}
-
-func (w *indenter) writeArray(i int) int {
-	i, closed := w.open(i, ']')
-	for !closed {
-		i, closed = w.next(w.writeValue(i), ']')
-	}
-	return i
 }
 
 func (w *indenter) writeObject(i int) int {

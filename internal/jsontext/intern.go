@@ -55,7 +55,7 @@ func (t *internTable) intern(text []byte) *internedString {
 	if e := t.slots[slot].Load(); e != nil && e.text == string(text) {
 		return e
 	}
-	if missMark := uint32(hash)<<8 | t.currentAge(); t.missMarks[slot].Load() != missMark {
+	if missMark := uint32(hash)<<8 | t.documents.Load()>>ageBits&0xff; t.missMarks[slot].Load() != missMark {
 		t.missMarks[slot].Store(missMark)
 		return nil
 	}
@@ -73,9 +73,6 @@ func (e *internedString) evict() {
 	e.nextKey.Store(nil)
 	e.lastValue.Store(nil)
 }
-
-// currentAge returns the low byte of the current age, a period of some hundred documents.
-func (t *internTable) currentAge() uint32 { return t.documents.Load() >> ageBits & 0xff }
 
 // predictedString returns the string that link refers to, or nil if data does not begin with it and a quote.
 func predictedString(link *atomic.Pointer[internedString], data []byte) *internedString {

@@ -96,7 +96,7 @@ func (c *contentReader) read(r io.Reader) error {
 		in = bufio.NewReaderSize(&boundedReader{readErrorMarker{decompressed}, c.archiveCounts}, peekSize)
 	}
 	head, readErr := in.Peek(tarBlock) // a failed read fails again
-	isArchive := isTar(head) || isZip(head)
+	isArchive := isTar(head) || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
 	switch {
 	case isArchive && c.depth == maxDepth:
 		c.fail(errTooDeep)
@@ -170,10 +170,6 @@ const tarBlock = 512
 func isTar(head []byte) bool {
 	_, err := tar.NewReader(bytes.NewReader(head)).Next() // verifies a checksum; zeros are io.EOF
 	return len(head) == tarBlock && (err == nil || bytes.HasPrefix(head[257:], []byte("ustar")))
-}
-
-func isZip(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))
 }
 
 func (c *contentReader) readTar(in *bufio.Reader) error {

@@ -133,7 +133,7 @@ const maxLists = 8
 // emit yields an item, or the items of an item that is a list.
 func (l *list) emit(e Entry) bool {
 	switch {
-	case e.Err == nil && isAuditEvent(e):
+	case e.Err == nil && e.Kind == "Event" && strings.HasPrefix(e.APIVersion, "audit.k8s.io/"):
 		return l.emitAuditEvent(e)
 	case e.Err != nil || !isList(e.Kind):
 		return l.yield(e)

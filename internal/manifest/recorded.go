@@ -139,10 +139,6 @@ func (l *list) isWatchEvent() bool {
 		slices.Contains([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}, eventType)
 }
 
-func isAuditEvent(e Entry) bool {
-	return e.Kind == "Event" && strings.HasPrefix(e.APIVersion, "audit.k8s.io/")
-}
-
 // emitAuditEvent yields the object, or the objects of a list, of a successful response.
 func (l *list) emitAuditEvent(e Entry) bool {
 	var audited struct {

@@ -95,3 +95,23 @@ func findBuiltin(matches func(BuiltinType) bool) (t BuiltinType, ok bool) {
 	}
 	return t, false
 }
+
+// GuessPlural returns the plural that tools like controller-gen give to a kind by default. It replaces
+// apimachinery's UnsafeGuessKindToResource, which makes gatewaies of Gateway and meshs of Mesh.
+func GuessPlural(kind string) string {
+	name := strings.ToLower(kind)
+	hasSuffix := func(suffixes ...string) bool {
+		return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(name, s) })
+	}
+	switch {
+	case hasSuffix("endpoints", "metadata"):
+		return name
+	case hasSuffix("ay", "ey", "iy", "oy", "uy"):
+		return name + "s"
+	case hasSuffix("y"):
+		return strings.TrimSuffix(name, "y") + "ies"
+	case hasSuffix("s", "x", "ch", "sh"):
+		return name + "es"
+	}
+	return name + "s"
+}

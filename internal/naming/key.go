@@ -42,6 +42,20 @@ func WithoutNumber(key string) string {
 	return key
 }
 
+// Texts returns the text of each item.
+func Texts[T any](items []T, text func(T) string) []string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = text(item)
+	}
+	return texts
+}
+
+// FormatTypes returns the types of FormatType, separated by commas.
+func FormatTypes(types []schema.GroupVersionResource) string {
+	return strings.Join(Texts(types, FormatType), ", ")
+}
+
 // FormatType returns RESOURCE.VERSION.GROUP, without empty parts.
 func FormatType(gvr schema.GroupVersionResource) string {
 	name := gvr.Resource
@@ -58,3 +72,34 @@ func CompareTypes(a, b schema.GroupVersionResource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource),
 		cmp.Compare(a.Version, b.Version))
 }
+
+// IsVersion reports whether a resource version has an order: a positive number without leading zeros.
+func IsVersion(version string) bool {
+	if version == "" || version[0] == '0' {
+		return false
+	}
+	for k := range len(version) {
+		if version[k] < '0' || version[k] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// CompareVersions compares resource versions of one type. It returns an error for a version without an order.
+// It replaces apimachinery's util/resourceversion, which would be another dependency.
+func CompareVersions(a, b string) (int, error) {
+	for _, version := range [...]string{a, b} {
+		if !IsVersion(version) {
+			return 0, fmt.Errorf("the resource version %q is not a number", version)
+		}
+	}
+	return compareVersions(a, b), nil
+}
+
+// IsOlder reports whether a resource version precedes another. It returns false if they have no order.
+func IsOlder(a, b string) bool {
+	return IsVersion(a) && IsVersion(b) && compareVersions(a, b) < 0
+}
+
+func compareVersions(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

@@ -11,15 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// appendObject appends JSON from which decoding restores the same value. It returns false for values without
-// such JSON: types that decoding never yields, invalid UTF-8, nil maps and NaN.
-func appendObject(dst []byte, content map[string]any) ([]byte, bool) {
-	if content == nil {
-		return dst, false
-	}
-	return appendValue(dst, content, 0)
-}
-
+// appendValue appends JSON from which decoding restores the same value. It returns false for values without
+// such JSON: types that decoding never yields, invalid UTF-8 and NaN.
 func appendValue(dst []byte, value any, depth int) ([]byte, bool) {
 	if depth >= maxDepth {
 		return dst, false

@@ -77,7 +77,7 @@ func (s *scanner) scanString(i int, target *scannedString) int {
 	raw := s.data[i+1 : end-1]
 	*target = scannedString{raw: raw, offset: i + 1}
 	if !isUnescapedASCII(raw) {
-		*target = scannedString{raw: unescapedText(raw), offset: -1}
+		*target = scannedString{raw: jsontext.AppendUnescaped(nil, raw), offset: -1}
 	}
 	return end
 }
@@ -143,12 +143,4 @@ func isUnescapedASCII(text []byte) bool {
 		}
 	}
 	return true
-}
-
-// unescapedText unescapes the content of a JSON string.
-func unescapedText(text []byte) []byte {
-	if isUnescapedASCII(text) {
-		return text
-	}
-	return jsontext.AppendUnescaped(nil, text)
 }

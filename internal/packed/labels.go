@@ -2,6 +2,7 @@ package packed
 
 import (
 	"iter"
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -46,11 +47,7 @@ func (o *Object) GetLabels() map[string]string {
 	if o.labelsLen == 0 {
 		return nil
 	}
-	labels := map[string]string{}
-	for k, v := range labelPairs(strings.Clone(o.labelsJSON())) {
-		labels[k] = v
-	}
-	return labels
+	return maps.Collect(labelPairs(strings.Clone(o.labelsJSON())))
 }
 
 func (o *Object) hasComplexLabels() bool {

@@ -260,9 +260,9 @@ func (p *Packer) FromUnstructured(u *unstructured.Unstructured) (*Object, error)
 	}
 	buffer := buffers.Get().(*pooledBuffer)
 	defer buffer.release()
-	text, ok := appendObject(buffer.bytes, u.Object)
+	text, ok := appendValue(buffer.bytes, u.Object, 0)
 	buffer.bytes = text
-	if !ok {
+	if !ok || u.Object == nil {
 		return p.wrap(u), nil
 	}
 	s := scanners.Get().(*scanner)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -128,9 +130,7 @@ func (n *versionCounter) recordRestore(restoresSeen int) {
 	var open []func()
 	if n.restores == restoresSeen { // another target may have been first
 		n.restores++
-		for _, closeWatch := range n.watches {
-			open = append(open, closeWatch)
-		}
+		open = slices.AppendSeq(open, maps.Values(n.watches))
 	}
 	n.mu.Unlock()
 	for _, closeWatch := range open {

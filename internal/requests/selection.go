@@ -186,17 +186,12 @@ func (a *shardRequest) listed(list runtime.Object) {
 		return
 	}
 	switch echo := selectorEcho(list); {
-	case a.receivedUnrequested():
+	case a.selection.unrequested.Load() > a.unrequested: // objects outside of the selector arrived
 	case echo != "" && echo == a.selector:
 		a.selection.recordFilter(sharding.FilterServer)
 	default:
 		a.selection.recordFilter(sharding.FilterUnknown)
 	}
-}
-
-// receivedUnrequested reports whether objects outside of the selector arrived.
-func (a *shardRequest) receivedUnrequested() bool {
-	return a.selection.unrequested.Load() > a.unrequested
 }
 
 // selectorEcho returns the selector in the metadata of a list.

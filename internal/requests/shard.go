@@ -9,12 +9,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 )
 
-// selectorBounds formats both ends of a range as API servers parse them.
-func selectorBounds(r sharding.Range) string {
-	start, end, _ := strings.Cut(r.String(), "-")
-	return "'" + start + "', '" + end + "'"
-}
-
 func lastHash(r sharding.Range) uint64 { return r.End - 1 }
 
 func isEmpty(r sharding.Range) bool { return r.Start > lastHash(r) }
@@ -107,7 +101,8 @@ func (r Ranges) requestRanges() Ranges {
 func (r Ranges) Selector(key sharding.Key) string {
 	terms := make([]string, len(r))
 	for i, piece := range r {
-		terms[i] = fmt.Sprintf("shardRange(object.%s, %s)", key, selectorBounds(piece))
+		start, end, _ := strings.Cut(piece.String(), "-")
+		terms[i] = fmt.Sprintf("shardRange(object.%s, '%s', '%s')", key, start, end)
 	}
 	return strings.Join(terms, " || ")
 }

@@ -60,7 +60,9 @@ func (s *Store) PrepareList(count int, objectAt func(i int) KeyedItem) *Batch {
 				b.foundInBase++
 			}
 			r := stored
-			if b.unchanged[i] = s.isUnchanged(current, stored, o); !b.unchanged[i] {
+			isComplete := len(current.indexes) == len(current.functions) // no index is being built
+			b.unchanged[i] = stored != nil && isComplete && s.format.Same(stored.item(), o.Item)
+			if !b.unchanged[i] {
 				r = s.newRow(current, o, &failures)
 			}
 			b.rows[i] = hashedEntry[*storedRow]{hash, r}
@@ -70,11 +72,6 @@ func (s *Store) PrepareList(count int, objectAt func(i int) KeyedItem) *Batch {
 			return b
 		}
 	}
-}
-
-// isUnchanged reports whether the existing row of an object, which can be nil, can be reused.
-func (s *Store) isUnchanged(current *Snapshot, stored *storedRow, o KeyedItem) bool {
-	return stored != nil && current.indexesComplete() && s.format.Same(stored.item(), o.Item)
 }
 
 // newRow returns an unpublished row. Its key shares the memory of a packed object, unless the object's
@@ -93,9 +90,6 @@ func (s *Store) newRow(current *Snapshot, o KeyedItem, failures *Failures) *stor
 	}
 	return r
 }
-
-// indexesComplete reports whether no index is being built.
-func (s *Snapshot) indexesComplete() bool { return len(s.indexes) == len(s.functions) }
 
 // sortRows returns the rows in trie order. The last of several rows with one key replaces the first.
 func (b *Batch) sortRows(sorting *bucketSort[*storedRow]) []hashedEntry[*storedRow] {

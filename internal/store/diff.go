@@ -127,7 +127,7 @@ type Differences struct {
 
 func newDifferences(old *Snapshot, b *Batch) Differences {
 	d := Differences{old: old, batch: b}
-	if d.noneRemoved() {
+	if b.unchanged != nil && b.base == old && b.foundInBase == old.rows.len { // it has all keys of old
 		return d
 	}
 	for r := range old.rows.all {
@@ -160,12 +160,6 @@ func (d Differences) At(n int) Change {
 		change.Old = oldRow.item()
 	}
 	return change
-}
-
-// noneRemoved reports whether the new content is known to have all keys of the old one.
-func (d Differences) noneRemoved() bool {
-	b := d.batch
-	return b.unchanged != nil && b.base == d.old && b.foundInBase == d.old.rows.len
 }
 
 // unchanged reports whether row n of the batch is known to be a row of the old content.

@@ -1,14 +1,19 @@
 package store
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/packed"
 )
 
 // function is an index function with its name. All fields except removed are immutable.
@@ -142,3 +147,110 @@ func withoutDuplicates(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)
 }
+
+// Extractor computes the values of several indexes in one pass over an object's JSON, without decoding it. It
+// is safe for concurrent use. indexers.Functions, compiled from a config, implements it.
+type Extractor interface {
+	// Names returns the names of the indexes, always in the same order.
+	Names() []string
+	// Ordered reports whether to keep index i sorted by value.
+	Ordered(i int) bool
+	// Indexers returns index functions by name, for decoded objects, with the values of KeysJSON.
+	Indexers() cache.Indexers
+	// KeysJSON appends the values of index i to keys[i] and returns keys, extended to the number of indexes.
+	// The values do not share the memory of json.
+	KeysJSON(json []byte, keys [][]string) [][]string
+}
+
+func extractorFunctions(e Extractor) functionFactory {
+	return func(firstID int) functions {
+		fs := make(functions, 0, len(e.Names()))
+		byName := e.Indexers()
+		for i, name := range e.Names() {
+			f := newFunction(name, firstID+i, byName[name])
+			f.extractor, f.position, f.sorted = e, i, e.Ordered(i)
+			fs = append(fs, f)
+		}
+		return fs
+	}
+}
+
+// BuildObserver is an Extractor that can end the addition of its indexes. CheckBuild is called after each
+// existing object. After an error, no index is added.
+type BuildObserver interface {
+	Extractor
+	CheckBuild() error
+}
+
+// extraction caches the values that the last extractor returned for one item.
+type extraction struct {
+	extractor Extractor
+	values    [][]string
+}
+
+// extractItem extracts the values of an item. It returns false if the item is decoded or cannot be read.
+func (x *extraction) extractItem(e Extractor, item Item) bool {
+	o, ok := item.(*packed.Object)
+	if !ok {
+		return false
+	}
+	if x.extractor == e {
+		return x.values != nil
+	}
+	x.extractor, x.values = e, nil
+	err := o.PeekJSON(func(json []byte) (err error) {
+		defer RecoverError(&err)
+		x.values = e.KeysJSON(json, nil)
+		return nil
+	})
+	return err == nil
+}
+
+// RecoverError recovers a panic of a user function on one object, and sets *err, so that no object stops its
+// informer. Defer it before the call. If utilruntime.ReallyCrash is set, the panic continues.
+func RecoverError(err *error) {
+	if utilruntime.ReallyCrash {
+		return
+	}
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+	}
+}
+
+// Failure summarizes the failures of one index function.
+type Failure struct {
+	// Key and Err describe the first failure.
+	Key string
+	Err error
+	// Objects is the number of objects for which the index function failed.
+	Objects int
+}
+
+// Failures are failures by index name. They are collected for a whole list and reported once, because
+// utilruntime.HandleError sleeps if it is called too often, which would stall the reflector.
+type Failures map[string]*Failure
+
+func (f *Failures) add(index, key string, err error) {
+	if existing := (*f)[index]; existing != nil {
+		existing.Objects++
+		return
+	}
+	if *f == nil {
+		*f = Failures{}
+	}
+	(*f)[index] = &Failure{Key: key, Err: err, Objects: 1}
+}
+
+func (f Failures) reportTo(report func(Failures)) {
+	if len(f) > 0 && report != nil {
+		report(f)
+	}
+}
+
+// IndexNotFoundError is returned for the name of an index that does not exist.
+type IndexNotFoundError struct {
+	// Name is the requested name.
+	Name string
+}
+
+func (e *IndexNotFoundError) Error() string { return "Index with name " + e.Name + " does not exist" }

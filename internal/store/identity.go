@@ -28,11 +28,6 @@ const (
 	hasIdentityRows   = bits.UintSize == 64
 )
 
-// identityHeader returns the complement of a version and the length of a key.
-func identityHeader(version uint64, keyLength int) int64 {
-	return ^(int64(version)<<keyLengthBits | int64(keyLength))
-}
-
 // isIdentity reports whether a trie entry is an identity row. The first field of other entries is a string,
 // whose second word is its length.
 func isIdentity(entry unsafe.Pointer) bool {
@@ -70,7 +65,7 @@ func newIdentityRow(o KeyedItem) *storedRow {
 	// A row may not be smaller than the type of the pointers to it.
 	row := make([]byte, max(identityKeyOffset+len(o.Key), int(unsafe.Sizeof(storedRow{}))))
 	copy(row[:8], uidBytes[:8])
-	*(*int64)(unsafe.Pointer(&row[8])) = identityHeader(versionNumber, len(o.Key))
+	*(*int64)(unsafe.Pointer(&row[8])) = ^(int64(versionNumber)<<keyLengthBits | int64(len(o.Key)))
 	copy(row[16:], uidBytes[8:])
 	copy(row[identityKeyOffset:], o.Key)
 	return (*storedRow)(unsafe.Pointer(unsafe.SliceData(row)))
@@ -87,8 +82,4 @@ func (r *storedRow) identity() *packed.Object {
 	version, _ := identityHeaderOf(row)
 	return packed.NewIdentity(identityKey(row), string(packed.AppendUID(nil, string(uidBytes))),
 		strconv.FormatUint(version, 10))
-}
-
-func (r *storedRow) identityBytes() int {
-	return packed.AllocationSize(max(identityKeyOffset+len(keyOf(r)), int(unsafe.Sizeof(*r))))
 }

@@ -76,7 +76,7 @@ func (s *Store) Stats() Stats {
 // rowBytes returns the size of a row without its values. The key may share the object's memory.
 func rowBytes(r *storedRow) int64 {
 	if r.isIdentity() {
-		return int64(r.identityBytes())
+		return int64(packed.AllocationSize(max(identityKeyOffset+len(keyOf(r)), int(unsafe.Sizeof(*r)))))
 	}
 	bytes := packed.AllocationSize(int(unsafe.Sizeof(*r)))
 	if o := r.object.Load(); o == nil || unsafe.StringData(o.Key()) != unsafe.StringData(r.key) {

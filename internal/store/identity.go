@@ -14,11 +14,11 @@ import (
 // takes 24 bytes and the key:
 //
 //	bytes   0 to  7   first half of the UID, in binary
-//	bytes   8 to 15   resource version and length of the key, as identityHeader
+//	bytes   8 to 15   the complement of the resource version and the length of the key
 //	bytes  16 to 23   second half of the UID
 //	bytes  24 to …    key
 //
-// identityHeader is negative. Other rows have the length of their key in this place (see isIdentity). If an
+// The second number is negative. Other rows have the length of their key there (see isIdentity). If an
 // identity does not fit, because its UID or version has an unusual form, its row has a packed.NewIdentity.
 const (
 	identityKeyOffset = 24

@@ -151,16 +151,13 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 	for i, list := range lists {
 		sections[i] = list.Section(types.Rows(list.Resource.GVR), o.order)
 	}
-	return errors.Join(unresolved, err, o.printSections(ctx, types, sections...))
-}
-
-func (o *dumpVerb) printSections(ctx context.Context, types *session.Types, sections ...print.Section) error {
 	options := types.SectionOptions()
 	options.OmitEmptyMessage = o.ignoreNotFound
-	if err := o.AwaitTurn(ctx); err != nil {
-		return err
+	waitErr := o.AwaitTurn(ctx)
+	if waitErr == nil {
+		waitErr = o.output.Print(ctx, sections, options)
 	}
-	return o.output.Print(ctx, sections, options)
+	return errors.Join(unresolved, err, waitErr)
 }
 
 // printNamed prints objects by name as kubectl get does: a single object alone, several as a list.

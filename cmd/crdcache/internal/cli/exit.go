@@ -29,11 +29,6 @@ const (
 	ExitInterrupted = 130 // the shell's code for SIGINT
 )
 
-// isReported reports whether the message of err has been printed already.
-func isReported(err error) bool {
-	return errors.Is(err, session.ErrDifferencesFound) || endedCode(err) > 0
-}
-
 // exitCode returns the exit code for err. For joined errors, the first case that matches one of them counts.
 func exitCode(err error) int {
 	var usage *session.UsageError

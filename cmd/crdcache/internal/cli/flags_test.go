@@ -242,7 +242,7 @@ func TestFilesNeedNoCluster(t *testing.T) {
 			r := crdcache(t, args...)
 			want := "--from and --" + f.Name + " cannot be used together: files need no cluster"
 			if cmd.Name() == "mcp" {
-				want = "--from - cannot be used here: each call reads the files"
+				want = "--from - cannot be used here: standard input has the questions"
 			}
 			if r.code != cli.ExitUsage || r.out != "" || r.errOut != "error: "+want+"\n" {
 				t.Errorf("%q: exit code %d, stdout %q, stderr %q, want %s", args, r.code, r.out,

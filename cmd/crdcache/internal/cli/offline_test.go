@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -186,48 +185,6 @@ func TestDuplicateKeys(t *testing.T) {
 			if code == cli.ExitOK || out.Len() > 0 || !strings.Contains(errOut.String(), tt.want) {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want %q", code, out.String(),
 					errOut.String(), tt.want)
-			}
-		})
-	}
-}
-
-// TestInferredTypes verifies that the command warns about an inferred type only if it reads the type.
-func TestInferredTypes(t *testing.T) {
-	objects := `
-{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: x, ownerReferences:
-  [{apiVersion: example.com/v1, kind: Widget, name: w, uid: u}]}, spec: {gadget: g}}
----
-{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: x, uid: u}}
----
-{apiVersion: example.com/v1, kind: Gadget, metadata: {name: g, namespace: x}}
----
-{apiVersion: example.com/v1, kind: Doohickey, metadata: {name: d, namespace: x}}
-`
-	config := `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: x}, spec: {resources: [{name: gizmos,
-match: {group: example.com, resource: gizmos}, references: [{name: gadget, to: {group: example.com, kind: Gadget,
-namePath: .spec.gadget, namespacePath: .metadata.namespace}}]}]}}`
-	file, references := writeTempFile(t, "a.yaml", objects), writeTempFile(t, "c.yaml", config)
-	for name, tt := range map[string]struct {
-		args string
-		want []string // the kinds of objects for which a missing-CRD warning is expected
-	}{
-		"one type":   {"dump doohickeys", []string{"Doohickey"}},
-		"two types":  {"dump gizmos,gadgets", []string{"Gizmo", "Gadget"}},
-		"a wildcard": {"dump *.example.com", []string{"Gizmo", "Widget", "Gadget", "Doohickey"}},
-		"owners":     {"tree gizmo/a", []string{"Gizmo", "Widget"}},
-		"references": {"query gizmos --dangling --config " + references,
-			[]string{"Gizmo", "Widget", "Gadget"}},
-		"all":         {"resources", []string{"Gizmo", "Widget", "Gadget", "Doohickey"}},
-		"one of all":  {"resources widgets", []string{"Widget"}},
-		"a saved one": {"snapshot save " + filepath.Join(t.TempDir(), "s") + " gadgets", []string{"Gadget"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, append(strings.Fields(tt.args), "--from", file)...)
-			for _, kind := range []string{"Gizmo", "Widget", "Gadget", "Doohickey"} {
-				warned := strings.Count(r.errOut, "no CustomResourceDefinition defines "+kind+".example.com")
-				if want := slices.Contains(tt.want, kind); warned > 1 || want != (warned == 1) {
-					t.Errorf("%d warnings of %s, want %v; stderr %q", warned, kind, want, r.errOut)
-				}
 			}
 		})
 	}

@@ -225,65 +225,6 @@ func TestQueryWarnings(t *testing.T) {
 	}
 }
 
-// TestQueryNumbers verifies groups and counts as JSON and CSV, without a config.
-func TestQueryNumbers(t *testing.T) {
-	server := newCluster(t)
-	for name, color := range map[string]any{"a": "red", "b": "red", "c": "blue"} {
-		server.Create(t, gizmos, newObject("Gizmo", "web", name,
-			map[string]any{"color": color, "size": int64(len(color.(string)))}))
-	}
-	server.Create(t, gizmos, newObject("Gizmo", "web", "d", nil))
-	for name, tt := range map[string]struct {
-		args []string
-		code int
-		out  string
-	}{
-		"groups": {[]string{"--group-by", ".spec.color", "--compute", "sum(.spec.size)", "-o", "json"}, cli.ExitOK, `[
-    {
-        "values": {
-            ".spec.color": "red"
-        },
-        "count": 2,
-        "computed": {
-            "sum(.spec.size)": 6
-        }
-    },
-    {
-        "values": {
-            ".spec.color": "blue"
-        },
-        "count": 1,
-        "computed": {
-            "sum(.spec.size)": 4
-        }
-    },
-    {
-        "values": {
-            ".spec.color": null
-        },
-        "count": 1,
-        "computed": {
-            "sum(.spec.size)": null
-        }
-    }
-]
-`},
-		"table of groups": {[]string{"--group-by", ".spec.color", "-o", "csv"}, cli.ExitOK,
-			".SPEC.COLOR,COUNT\nred,2\nblue,1\n,1\n"},
-		"no headers": {[]string{"--group-by", ".spec.color", "-o", "csv", "--no-headers"}, cli.ExitOK,
-			"red,2\nblue,1\n,1\n"},
-		"count":           {[]string{"--count", "-o", "json"}, cli.ExitOK, "{\n    \"count\": 4\n}\n"},
-		"count in csv":    {[]string{"--count", "-o", "csv"}, cli.ExitOK, "COUNT\n4\n"},
-		"other formats":   {[]string{"--count", "-o", "yaml"}, cli.ExitUsage, ""},
-		"of objects only": {[]string{"--keys-only", "-o", "json"}, cli.ExitUsage, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			crdcache(t, append([]string{"query", "gizmos", "-A", "-s", server.URL}, tt.args...)...).expect(t,
-				tt.code, tt.out)
-		})
-	}
-}
-
 // TestQueryByPaths verifies that a query can sort, group and compute by paths without a config.
 func TestQueryByPaths(t *testing.T) {
 	server := newIndexedServer(t)

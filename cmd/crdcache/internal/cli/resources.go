@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type resourcesVerb struct {
@@ -181,10 +182,7 @@ func addUnservedTypes(selected map[schema.GroupResource]bool, types []discovery.
 		if t.Established && len(t.ServedVersions()) > 0 {
 			continue
 		}
-		versions := make([]string, len(t.Versions))
-		for i, v := range t.Versions {
-			versions[i] = v.Name
-		}
+		versions := naming.Texts(t.Versions, func(v discovery.TypeVersion) string { return v.Name })
 		names := slices.Concat([]string{t.GroupResource.Resource, t.Singular, t.Kind},
 			t.ShortNames, t.Categories)
 		if session.MatchesName(name, t.GroupResource.Group, versions, names) {

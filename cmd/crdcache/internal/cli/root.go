@@ -52,7 +52,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errOut io.Write
 	if err != nil && ctx.Err() != nil {
 		err = errors.Join(session.ErrInterrupted, err)
 	}
-	if !isReported(err) {
+	if !errors.Is(err, session.ErrDifferencesFound) && endedCode(err) == 0 { // otherwise it has been printed
 		printErrors(stderr, err)
 	}
 	return exitCode(err)

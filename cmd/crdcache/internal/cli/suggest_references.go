@@ -137,10 +137,8 @@ func (r referenceFinder) ofText(f schemaField, path string) (to suggestedTarget,
 		}
 	}
 	found = cmp.Or(found, r.describedKind(f.schema))
-	if path == "" {
-		path = "@"
-	}
-	return suggestedTarget{Group: &found.group, Kind: &found.kind, NamePath: path}, found != (target{})
+	result := suggestedTarget{Group: &found.group, Kind: &found.kind, NamePath: cmp.Or(path, "@")}
+	return result, found != (target{})
 }
 
 // wordsOf returns the number of words of a name in camel case.

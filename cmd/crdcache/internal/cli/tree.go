@@ -18,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Limits of the printed tree.
@@ -183,7 +184,16 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	if err != nil {
 		return nil, err
 	}
-	data.caches, err = session.NewCaches(session.OneClient(types.Client), resources, data.cacheOptions)
+	wide := *data
+	if o.SharesAll {
+		wide.namespace = ""
+	}
+	sharedOptionsOf := wide.cacheOptions
+	if len(o.types) == 0 {
+		sharedOptionsOf = nil // too many to keep
+	}
+	data.caches, err = session.NewCaches(session.OneClient(types.Client), resources, data.cacheOptions,
+		sharedOptionsOf)
 	if err != nil {
 		return nil, err
 	}
@@ -311,10 +321,8 @@ func (e *incompleteError) Error() string {
 		}
 		names[f.Reason] = append(names[f.Reason], f.Type)
 	}
-	parts := make([]string, len(reasons))
-	for i, reason := range reasons {
-		parts[i] = session.Abbreviate(names[reason]) + ": " + reason
-	}
+	parts := naming.Texts(reasons,
+		func(reason string) string { return session.Abbreviate(names[reason]) + ": " + reason })
 	return "the tree is incomplete, because types could not be read: " + strings.Join(parts, "; ") +
 		" (select types with --types)"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // treeRecord has the trees of one cluster in JSON or YAML.
@@ -58,11 +59,8 @@ func (o *treeVerb) print() error {
 }
 
 func (w *treeData) readTypeNames() []string {
-	names := make([]string, len(w.caches.Synced))
-	for i, cached := range w.caches.Synced {
-		names[i] = cached.Resource.GVR.GroupResource().String()
-	}
-	return names
+	return naming.Texts(w.caches.Synced,
+		func(c session.Cache) string { return c.Resource.GVR.GroupResource().String() })
 }
 
 // printScope prints how many types were read, and the types that were not requested. incompleteError names

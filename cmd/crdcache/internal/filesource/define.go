@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -100,4 +101,20 @@ func (l *loader) removeObject(key objectKey) {
 	if k := l.kinds[key.GroupKind]; k != nil {
 		l.storage.DeleteInVersion(k.typ.GroupResource(), key.namespace, key.name, key.version)
 	}
+}
+
+// knownType returns the type of a built-in kind in one version.
+func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
+	k, ok := naming.FindBuiltin(gvk.Group, gvk.Kind, "")
+	if !ok {
+		return readapi.Type{}, false
+	}
+	return readapi.Type{
+		Group: k.Group, Namespaced: k.Has(naming.Namespaced),
+		Names: crd.Names{Plural: k.Plural, Kind: k.Kind, ShortNames: k.ShortNames(),
+			Categories: k.Categories()},
+		Versions: []readapi.Version{{
+			Name: gvk.Version, Subresources: []string{"status"}, SelectableFields: k.SelectableFields(),
+		}},
+	}, true
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -350,7 +351,9 @@ func (l *loader) inferTypes() {
 }
 
 func (l *loader) inferKind(p pendingObject, namespaced bool) (*kind, error) {
-	t := inferType(p.gvk, namespaced)
+	t := readapi.Type{Group: p.gvk.Group, Namespaced: namespaced,
+		Names:    crd.Names{Plural: naming.GuessPlural(p.gvk.Kind), Kind: p.gvk.Kind},
+		Versions: []readapi.Version{{Name: p.gvk.Version}}}
 	if l.storage.Collection(t.GroupResource()) != nil {
 		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and another kind has its "+
 			"inferred resource %s: add its CustomResourceDefinition",

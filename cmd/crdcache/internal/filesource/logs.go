@@ -119,7 +119,7 @@ func (s *Source) readLog(r *http.Request, request readapi.Request) ([]byte, erro
 		})
 	if err == nil && !found {
 		err = apierrors.NewNotFound(schema.GroupResource{Resource: "logs"},
-			fmt.Sprintf("%s/%s/%s in %s", l.namespace, l.pod, l.container, s.pathNames()))
+			fmt.Sprintf("%s/%s/%s in %s", l.namespace, l.pod, l.container, s.PathNames()))
 	}
 	lines := slices.Collect(bytes.Lines(text.Bytes()))
 	if tail, tailErr := strconv.Atoi(query.Get("tailLines")); tailErr == nil && tail >= 0 {

@@ -58,9 +58,8 @@ type Source struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
-		// mixedTypes are the types with a report of objects in other versions, partialTypes those with one of
-		// missing objects.
-		mixedTypes, partialTypes map[schema.GroupResource]bool
+		// mixedTypes are the types with a report of objects in other versions.
+		mixedTypes map[schema.GroupResource]bool
 	}
 	mu struct {
 		sync.Mutex
@@ -84,7 +83,6 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	}
 	s := &Source{options: options}
 	s.reading.mixedTypes = map[schema.GroupResource]bool{}
-	s.reading.partialTypes = map[schema.GroupResource]bool{}
 	if file != nil {
 		s.serveSnapshot(file)
 		return s, nil
@@ -180,7 +178,6 @@ func (s *Source) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 	for _, gr := range types {
 		if readsObjects {
 			s.reportMixedVersions(gr)
-			s.reportPartial(gr)
 		}
 		if l != nil {
 			l.usedTypes[gr] = true
@@ -202,8 +199,8 @@ func (s *Source) Config() *rest.Config {
 // Snapshot returns the served snapshot, or nil.
 func (s *Source) Snapshot() *snapshot.File { return s.snapshot }
 
-// pathNames returns the paths for messages.
-func (s *Source) pathNames() string {
+// PathNames returns the paths for messages.
+func (s *Source) PathNames() string {
 	names := slices.Clone(s.options.Paths)
 	if i := slices.Index(names, manifest.Stdin); i >= 0 {
 		names[i] = (&manifest.File{Path: manifest.Stdin}).Name()

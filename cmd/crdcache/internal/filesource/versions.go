@@ -118,7 +118,7 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 		return
 	}
 	s.reading.mixedTypes[gr] = true
-	s.addProblem(&manifest.Problem{File: s.pathNames(), Warning: true, Err: err})
+	s.addProblem(&manifest.Problem{File: s.PathNames(), Warning: true, Err: err})
 }
 
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
@@ -127,14 +127,6 @@ func (s *Source) Partial(gr schema.GroupResource) string {
 		return ""
 	}
 	return s.snapshot.Objects(gr).Type().Partial
-}
-
-// reportPartial warns about a type whose objects are not complete.
-func (s *Source) reportPartial(gr schema.GroupResource) {
-	if partial := s.Partial(gr); partial != "" && !s.reading.partialTypes[gr] {
-		s.reading.partialTypes[gr] = true
-		s.addProblem(&manifest.Problem{File: s.pathNames(), Warning: true, Err: fmt.Errorf("%s: %s", gr, partial)})
-	}
 }
 
 // summarize reports the counts since the last call.

@@ -151,7 +151,10 @@ func (r *follower) awaitInitial(syncCtx context.Context, pending []pendingInform
 	syncErr := r.WaitForSync(syncCtx, informers...)
 	for _, informer := range pending {
 		if informer.Informer().HasSynced() {
-			r.awaitInitialObjects(syncCtx, informer.gvr)
+			select {
+			case <-r.initialObjectsReceived[informer.gvr].done:
+			case <-syncCtx.Done():
+			}
 		}
 	}
 	stopProgress()
@@ -172,13 +175,6 @@ func countSynced(pending []pendingInformer) (synced int) {
 		}
 	}
 	return synced
-}
-
-func (r *follower) awaitInitialObjects(syncCtx context.Context, gvr schema.GroupVersionResource) {
-	select {
-	case <-r.initialObjectsReceived[gvr].done:
-	case <-syncCtx.Done():
-	}
 }
 
 // awaitFirstType waits until a type is installed. With patterns it returns immediately.

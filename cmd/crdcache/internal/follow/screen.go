@@ -46,17 +46,13 @@ func (s *stdout) Write(p []byte) (int, error) {
 	if !s.color {
 		return s.text.Write(p)
 	}
-	s.text.WriteString(replaceControl(string(p)))
-	return len(p), nil
-}
-
-func replaceControl(text string) string {
-	return strings.Map(func(r rune) rune {
+	s.text.WriteString(strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return r
 		}
 		return print.ReplaceControl(r)
-	}, text)
+	}, string(p)))
+	return len(p), nil
 }
 
 // writeRaw buffers text with colors.

@@ -230,10 +230,7 @@ func (w *unwatchableTypes) stateChanged(after status.Status) bool {
 	if !w.mu.listed[after.GVR] || w.mu.watched[after.GVR] {
 		return false
 	}
-	cause := after.LastError
-	if cause == nil {
-		cause = errors.New(after.Message)
-	}
+	cause := cmp.Or(after.LastError, errors.New(after.Message))
 	w.mu.watchErrs[after.GVR] = fmt.Errorf(
 		"%s can be listed but not watched, so changes cannot be shown; use dump to print the objects: %w",
 		after.GVR.GroupResource(), cause)

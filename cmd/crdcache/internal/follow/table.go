@@ -133,11 +133,7 @@ func (p *tablePrinter) beginTable(definitions []metav1.TableColumnDefinition) er
 	if !p.options.Events {
 		return nil
 	}
-	return p.setMinWidths()
-}
-
-// setMinWidths sets minimum column widths, so that rows that are printed one by one align with the header.
-func (p *tablePrinter) setMinWidths() error {
+	// minimum column widths, so that rows that are printed one by one align with the header
 	defer p.buffer.Reset()
 	if _, err := p.tabWriter.Write([]byte(p.widthRow() + "\n")); err != nil {
 		return err

@@ -154,8 +154,6 @@ func (t *Transport) markClusterOnly(gvr schema.GroupVersionResource, reason erro
 func (t *Transport) noteOnce(noted *sync.Map, gvr schema.GroupVersionResource, source string) {
 	_, wasNoted := noted.LoadOrStore(gvr, true)
 	if !wasNoted && gvr != crd.GVR { // CRDs are read for the columns of tables
-		t.note(fmt.Sprintf("%s is read from %s", typeName(gvr), source))
+		t.note(fmt.Sprintf("%s is read from %s", discovery.Resource{GVR: gvr}, source))
 	}
 }
-
-func typeName(gvr schema.GroupVersionResource) string { return discovery.Resource{GVR: gvr}.String() }

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
 // Budgets are in bytes. reservedBytes are for the parts besides rows and data, maxCell for a text in a row.
@@ -21,29 +25,34 @@ type answer struct {
 	// Complete reports whether everything was read. Unknown has the reasons why not.
 	Complete bool     `json:"complete"`
 	Unknown  []string `json:"unknown,omitempty"`
-	// Freshness says when or where the objects were read.
-	Freshness string   `json:"freshness"`
-	Notes     []string `json:"notes,omitempty"`
-	Shown     string   `json:"shown,omitempty"`
-	Columns   []string `json:"columns,omitempty"`
-	Rows      [][]any  `json:"rows,omitempty"`
-	Skip      int      `json:"skip,omitempty"` // for the next page
-	Data      any      `json:"data,omitempty"`
+	// Freshness says where the objects were read: in a cache, in files, or in the cluster during this call.
+	// ContactSeconds is the time since the last contact of a cache with the API server, and ResourceVersion
+	// the version of its objects.
+	Freshness       string   `json:"freshness"`
+	ContactSeconds  *float64 `json:"contactSeconds,omitempty"`
+	ResourceVersion string   `json:"resourceVersion,omitempty"`
+	// Since is the token for the changes after this answer.
+	Since   string   `json:"since,omitempty"`
+	Notes   []string `json:"notes,omitempty"`
+	Shown   string   `json:"shown,omitempty"`
+	Columns []string `json:"columns,omitempty"`
+	Rows    [][]any  `json:"rows,omitempty"`
+	Skip    int      `json:"skip,omitempty"` // for the next page
+	Data    any      `json:"data,omitempty"`
 }
 
-// setRows sets the rows that fit the budget, after those to skip.
-func (a *answer) setRows(rows [][]any, skip, budget int) {
+// setRows sets the rows that fit the budget, of those after skip. total is the number of all rows.
+func (a *answer) setRows(rows [][]any, skip, total, budget int) {
 	size := reservedBytes
-	for i, row := range rows {
+	for _, row := range rows {
 		row = shorten(row, maxCell, len(row)).([]any)
-		if size += len(marshal(row)) + 1; i < skip {
-			size = reservedBytes
-		} else if size <= budget {
-			a.Rows = append(a.Rows, row)
+		if size += len(marshal(row)) + 1; size > budget {
+			break
 		}
+		a.Rows = append(a.Rows, row)
 	}
-	a.Shown = fmt.Sprintf("%d of %d", len(a.Rows), len(rows))
-	if a.Skip = skip + len(a.Rows); a.Skip >= len(rows) {
+	a.Shown = fmt.Sprintf("%d of %d", len(a.Rows), total)
+	if a.Skip = skip + len(a.Rows); a.Skip >= total {
 		a.Skip = 0
 		return
 	}
@@ -67,16 +76,25 @@ func (a *answer) setData(value any, budget int) {
 func (a *answer) setNotes(text string) {
 	for line := range strings.Lines(text) {
 		line = shorten(strings.TrimSpace(line), 2*maxCell, 1).(string)
-		note, isNote := strings.CutPrefix(line, "note: ")
 		reason, isError := strings.CutPrefix(line, "error: ")
 		switch {
-		case isNote && strings.Contains(note, "the cache server") && !strings.Contains(note, "cannot"):
-			a.Freshness = "live cache: " + note
-		case isError || !isNote && len(a.Unknown) > 0:
+		case isError || len(a.Unknown) > 0:
 			a.Unknown = append(a.Unknown, reason)
-		case !isNote && line != "" && len(a.Notes) < maxNotes:
+		case line != "" && len(a.Notes) < maxNotes:
 			a.Notes = append(a.Notes, line)
 		}
+	}
+}
+
+// setFreshness sets where the objects were read.
+func (a *answer) setFreshness(report *session.Report, readsFiles bool) {
+	a.Freshness = "read during this call"
+	switch {
+	case readsFiles:
+		a.Freshness = "files"
+	case !report.Contact.IsZero():
+		a.Freshness, a.ResourceVersion = "live cache", strings.Join(report.Versions, ",")
+		a.ContactSeconds = new(math.Round(time.Since(report.Contact).Seconds()*10) / 10)
 	}
 }
 

@@ -17,21 +17,27 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// exitIncomplete is the exit code of a verb that has not read everything.
-const callTimeout, maxCalls, exitIncomplete = 50 * time.Second, 4, 5
+// exitIncomplete is the exit code of a verb that has not read everything. minRow is the number of bytes of a
+// short row, and maxPage the number of objects that are read again for the columns of the API server.
+const (
+	callTimeout, maxCalls, exitIncomplete = 50 * time.Second, 4, 5
+	minRow, maxPage                       = 24, 100
+)
 
 //go:embed tools.json
 var definitions []byte
 
 // args are the arguments of all tools. definitions describes them.
 type args struct {
-	Match, Type, Namespace, Name, Labels, Where, CEL, Index, SortBy string
-	MaxBytes, Skip                                                  int
-	Columns, GroupBy, Measures, Paths, Types                        []string
+	Match, Type, Namespace, Name, Labels, Where, CEL, Index, SortBy, Since string
+	MaxBytes, Skip                                                         int
+	Columns, GroupBy, Measures, Paths, Types                               []string
 }
 
 // newServer returns the server of a session.
@@ -85,21 +91,34 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	in.Namespace = cmp.Or(in.Namespace, o.namespace)
+	if o.namespace != "" && in.Namespace != o.namespace {
+		return nil, fmt.Errorf("only the namespace %s is read: restart without --namespace", o.namespace)
+	}
+	budget := min(max(cmp.Or(in.MaxBytes, defaultBudget), minBudget), maxBudget)
+	var out, errOut bytes.Buffer
+	report := &session.Report{Skip: in.Skip, Limit: min(budget/minRow, maxPage)}
+	ctx = o.shared.Context(ctx, report)
+	a := &answer{}
+	if tool == "changes" {
+		rows, token, err := o.changes(ctx, in, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+		a.Complete, a.Since, a.Columns = true, token, changeColumns
+		a.setNotes(errOut.String())
+		a.setFreshness(report, o.readsFiles)
+		a.setRows(rows[min(in.Skip, len(rows)):], in.Skip, len(rows), budget)
+		return marshal(a), err
+	}
 	commandLine, err := o.commandLine(tool, verb, in)
 	if err != nil {
 		return nil, err
 	}
-	var out, errOut bytes.Buffer
 	code := o.runVerb(ctx, commandLine, &out, &errOut)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	budget := min(max(cmp.Or(in.MaxBytes, defaultBudget), minBudget), maxBudget)
-	a := &answer{Complete: code == 0}
+	a.Complete = code == 0
 	a.setNotes(errOut.String())
-	if a.Freshness = cmp.Or(a.Freshness, "read during this call"); len(o.given["from"]) > 0 {
-		a.Freshness = "files"
-	}
+	a.setFreshness(report, o.readsFiles)
 	unknown := errors.New(shorten(strings.Join(a.Unknown, "; "), budget, 1).(string))
 	if !a.Complete && (code != exitIncomplete || out.Len() == 0) {
 		return nil, unknown
@@ -114,7 +133,11 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 		if a.Columns, rows, err = readRows(out.Bytes(), in.Columns, tool == "types"); len(rows) == 0 && !a.Complete {
 			err = unknown
 		}
-		a.setRows(rows, in.Skip, budget)
+		total := cmp.Or(report.Objects, len(rows))
+		if report.Objects == 0 {
+			rows = rows[min(in.Skip, len(rows)):]
+		}
+		a.setRows(rows, in.Skip, total, budget)
 	}
 	return marshal(a), err
 }
@@ -122,7 +145,7 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 // commandLine returns the command line of a verb. A value is part of one argument, so that it cannot be
 // another flag.
 func (o *verb) commandLine(tool string, verb []string, in args) ([]string, error) {
-	line := slices.Clone(verb)
+	line := slices.Concat(verb, o.given)
 	add := func(flag string, values ...string) {
 		for _, value := range values {
 			if value != "" {
@@ -130,24 +153,16 @@ func (o *verb) commandLine(tool string, verb []string, in args) ([]string, error
 			}
 		}
 	}
-	for flag, values := range o.given {
-		isForCaches := flag == "cache" || flag == "verbose"
-		if !slices.Contains([]string{"log-file", "show-secrets", "namespace", "all-namespaces"}, flag) &&
-			(!isForCaches || verb[0] != "resources") {
-			add(flag, values...)
-		}
-	}
-	only := strings.Join(o.given["namespace"], "")
-	switch namespace := cmp.Or(in.Namespace, only); {
-	case only != "" && namespace != only:
-		return nil, fmt.Errorf("only the namespace %s is read: restart without --namespace", only)
-	case namespace != "":
-		add("namespace", namespace)
+	switch {
+	case in.Namespace != "":
+		add("namespace", in.Namespace)
 	case verb[0] == "query":
 		add("all-namespaces", "true")
 	}
-	if len(o.given["from"]) == 0 && verb[0] != "resources" {
-		add("verbose", "true")
+	if verb[0] == "resources" { // it has no flags for caches
+		line = slices.DeleteFunc(line, func(flag string) bool {
+			return strings.HasPrefix(flag, "--cache=") || strings.HasPrefix(flag, "--verbose=")
+		})
 	}
 	if len(in.Columns) > 0 {
 		line = append(line, "--output=jsonl") // the last one counts

@@ -3,18 +3,27 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
 	"os"
 	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/serve"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/display"
 )
@@ -28,17 +37,26 @@ type verb struct {
 	version     string
 	flags       session.ReadFlags
 	logFile     string
+	address     string
+	tokenFile   string
 	showSecrets bool
 
-	config   *session.Config
-	redactor *display.Redactor
-	given    map[string][]string // values of the flags for the verbs
-	logger   *slog.Logger
+	config     *session.Config
+	redactor   *display.Redactor
+	given      []string // the flags for the verbs
+	namespace  string   // the only one that is read; empty means all
+	readsFiles bool
+	shared     *session.Shared // nil if each call reads the types, or asks a cache server
+	addrPort   netip.AddrPort  // invalid without --listen
+	logger     *slog.Logger
 }
+
+// ownFlags are the flags that the verbs do not get.
+var ownFlags = []string{"log-file", "show-secrets", "namespace", "all-namespaces", "listen", "token-file"}
 
 // New returns the command mcp. version is the version of the program, and run runs its other verbs.
 func New(streams genericiooptions.IOStreams, version string, run Run) *cobra.Command {
-	o := &verb{streams: streams, version: version, runVerb: run, given: map[string][]string{}}
+	o := &verb{streams: streams, version: version, runVerb: run}
 	cmd := &cobra.Command{Use: "mcp [flags]", Short: "Answer assistants by the Model Context Protocol",
 		Args: session.NoArgs, RunE: session.RunE(o.complete, o.run)}
 	o.flags.Add(cmd, true)
@@ -48,30 +66,49 @@ func New(streams genericiooptions.IOStreams, version string, run Run) *cobra.Com
 	set := cmd.Flags()
 	set.StringVar(&o.logFile, "log-file", "", "Append a line of JSON for each call to this file.")
 	set.BoolVar(&o.showSecrets, "show-secrets", false, "Send the values of Secrets.")
+	set.StringVar(&o.address, "listen", "", "Answer HTTP at this address instead of standard input, as in 127.0.0.1:8080.")
+	set.StringVar(&o.tokenFile, "token-file", "", "File with the bearer token for --listen. Default: a new token, which is printed to stderr.")
 	return cmd
 }
 
 func (o *verb) complete(cmd *cobra.Command, _ []string) (err error) {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		o.given[f.Name] = []string{f.Value.String()}
-		if list, err := cmd.Flags().GetStringArray(f.Name); err == nil {
-			o.given[f.Name] = list
+	set := cmd.Flags()
+	set.Visit(func(f *pflag.Flag) {
+		values, err := set.GetStringArray(f.Name)
+		if err != nil {
+			values, err = set.GetStringSlice(f.Name)
 		}
-		if list, err := cmd.Flags().GetStringSlice(f.Name); err == nil {
-			o.given[f.Name] = list
+		if err != nil {
+			values = []string{f.Value.String()}
+		}
+		for _, value := range values {
+			if !slices.Contains(ownFlags, f.Name) {
+				o.given = append(o.given, "--"+f.Name+"="+value)
+			}
 		}
 	})
-	if slices.Contains(o.given["from"], "-") {
-		return session.Usagef("--from - cannot be used here: each call reads the files")
+	o.namespace, o.readsFiles = set.Lookup("namespace").Value.String(), set.Changed("from")
+	switch {
+	case slices.Contains(o.given, "--from=-"):
+		return session.Usagef("--from - cannot be used here: standard input has the questions")
+	case o.address == "" && o.tokenFile != "":
+		return session.Usagef("--token-file has no effect without --listen")
+	case o.address != "":
+		if o.addrPort, err = serve.ParseLoopback("listen", o.address, "answers are"); err != nil {
+			return err
+		}
+	}
+	if o.flags.SharesCaches() {
+		o.shared = session.NewShared(cmd.Context(), o.namespace)
 	}
 	o.redactor = display.NewRedactor(o.showSecrets)
 	if o.config, err = o.flags.Load(o.streams.ErrOut); err == nil {
-		_, err = o.flags.Targets(cmd.Context(), o.streams)
+		_, err = o.flags.Targets(o.shared.Context(cmd.Context(), nil), o.streams)
 	}
 	return err
 }
 
-// run serves until the client disconnects.
+// run serves until the client disconnects, or with --listen until ctx ends.
 func (o *verb) run(ctx context.Context) (err error) {
 	o.logger = slog.New(slog.DiscardHandler)
 	if o.logFile != "" {
@@ -82,5 +119,29 @@ func (o *verb) run(ctx context.Context) (err error) {
 		defer file.Close()
 		o.logger = slog.New(slog.NewJSONHandler(file, nil))
 	}
-	return o.newServer().Run(ctx, &sdk.StdioTransport{})
+	server := o.newServer()
+	if !o.addrPort.IsValid() {
+		return server.Run(ctx, &sdk.StdioTransport{})
+	}
+	token := rand.Text()
+	if o.tokenFile != "" {
+		text, err := os.ReadFile(o.tokenFile)
+		if token = strings.TrimSpace(string(text)); err != nil || token == "" {
+			return fmt.Errorf("--token-file: %w", cmp.Or(err, errors.New("the file is empty")))
+		}
+	}
+	listener, err := net.Listen("tcp", o.addrPort.String())
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	// The handler of the SDK refuses other hosts.
+	handler := http.NewCrossOriginProtection().Handler(sdk.NewStreamableHTTPHandler(
+		func(*http.Request) *sdk.Server { return server }, nil))
+	page := &localserver.Page{Listener: listener, Handler: serve.WithToken(token, handler)}
+	return localserver.ServePage(ctx, page, nil, func() {
+		fmt.Fprintf(o.streams.ErrOut, "answering at http://%s\n", listener.Addr())
+		if o.tokenFile == "" {
+			fmt.Fprintf(o.streams.ErrOut, "token: %s\n", token)
+		}
+	})
 }

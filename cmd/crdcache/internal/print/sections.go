@@ -169,8 +169,9 @@ func (p *Output) continueTable(w *Writer, s Section, rows RowFormatter, withKind
 		rows = WithCluster(rows, w.Cluster, s.Resource.Scope == discovery.Namespaced)
 	}
 	kind := s.Resource.GVK.GroupKind()
-	if p.table != nil && p.table.kind == kind && p.table.cluster != w.Cluster && p.table.setRows(rows) {
-		p.table.cluster = w.Cluster
+	if p.table != nil && p.table.kind == kind && p.table.cluster != w.Cluster &&
+		slices.EqualFunc(p.table.rows.Definitions(), rows.Definitions(), SameColumn) {
+		p.table.rows, p.table.cluster = rows, w.Cluster
 		return p.table, nil
 	}
 	if err := p.closeTable(); err != nil {

@@ -2,6 +2,7 @@ package print
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -236,7 +237,7 @@ func needsNoQuotes(text []byte) bool {
 			return false
 		}
 	}
-	return len(text) > maxWordLength || !isYAMLWord(text)
+	return len(text) > maxWordLength || !slices.Contains(yamlWords, strings.ToLower(string(text)))
 }
 
 const (
@@ -245,15 +246,9 @@ const (
 	maxWordLength  = len("false")
 )
 
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+var yamlWords = []string{"yes", "no", "on", "off", "true", "false", "null", "y", "n"}
 
-func isYAMLWord(text []byte) bool {
-	switch strings.ToLower(string(text)) {
-	case "yes", "no", "on", "off", "true", "false", "null", "y", "n":
-		return true
-	}
-	return false
-}
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // foldColumn is the column after which plain text is folded.
 const foldColumn = 80

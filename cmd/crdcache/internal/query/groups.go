@@ -80,7 +80,11 @@ func (o *verb) printGroups() error {
 	groups, isNumber := o.output.groups, o.count && !o.isMultiCluster()
 	switch {
 	case o.style.Format.Name == print.CSV:
-		return o.printCSV(append([][]string{o.groupHeaders()}, groupRows(groups, "")...))
+		rows := groupRows(groups, "")
+		if !o.style.NoHeaders {
+			rows = slices.Insert(rows, 0, o.groupHeaders())
+		}
+		return csv.NewWriter(o.output.Out).WriteAll(rows)
 	case o.style.Format.Name == print.JSON && isNumber:
 		return o.printJSON(o.groupRecords(groups)[0])
 	case o.style.Format.Name == print.JSON:
@@ -190,15 +194,6 @@ func jsonValue(text string) json.RawMessage {
 	}
 	quoted, _ := json.Marshal(text) // a string always has a JSON form
 	return quoted
-}
-
-// printCSV prints rows. The first row is the header.
-func (o *verb) printCSV(rows [][]string) error {
-	if o.style.NoHeaders {
-		rows = rows[1:]
-	}
-	w := csv.NewWriter(o.output.Out)
-	return w.WriteAll(rows)
 }
 
 func (o *verb) printJSON(value any) error {

@@ -75,7 +75,7 @@ func (o *verb) readReferencedTypes(ctx context.Context, graph *references.Graph,
 		}
 	}
 	reader := o.WithoutSelectors()
-	caches, err := session.NewCaches(session.OneClient(types.Client), resources, reader.CacheOptions)
+	caches, err := session.NewCaches(session.OneClient(types.Client), resources, reader.CacheOptions, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -6,17 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -58,6 +62,9 @@ func (o *verb) runCluster(ctx context.Context) error {
 				return err
 			}
 			querier := query.New(bind.ForInformer(synced[0].Informer), declared.Indexes...)
+			if synced[0].Shared {
+				o.query = o.Narrow(o.query, synced[0].Resource)
+			}
 			if usesReferences, referencedTypes := query.UsesReferences(o.query); usesReferences {
 				return o.answerWithReferences(ctx, querier, types, synced[0], referencedTypes)
 			}
@@ -78,10 +85,8 @@ func (o *verb) useSchema(types *session.Types) {
 // validateQuery rejects several types, and validates the query on an empty cache before objects are read.
 func (o *verb) validateQuery(types *session.Types) error {
 	if len(types.Resources) > 1 {
-		names := make([]string, len(types.Resources))
-		for i, r := range types.Resources {
-			names[i] = r.GVR.GroupResource().String()
-		}
+		names := naming.Texts(types.Resources,
+			func(r discovery.Resource) string { return r.GVR.GroupResource().String() })
 		return session.Usagef("%q matches %d types; name one of them: %s", o.typeName, len(names),
 			strings.Join(names, ", "))
 	}
@@ -158,6 +163,9 @@ func (o *verb) queryCache(ctx context.Context, querier *query.Querier,
 	if err != nil {
 		return answer, objects, err
 	}
+	if err := o.AwaitTurn(ctx); err != nil { // the page of the report depends on the earlier clusters
+		return answer, objects, err
+	}
 	answer.Continue = result.Continue
 	switch {
 	case o.explain:
@@ -166,7 +174,8 @@ func (o *verb) queryCache(ctx context.Context, querier *query.Querier,
 		answer.Keys = session.ResultKeys(result)
 	}
 	answer.Warnings = result.Plan.Warnings
-	return answer, types.ResultSection(result), nil
+	objects, err = types.ResultSection(ctx, result)
+	return answer, objects, err
 }
 
 // printAnswer prints an answer in the requested form. Counts and groups are only collected: run prints them
@@ -230,6 +239,7 @@ func (o *verb) answerFromServer(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
+	session.ReportOf(ctx).Read(answer.ResourceVersion, answer.Contact)
 	o.useSchema(types)
 	return true, o.printAnswer(ctx, answer.Answer, objects, types)
 }
@@ -300,4 +310,58 @@ func (o *verb) parameters() url.Values {
 		p.Add("compute", m.String())
 	}
 	return p
+}
+
+// output is the output for all clusters. Only the cluster that has its turn uses it.
+type output struct {
+	*print.Output
+	page   *query.ClusterPage // nil for one cluster
+	groups []query.Group
+	// hasGroups is set if a query of groups or numbers was answered, possibly without groups.
+	hasGroups bool
+	// pageEnded is set if a page of --limit ended before the last object.
+	pageEnded atomic.Bool
+}
+
+// startPage starts with the cluster of the continue token, where the page begins.
+func (o *verb) startPage() error {
+	if o.readers[0].Cluster == "" {
+		return nil
+	}
+	page, first, err := query.NewClusterPage(o.options)
+	start := slices.IndexFunc(o.readers,
+		func(r *session.Reader) bool { return first == "" || r.Cluster == first })
+	if err != nil || start < 0 {
+		return session.Usagef(
+			"--continue: the token is from another query or cluster: repeat the query and the contexts that printed it")
+	}
+	o.readers, o.output.page = o.readers[start:], page
+	return nil
+}
+
+// beginPage limits the query of one of several clusters to the objects that the page can still take.
+func (o *verb) beginPage(ctx context.Context) error {
+	if o.output.page == nil {
+		return nil
+	}
+	if o.options.Limit > 0 { // the earlier clusters determine the rest
+		if err := o.AwaitTurn(ctx); err != nil {
+			return err
+		}
+	}
+	if o.options, o.pageFull = o.output.page.Options(o.Cluster); o.pageFull {
+		o.keysOnly, o.PrintsTables = true, false
+	}
+	return nil
+}
+
+// endPage prints the token of the next page, if there is one.
+func (o *verb) endPage(objects int, token string) {
+	if o.output.page != nil {
+		token = o.output.page.Add(o.Cluster, objects, token)
+	}
+	if token != "" {
+		fmt.Fprintf(o.ErrOut, "there is more: --continue %s\n", token)
+		o.output.pageEnded.Store(true)
+	}
 }

@@ -49,7 +49,7 @@ func (o *verb) serveAPI(ctx context.Context) error {
 	followCtx, stopFollowing := context.WithCancel(ctx)
 	defer stopFollowing()
 	go o.Follow(followCtx, nil) // ended by stopFollowing
-	api := &localserver.Page{Listener: listener, Handler: withToken(token, o.FilesHandler())}
+	api := &localserver.Page{Listener: listener, Handler: WithToken(token, o.FilesHandler())}
 	err = localserver.ServePage(ctx, api, localserver.NewActiveRequests(o.idleTimeout), func() {
 		fmt.Fprintf(o.ErrOut, "serving %s; try KUBECONFIG=%s kubectl get all -A\n", o.FilesTitle(), o.kubeconfigPath)
 	})
@@ -59,8 +59,8 @@ func (o *verb) serveAPI(ctx context.Context) error {
 	return err
 }
 
-// withToken refuses requests without the token: other users can connect to the port, too.
-func withToken(token string, next http.Handler) http.Handler {
+// WithToken refuses requests without the bearer token: other users can connect to the port, too.
+func WithToken(token string, next http.Handler) http.Handler {
 	want := []byte("Bearer " + token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {

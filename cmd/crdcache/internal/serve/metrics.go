@@ -24,7 +24,7 @@ func (o *verb) metricsServer(servers []*cacheServer) (*localserver.Metrics, erro
 	return &localserver.Metrics{Listener: listener,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// A web page of another site has another host name.
-			if _, err := parseLoopback("", r.Host, ""); err != nil {
+			if _, err := ParseLoopback("", r.Host, ""); err != nil {
 				http.Error(w, "read the metrics from a loopback address", http.StatusForbidden)
 				return
 			}

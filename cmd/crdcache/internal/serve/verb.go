@@ -91,7 +91,7 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 		if fromFiles {
 			return session.Usagef("--from and --metrics-address cannot be used together: metrics are about a cluster")
 		}
-		if o.metricsAddrPort, err = parseLoopback("metrics-address", o.metricsAddress,
+		if o.metricsAddrPort, err = ParseLoopback("metrics-address", o.metricsAddress,
 			"the metrics are"); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (o *verb) checkWeb(set *pflag.FlagSet) (err error) {
 		}
 	}
 	if o.web {
-		if o.webAddrPort, err = parseLoopback("web-address", o.webAddress, "the page is"); err != nil {
+		if o.webAddrPort, err = ParseLoopback("web-address", o.webAddress, "the page is"); err != nil {
 			return err
 		}
 	}
@@ -159,7 +159,8 @@ func (o *verb) checkWeb(set *pflag.FlagSet) (err error) {
 	return nil
 }
 
-func parseLoopback(flag, text, subject string) (netip.AddrPort, error) {
+// ParseLoopback parses the value of a flag with an address of this machine.
+func ParseLoopback(flag, text, subject string) (netip.AddrPort, error) {
 	ipAddress := text
 	if port, ok := strings.CutPrefix(text, "localhost:"); ok {
 		ipAddress = "127.0.0.1:" + port

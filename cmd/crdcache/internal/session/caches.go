@@ -28,11 +28,16 @@ type Caches struct {
 	Synced []Cache
 
 	factories map[dynamic.Interface]*dynamicinformer.Factory
+	// sharedOptionsOf returns the options of shared caches. If it is nil, no cache is shared.
+	sharedOptionsOf func(discovery.Resource) (dynamicinformer.ResourceOptions, error)
 }
 
 type Cache struct {
 	Resource discovery.Resource
 	Informer *dynamicinformer.Informer
+	// Shared is set if the cache is that of a Shared.
+	Shared bool
+	handle *dynamicinformer.Handle
 }
 
 // OneClient returns a function that returns client for every type.
@@ -41,10 +46,12 @@ func OneClient(client dynamic.Interface) func(schema.GroupVersionResource) dynam
 }
 
 // NewCaches creates an informer with the options of optionsOf for each type, with the client of clientFor.
-// Sync starts the informers.
+// Sync starts the informers, or uses shared ones with the options of sharedOptionsOf.
 func NewCaches(clientFor func(schema.GroupVersionResource) dynamic.Interface, resources []discovery.Resource,
-	optionsOf func(discovery.Resource) (dynamicinformer.ResourceOptions, error)) (*Caches, error) {
-	c := &Caches{factories: map[dynamic.Interface]*dynamicinformer.Factory{}}
+	optionsOf, sharedOptionsOf func(discovery.Resource) (dynamicinformer.ResourceOptions, error)) (*Caches,
+	error) {
+	c := &Caches{sharedOptionsOf: sharedOptionsOf,
+		factories: map[dynamic.Interface]*dynamicinformer.Factory{}}
 	for _, r := range resources {
 		client := clientFor(r.GVR)
 		if c.factories[client] == nil {
@@ -64,7 +71,7 @@ func NewCaches(clientFor func(schema.GroupVersionResource) dynamic.Interface, re
 			c.Close()
 			return nil, err
 		}
-		c.All = append(c.All, Cache{r, handle.Informer()})
+		c.All = append(c.All, Cache{Resource: r, Informer: handle.Informer(), handle: handle})
 	}
 	return c, nil
 }
@@ -73,6 +80,11 @@ func NewCaches(clientFor func(schema.GroupVersionResource) dynamic.Interface, re
 // The informers run until Close.
 func (c *Caches) Sync(ctx context.Context, t *Target) error {
 	defer t.Progress(c.countSynced)()
+	if sharedOf(ctx) != nil && c.sharedOptionsOf != nil {
+		if err := c.share(ctx, t); err != nil {
+			return err
+		}
+	}
 	for _, factory := range c.factories {
 		if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
 			return err
@@ -160,8 +172,11 @@ func (c *Caches) countSynced() (synced, total int) {
 	return synced, len(c.All)
 }
 
-// Close stops the informers. It does not wait for handlers.
+// Close stops the informers that are not shared. It does not wait for handlers.
 func (c *Caches) Close() {
+	for _, cached := range c.All {
+		cached.handle.Release()
+	}
 	for _, factory := range c.factories {
 		_ = factory.Close() // never fails
 	}
@@ -190,9 +205,13 @@ func ResultKeys(result *query.Result) []string {
 	return keys
 }
 
-// ResultSection returns the objects of a query result in the order of the result.
-func (t *Types) ResultSection(result *query.Result) print.Section {
+// ResultSection returns the objects of a query result on the page of the report, in the order of the result.
+func (t *Types) ResultSection(ctx context.Context, result *query.Result) (print.Section, error) {
 	resource := t.Resources[0]
+	result = result.Range(ReportOf(ctx).page(result.Len()))
+	if t.lacksRows {
+		return t.PrintedSection(ctx, ResultKeys(result))
+	}
 	each := func(w *print.Writer) error {
 		if w.KeysOnly() {
 			return w.PrintKeys(ResultKeys(result))
@@ -201,7 +220,8 @@ func (t *Types) ResultSection(result *query.Result) print.Section {
 			return w.Print(print.Object{Key: naming.WithoutNumber(key), JSON: json})
 		})
 	}
-	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: result.Len() == 0, Each: each}
+	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: result.Len() == 0,
+		Each: each}, nil
 }
 
 // IndexStats computes the statistics of the indexes over the cached objects. It reads each object once. The

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -175,11 +176,7 @@ func (c *Config) HasReferences() bool {
 }
 
 func (c *Config) Names() []string {
-	names := make([]string, len(c.Resources))
-	for i, r := range c.Resources {
-		names[i] = r.Name
-	}
-	return names
+	return naming.Texts(c.Resources, func(r *indexers.Resource) string { return r.Name })
 }
 
 // IndexNames returns RESOURCE/INDEX for each index of any served version of a type.

@@ -18,6 +18,8 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/indexers/references"
 )
 
 // Declared returns the resource of the config for a type, and the informer options of the config, the
@@ -26,6 +28,9 @@ import (
 func (r *Reader) Declared(typ discovery.Resource) (declared *indexers.Resource,
 	options dynamicinformer.ResourceOptions, err error) {
 	settings := bind.Settings{Config: r.Config.Config, Namespace: r.Namespace}
+	if r.allNamespaces {
+		settings.Namespace = ""
+	}
 	if declared, err = settings.ResourceOf(typ); err != nil {
 		var names []string
 		for _, arg := range r.args {
@@ -63,6 +68,17 @@ func (r *Reader) WithoutSelectors() *Reader {
 	reader := *r
 	reader.informerOptions.LabelSelector, reader.informerOptions.FieldSelector = nil, nil
 	return &reader
+}
+
+// Narrow restricts a query of a shared cache to the namespace and the label selector of the flags.
+func (r *Reader) Narrow(q query.Query, typ discovery.Resource) query.Query {
+	if namespace := r.NamespaceFor(typ); namespace != "" {
+		q = query.Narrow(q, query.Namespace(namespace))
+	}
+	if selector := r.informerOptions.LabelSelector; selector != nil {
+		q = query.Narrow(q, query.Selector(selector))
+	}
+	return q
 }
 
 // addFlags adds the options of the flags to the config's options.
@@ -103,4 +119,33 @@ func (r *Reader) listOptions(typ discovery.Resource) (list metav1.ListOptions,
 		list.FieldSelector = options.FieldSelector.String()
 	}
 	return list, declared.Namespaces.Matches, nil
+}
+
+// AddToGraph adds a cache with the options of a reader to a graph.
+func AddToGraph(graph *references.Graph, reader *Reader, cached Cache) error {
+	declared, options, err := reader.Declared(cached.Resource)
+	if err == nil {
+		_, err = graph.Add(references.InformerSource{
+			Type: ReferenceType(cached.Resource), References: declared.References, Informer: cached.Informer,
+			HasSelector: options.LabelSelector != nil || options.FieldSelector != nil,
+			Namespaces:  declared.Namespaces.Matches,
+		})
+	}
+	return err
+}
+
+func ReferenceType(r discovery.Resource) references.Type {
+	return references.Type{Group: r.GVR.Group, Resource: r.GVR.Resource, Kind: r.GVK.Kind,
+		Namespaced: r.Scope == discovery.Namespaced}
+}
+
+// FindType returns the preferred version of a type with the group and the kind or resource.
+func FindType(catalog *discovery.Catalog, t references.Type) (found discovery.Resource, ok bool) {
+	for _, r := range catalog.Resources() {
+		isNamed := t.Kind != "" && r.GVK.Kind == t.Kind || t.Kind == "" && r.GVR.Resource == t.Resource
+		if r.GVR.Group == t.Group && isNamed && r.HasVerbs("list") && (!ok || r.Preferred) {
+			found, ok = r, true
+		}
+	}
+	return found, ok
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // ErrNotSynced ends a command that timed out before a type was synced.
@@ -25,10 +26,7 @@ type UnknownGroupsError struct {
 }
 
 func (e *UnknownGroupsError) Error() string {
-	texts := make([]string, len(e.Groups))
-	for i, group := range e.Groups {
-		texts[i] = group.String()
-	}
+	texts := naming.Texts(e.Groups, discovery.GroupFailure.String)
 	subject := "the answer"
 	if e.Name != "" {
 		subject += " for " + e.Name

@@ -150,7 +150,8 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 		return nil, Usagef("names and selectors cannot be used together: use one of them")
 	case resource.Scope != discovery.Namespaced || r.Namespace != "":
 		return func(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
-			object, err := r.inNamespace(client, resource).Get(ctx, name, metav1.GetOptions{})
+			namespaced := client.Resource(resource.GVR).Namespace(r.NamespaceFor(resource))
+			object, err := namespaced.Get(ctx, name, metav1.GetOptions{})
 			if err == nil && object.GetName() != name {
 				err = fmt.Errorf("get %s/%s: the server answered with another object, %s %q", resource.GVR.Resource,
 					name, object.GetKind(), object.GetName())

@@ -24,6 +24,9 @@ type Reader struct {
 	WholeObjects bool
 	// PrintsTables is set for commands that print objects as tables.
 	PrintsTables bool
+	// SharesAll is set if shared caches have the objects of all namespaces, also if a namespace is read.
+	SharesAll     bool
+	allNamespaces bool // ignores the namespace of the flags
 
 	flags           *ReadFlags
 	typeNames       []string // type names for discovery
@@ -63,6 +66,8 @@ type Types struct {
 	// Both are nil before LoadRows.
 	formatters  map[schema.GroupVersionResource]print.RowFormatter
 	tableClient *print.TableClient
+	// lacksRows is set if the objects of a shared cache have no rows of the API server.
+	lacksRows bool
 }
 
 // LoadRows must be called before objects are read that are printed as tables.
@@ -97,6 +102,11 @@ func (t *Types) Rows(gvr schema.GroupVersionResource) print.RowFormatter {
 
 // HasColumns reports whether the columns of a type are known without the API server's rows.
 func (t *Types) HasColumns(gvr schema.GroupVersionResource) bool { return t.formatters[gvr] != nil }
+
+// needsServerRows reports whether only the API server knows the rows of the first type.
+func (t *Types) needsServerRows() bool {
+	return t.tableClient != nil && !t.HasColumns(t.Resources[0].GVR)
+}
 
 // clientFor returns the client that reads a type. For types without a formatter, the client adds the API
 // server's rows to the objects.
@@ -136,7 +146,13 @@ func (r *Reader) newTypes(resources []discovery.Resource) (*Types, error) {
 // Caches creates an informer for each type, with the settings and indexes of the config and the selectors of
 // the flags.
 func (t *Types) Caches() (*Caches, error) {
-	return NewCaches(t.clientFor, t.Resources, t.reader.CacheOptions)
+	wide := t.reader.WithoutSelectors()
+	wide.allNamespaces = t.reader.SharesAll
+	sharedOptionsOf := wide.CacheOptions
+	if t.needsServerRows() && t.reader.ReadsFiles() {
+		sharedOptionsOf = nil // the files are in memory, and several objects can have one name
+	}
+	return NewCaches(t.clientFor, t.Resources, t.reader.CacheOptions, sharedOptionsOf)
 }
 
 func (t *Types) SectionOptions() print.SectionOptions {
@@ -188,11 +204,12 @@ func (t *Types) Sync(ctx, syncCtx context.Context, afterSync func(synced []Cache
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	for _, cached := range caches.Synced {
+		if cached.Shared {
+			current, version := cached.Informer.Status(), cached.Informer.Snapshot().ResourceVersion()
+			ReportOf(ctx).Read(version, current.LastContact)
+			t.lacksRows = t.needsServerRows()
+		}
+	}
 	return errors.Join(syncErr, afterSync(caches.Synced))
-}
-
-// inNamespace returns the client for a type in the requested namespace.
-func (r *Reader) inNamespace(client dynamic.Interface,
-	resource discovery.Resource) dynamic.ResourceInterface {
-	return client.Resource(resource.GVR).Namespace(r.NamespaceFor(resource))
 }

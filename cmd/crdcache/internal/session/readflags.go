@@ -101,6 +101,8 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string,
 
 // open connects the reader to the local cache server, if there is one.
 func (r *Reader) open(ctx context.Context) error {
+	shared := sharedOf(ctx)
+	r.SharesAll = shared != nil && shared.namespace == ""
 	if err := r.Target.open(ctx); err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (f *ReadFlags) validateCacheFlags() error {
 // connectCache redirects the reader's requests to the local cache server, if there is one.
 func (f *ReadFlags) connectCache(ctx context.Context, r *Reader) (err error) {
 	switch {
-	case !f.hasCacheFlags || r.ReadsFiles() || f.cacheFlag == cacheNone:
+	case !f.hasCacheFlags || r.ReadsFiles() || f.cacheFlag == cacheNone || sharedOf(ctx) != nil:
 		return nil
 	case f.cacheFlag == cacheAuto:
 		if r.localServer, err = localserver.NewClient(ctx, r.Rest); err == nil {
@@ -152,6 +154,9 @@ func (f *ReadFlags) connectCache(ctx context.Context, r *Reader) (err error) {
 	r.Rest, err = localserver.NewTransport(r.localServer, r.Rest, func(text string) { r.Notef("%s", text) })
 	return err
 }
+
+// SharesCaches reports whether verbs share their caches: they are not told another source.
+func (f *ReadFlags) SharesCaches() bool { return f.cacheFlag == cacheAuto }
 
 func (r *Reader) HasServer() bool { return r.localServer != nil }
 

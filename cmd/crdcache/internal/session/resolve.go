@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Catalog discovers the server's types with one request. Errors have a remedy.
@@ -218,10 +219,8 @@ const maxAlternatives = 5
 // warnAmbiguous warns about alternatives.
 func (t *Target) warnAmbiguous(name string, r discovery.Resolution) {
 	if len(r.Alternatives) > 0 {
-		var names []string
-		for _, alternative := range r.Alternatives[:min(len(r.Alternatives), maxAlternatives)] {
-			names = append(names, alternative.String())
-		}
+		names := naming.Texts(r.Alternatives[:min(len(r.Alternatives), maxAlternatives)],
+			discovery.Resource.String)
 		more := ""
 		if omitted := len(r.Alternatives) - len(names); omitted > 0 {
 			more = fmt.Sprintf(" and %d more", omitted)

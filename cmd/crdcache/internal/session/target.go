@@ -55,7 +55,10 @@ type Target struct {
 	source            *filesource.Source // nil for a cluster
 	// followsFiles is set by Follow. FilesErr returns earlier problems. Later problems are printed.
 	followsFiles bool
-	paths        []string // of the files
+	// reportedPartial has the types with a report of missing objects.
+	reportedPartial sync.Map
+	sharesSource    bool
+	paths           []string // of the files
 	// typesChanged, if set, is called when Follow finds types without a CRD.
 	typesChanged func()
 }
@@ -73,7 +76,9 @@ func (t *Target) openFiles(ctx context.Context, paths, types []string) error {
 	t.paths = paths
 	var err error
 	defer t.Progress(func() (int, int) { return 0, 0 })()
-	t.source, err = filesource.Open(ctx, filesource.Options{
+	shared := sharedOf(ctx)
+	t.sharesSource = shared != nil
+	t.source, err = shared.open(ctx, filesource.Options{
 		Paths: paths, In: t.In, Types: types, Received: &t.traffic.received,
 		Report: func(p *manifest.Problem) {
 			switch {
@@ -180,14 +185,24 @@ func (t *Target) FilesErr(types ...schema.GroupResource) error {
 
 // RecordUse records that types are shown, as filesource.Source.RecordUse does.
 func (t *Target) RecordUse(readsObjects bool, types ...schema.GroupResource) {
-	if t.source != nil {
-		t.source.RecordUse(readsObjects, types...)
+	if t.source == nil {
+		return
+	}
+	t.source.RecordUse(readsObjects, types...)
+	for _, gr := range types {
+		partial := t.Partial(gr)
+		if !readsObjects || partial == "" {
+			continue
+		}
+		if _, wasReported := t.reportedPartial.LoadOrStore(gr, true); !wasReported {
+			t.Warnf("%s: %s: %s", t.source.PathNames(), gr, partial)
+		}
 	}
 }
 
 // SelectVersions limits the objects of files to the versions in names, or does not convert them.
 func (t *Target) SelectVersions(convert bool, typeNames ...string) {
-	if t.source != nil {
+	if t.source != nil && !t.sharesSource {
 		t.source.SelectVersions(convert, typeNames...)
 	}
 }

@@ -1,0 +1,173 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/serving/readapi/live"
+)
+
+// keepUnused is how long Shared caches a type that no verb reads.
+const keepUnused = time.Hour
+
+// Shared has the files and the caches of the verbs of one process. It is safe for concurrent use.
+type Shared struct {
+	ctx context.Context
+	// namespace is the only cached namespace. Empty means all.
+	namespace string
+
+	mu        sync.Mutex
+	factories map[string]*dynamicinformer.Factory // by the cluster and the user, or the files
+	sources   map[string]*filesource.Source       // by their paths
+}
+
+// NewShared returns a Shared whose caches and files are updated until ctx ends. If namespace is set, all
+// verbs have this namespace.
+func NewShared(ctx context.Context, namespace string) *Shared {
+	return &Shared{ctx: ctx, namespace: namespace, factories: map[string]*dynamicinformer.Factory{},
+		sources: map[string]*filesource.Source{}}
+}
+
+type sharedKey struct{}
+
+// Context returns a context for verbs that use s, and report about what they read in answer.
+func (s *Shared) Context(ctx context.Context, answer *Report) context.Context {
+	return context.WithValue(context.WithValue(ctx, sharedKey{}, s), reportKey{}, answer)
+}
+
+func sharedOf(ctx context.Context) *Shared {
+	s, _ := ctx.Value(sharedKey{}).(*Shared)
+	return s
+}
+
+// open works like filesource.Open. Files that are already open are shared, and followed.
+func (s *Shared) open(ctx context.Context, options filesource.Options) (*filesource.Source, error) {
+	if s == nil {
+		return filesource.Open(ctx, options)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	paths := strings.Join(options.Paths, "\n")
+	if source := s.sources[paths]; source != nil {
+		return source, nil
+	}
+	options.Types = nil
+	source, err := filesource.Open(ctx, options)
+	if err == nil {
+		s.sources[paths] = source
+		go source.Follow(s.ctx) // ended by s.ctx
+	}
+	return source, err
+}
+
+// factory returns the factory of the cluster and the user of a target, or of its files.
+func (s *Shared) factory(ctx context.Context, t *Target) (*dynamicinformer.Factory, error) {
+	identity := strings.Join(t.paths, "\n")
+	if !t.ReadsFiles() {
+		var err error
+		if identity, _, err = localserver.Identity(ctx, t.Rest); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if factory := s.factories[identity]; factory != nil {
+		return factory, nil
+	}
+	config := rest.CopyConfig(t.Rest)
+	config.WrapTransport = nil // it belongs to a command that does not watch
+	config.WarningHandler = rest.NoWarnings{}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, KeepRepeated: true,
+		Linger: keepUnused})
+	if err == nil {
+		s.factories[identity], err = factory, factory.Start(s.ctx)
+	}
+	return factory, err
+}
+
+// share replaces caches by shared ones that are synced and follow the changes, after their first sync. The
+// other types are read again.
+func (c *Caches) share(ctx context.Context, t *Target) error {
+	factory, err := sharedOf(ctx).factory(ctx, t)
+	if err != nil {
+		return err
+	}
+	var waiting sync.WaitGroup
+	errs := make([]error, len(c.All))
+	for i := range c.All {
+		cached := &c.All[i]
+		waiting.Go(func() { // ended by ctx
+			options, err := c.sharedOptionsOf(cached.Resource)
+			var handle *dynamicinformer.Handle
+			if err == nil {
+				handle, err = factory.Acquire(cached.Resource.GVR, options)
+			}
+			if errs[i] = err; err != nil {
+				return
+			}
+			if live.IsWatching(t.waitUntilSettled(ctx, handle.Informer())) {
+				cached.handle, handle = handle, cached.handle
+				cached.Informer, cached.Shared = cached.handle.Informer(), true
+			}
+			handle.Release()
+		})
+	}
+	waiting.Wait()
+	return errors.Join(errs...)
+}
+
+type reportKey struct{}
+
+// Report is what a verb tells the caller of Shared.Context besides its output. It is safe for concurrent use.
+// A nil *Report ignores everything.
+type Report struct {
+	// Skip is the number of objects before the page, and Limit that of the objects on it.
+	Skip, Limit int
+
+	mu sync.Mutex
+	// Objects is the number of objects of the result.
+	Objects int
+	// Contact is the earliest last contact of the caches with their server. It is zero without caches.
+	Contact time.Time
+	// Versions are the resource versions of the caches.
+	Versions []string
+}
+
+// ReportOf returns the report of the verb that runs with a context, or nil.
+func ReportOf(ctx context.Context) *Report {
+	r, _ := ctx.Value(reportKey{}).(*Report)
+	return r
+}
+
+// page counts the next n objects of the result, and returns the range of them that is on the page.
+func (r *Report) page(n int) (from, to int) {
+	if r == nil {
+		return 0, n
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from, to = max(r.Skip-r.Objects, 0), max(r.Skip+r.Limit-r.Objects, 0)
+	r.Objects += n
+	return min(from, n), min(to, n)
+}
+
+// Read records the resource version of a cache that the verb has read, and its last contact.
+func (r *Report) Read(version string, contact time.Time) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Contact.IsZero() || contact.Before(r.Contact) {
+		r.Contact = contact
+	}
+	r.Versions = append(r.Versions, version)
+}

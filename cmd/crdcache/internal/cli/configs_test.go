@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 
@@ -21,39 +20,6 @@ const (
 	demoCRDs   = "../../../../testdata/crds"
 	demoConfig = "../../../../testdata/indexes/platform.yaml"
 )
-
-// brokenConfig returns the demo config with a misspelled field.
-func brokenConfig(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile(demoConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return writeTempFile(t, "bad.yaml", strings.Replace(string(text), ".spec.environment", ".spec.enviroment", 1))
-}
-
-// TestMisspelledPathOfIndex verifies that a query warns about an index over a field that the schema lacks,
-// because the index is empty.
-func TestMisspelledPathOfIndex(t *testing.T) {
-	r := crdcache(t, "query", "workloads", "--from", demoCRDs, "--config", brokenConfig(t),
-		"--index", "environment=production-eu")
-	if want := "did you mean .spec.environment?"; r.code != cli.ExitOK || !strings.Contains(r.errOut, want) {
-		t.Errorf("exit code %d, stderr is\n%swant a warning with %q", r.code, r.errOut, want)
-	}
-}
-
-// TestNamesInConfigs verifies that short names and singular names are errors: no index would apply.
-func TestNamesInConfigs(t *testing.T) {
-	for _, match := range []string{"resource: workload", "resource: wl", "kind: workload", "kind: workloads"} {
-		config := writeTempFile(t, "c.yaml", `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a},
-			spec: {resources: [{name: a, match: {group: demo.crdcache.dev, `+match+`}, indexes: [{name: x, path: .spec.x}]}]}}`)
-		r := crdcache(t, "stats", "a", "--from", demoCRDs, "--config", config)
-		want := "write resource: workloads, or kind: Workload"
-		if r.code != cli.ExitUsage || !strings.Contains(r.errOut, "c.yaml:2:") || !strings.Contains(r.errOut, want) {
-			t.Errorf("%s: exit code %d, stderr is\n%swant the position and %q", match, r.code, r.errOut, want)
-		}
-	}
-}
 
 // TestValidateLive compares with the cluster's schemas, and lists only the needed groups.
 func TestValidateLive(t *testing.T) {
@@ -146,31 +112,6 @@ func TestSuggestLive(t *testing.T) {
 	if !strings.Contains(r.errOut, "zones") ||
 		!strings.Contains(r.errOut, "cannot suggest indexes: no CRD defines this type") {
 		t.Errorf("stderr is %q, want that zones has no CRD", r.errOut)
-	}
-}
-
-func TestConfigUsage(t *testing.T) {
-	empty := t.TempDir()
-	for name, tt := range map[string]struct {
-		args []string
-		code int
-		want string
-	}{
-		"no CRDs": {[]string{"validate", demoConfig, "--crds", empty}, cli.ExitFailed,
-			"no CustomResourceDefinition found in " + empty},
-		"empty CRDs": {[]string{"validate", demoConfig, "--crds", ""}, cli.ExitUsage,
-			"--crds is empty: is a shell variable unset?"},
-		"unknown type": {[]string{"suggest", "nope", "--crds", demoCRDs}, cli.ExitFailed,
-			`the files define no type "nope"`},
-		"bad type": {[]string{"suggest", "a b", "--crds", demoCRDs}, cli.ExitUsage, "a b"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := crdcache(t, tt.args...)
-			r.expect(t, tt.code, "")
-			if !strings.Contains(r.errOut, tt.want) {
-				t.Errorf("stderr is %q, want %q in it", r.errOut, tt.want)
-			}
-		})
 	}
 }
 

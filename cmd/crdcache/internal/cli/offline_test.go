@@ -82,41 +82,6 @@ func TestOfflineProblems(t *testing.T) {
 	}
 }
 
-// TestOfflineVersions verifies that objects in two versions without a definition are read as they are
-// written.
-func TestOfflineVersions(t *testing.T) {
-	const object = "apiVersion: example.com/v1beta1\nkind: Gear\nmetadata: {name: b, namespace: web}\nspec: {teeth: 7}\n"
-	file := writeTempFile(t, "a.yaml", object+"---\n"+strings.NewReplacer("v1beta1", "v1", "name: b", "name: a").Replace(object))
-	for args, want := range map[string]string{
-		"dump gears -o name":                                            "gear.example.com/a\ngear.example.com/b\n",
-		"dump gears -o jsonpath={.items[*].apiVersion}":                 "example.com/v1 example.com/v1beta1",
-		"dump gear b -n web -o jsonpath={.apiVersion}":                  "example.com/v1beta1",
-		"dump gears.v1beta1.example.com -o name":                        "gear.example.com/b\n",
-		"dump gears.v1.example.com -o name":                             "gear.example.com/a\n",
-		"dump gears.v1.example.com b -n web -o name --ignore-not-found": "",
-		"query gears --where .spec.teeth==7 --keys-only":                "web/a\nweb/b\n",
-		"query gears --count":                                           "2\n",
-		"dump * -o name":                                                "gear.example.com/a\ngear.example.com/b\n",
-	} {
-		r := crdcache(t, append(strings.Fields(args), "--from", file)...)
-		r.expect(t, cli.ExitOK, want)
-		if n := strings.Count(r.errOut, "no server converts files"); n != 1 {
-			t.Errorf("%s: stderr is %q, want one warning about versions", args, r.errOut)
-		}
-	}
-	saved := filepath.Join(t.TempDir(), "snapshot")
-	r := crdcache(t, "snapshot", "save", saved, "gears.v1.example.com", "gears.v1beta1.example.com", "--from", file)
-	if r.code != cli.ExitUsage || !strings.Contains(r.errOut, "name gears.example.com, or save the versions in two files") {
-		t.Errorf("two versions: exit code %d; stderr is %q", r.code, r.errOut)
-	}
-	crdcache(t, "snapshot", "save", saved, "gears.v1beta1.example.com", "--from", file).expect(t, cli.ExitOK, "")
-	if r = crdcache(t, "dump", "gears", "--from", saved); r.code != cli.ExitForbidden ||
-		!strings.Contains(r.errOut, "in version v1beta1, not in v1: name gears.v1beta1.example.com\n") {
-		t.Errorf("another version: exit code %d; stderr is %q", r.code, r.errOut)
-	}
-	crdcache(t, "dump", "gears.v1beta1.example.com", "-o", "name", "--from", saved).expect(t, cli.ExitOK, "gear.example.com/b\n")
-}
-
 // TestOfflineWatch verifies that changes of files are reported as changes of objects.
 func TestOfflineWatch(t *testing.T) {
 	dir := t.TempDir()
@@ -144,49 +109,6 @@ func TestOfflineWatch(t *testing.T) {
 	if !strings.Contains(w.errOut.String(), "error: "+file+":") || !strings.Contains(w.errOut.String(),
 		"not valid YAML") {
 		t.Errorf("stderr: %s", w.errOut)
-	}
-}
-
-// TestDuplicateKeys verifies that JSON with duplicate keys is rejected with the position.
-func TestDuplicateKeys(t *testing.T) {
-	object := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"x"},"data":{"a":"1",` + "\n" + `"a":"2"}}`
-	list := `{"apiVersion":"v1","kind":"List","items":[` + object + `]}`
-	typed := strings.ReplaceAll(list, `"kind":"List"`, `"kind":"ConfigMapList"`)
-	config := `{"apiVersion":"crdcache.dev/v1beta1","kind":"IndexConfig","metadata":{"name":"x"},"spec":{"resources":[` +
-		`{"name":"t","match":{"group":"","resource":"configmaps"},"indexes":[{"name":"a",` + "\n" +
-		`"name":"b","path":".data"}]}]}}`
-	redact := `{"redact":[{"type":"secrets","paths":[".data"]}],` + "\n" + `"redact":[]}`
-	for name, tt := range map[string]struct {
-		text string // content of file.json and of standard input
-		args string
-		want string
-	}{
-		"file": {object, "dump configmaps --from file.json",
-			`file.json:1: document 1: duplicate key "data.a"`},
-		"made-up": {strings.Replace(object, "v1", "a.b/v1", 1), "dump configmaps --from file.json",
-			"file.json:1"},
-		"list": {list, "dump configmaps --from file.json",
-			`file.json:1: document 1, item 1: duplicate key "data.a"`},
-		"typed list": {typed, "dump configmaps --from file.json",
-			`file.json:1: document 1, item 1: duplicate key "data.a"`},
-		"stdin":  {object, "dump configmaps --from -", `stdin:1: document 1: duplicate key "data.a"`},
-		"config": {config, "validate file.json", `file.json:2:1: E002: "name" is already set at 1:`},
-		"redactions": {redact, "snapshot save s --all --from file.json --redact-config file.json",
-			`line 2: key "redact" already set`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			if err := os.WriteFile("file.json", []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var out, errOut bytes.Buffer
-			args := append([]string{"crdcache"}, strings.Fields(tt.args)...)
-			code := cli.Main(t.Context(), args, strings.NewReader(tt.text), &out, &errOut)
-			if code == cli.ExitOK || out.Len() > 0 || !strings.Contains(errOut.String(), tt.want) {
-				t.Errorf("exit code %d, stdout %q, stderr %q; want %q", code, out.String(),
-					errOut.String(), tt.want)
-			}
-		})
 	}
 }
 

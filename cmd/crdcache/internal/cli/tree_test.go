@@ -168,35 +168,6 @@ func trimSpaces(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTreeOfFiles verifies that each object of an ownership cycle is printed once.
-func TestTreeOfFiles(t *testing.T) {
-	var text strings.Builder
-	for i, owner := range []int{2, 0, 1, 0} {
-		fmt.Fprintf(
-			&text, "---\napiVersion: example.com/v1\nkind: Gizmo\nmetadata: {name: g%d, namespace: web, uid: u%[1]d, ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g%d, uid: u%[2]d}]}\nstatus: {phase: Idle}\n", i, owner)
-	}
-	files := writeTempFile(t, "objects.yaml", text.String())
-	r := crdcache(t, "tree", "gizmo/g0", "--from", files, "--no-headers")
-	if got, want := trimSpaces(r.out), trimSpaces(`
-web Gizmo/g0            - Idle - -
-web ├─Gizmo/g2          owner Idle - -
-web │ └─Gizmo/g1        owner Idle - -
-web │   └─Gizmo/g0      owner Idle (see above) -
-web ├─Gizmo/g1          dependent Idle - -
-web │ └─Gizmo/g2        dependent Idle - -
-web │   └─Gizmo/g0      dependent Idle (see above) -
-web └─Gizmo/g3          dependent Idle - -
-`); r.code != cli.ExitOK || got != want {
-		t.Errorf("exit code %d, got\n%s\nwant\n%s\nstderr %s", r.code, got, want, r.errOut)
-	}
-	r = crdcache(t, "tree", "gizmo/g3", "--from", files, "-o", "yaml", "--quiet")
-	if r.code != cli.ExitOK || r.errOut != "" ||
-		!strings.Contains(r.out,
-			"  related:\n  - found: Resolved\n    group: example.com\n    kind: Gizmo\n    name: g0\n    namespace: web\n    phase: Idle\n") {
-		t.Errorf("exit code %d, want %d; stdout\n%s\nstderr %s", r.code, cli.ExitOK, r.out, r.errOut)
-	}
-}
-
 // TestTreeForbidden verifies that types that cannot be read are reported, with their exit code.
 func TestTreeForbidden(t *testing.T) {
 	server := newTreeServer(t)

@@ -288,8 +288,17 @@ func askUntil(t *testing.T, session *sdk.ClientSession, tool, arguments, want st
 func TestSessionCache(t *testing.T) {
 	server := newGizmoServer(t)
 	server.Create(t, gizmos, gizmo("web", "a", 1))
-	session := connect(t, "-s", server.URL)
-	a, text := ask(t, session, "aggregate", `{"type":"gizmos"}`)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	writeConfig := func(path string) {
+		text := `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [{name: gizmos,
+			match: {group: example.com, resource: gizmos}, indexes: [{name: i, path: ` + path + `}]}]}}`
+		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeConfig(".spec.size")
+	session := connect(t, "-s", server.URL, "--config", config)
+	a, text := ask(t, session, "aggregate", `{"type":"gizmos","index":"i=1"}`)
 	if a.Freshness != "live cache" || a.ContactSeconds == nil || a.ResourceVersion == "" || a.Rows[0][0] != "1" {
 		t.Fatalf("the first answer is %s", text)
 	}
@@ -311,6 +320,8 @@ func TestSessionCache(t *testing.T) {
 	if len(lists) != 1 {
 		t.Errorf("the lists are %q, want 1", lists)
 	}
+	writeConfig(".metadata.name") // another index of the same name
+	askUntil(t, session, "aggregate", `{"type":"gizmos","index":"i=b"}`, `"rows":[["1"]]`)
 }
 
 // TestChanges verifies the changes since a token, and the error of a token that is too old.

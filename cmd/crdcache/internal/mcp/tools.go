@@ -97,7 +97,10 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 	}
 	budget := min(max(cmp.Or(in.MaxBytes, defaultBudget), minBudget), maxBudget)
 	var out, errOut bytes.Buffer
-	report := &session.Report{Skip: in.Skip, Limit: min(budget/minRow, maxPage)}
+	report := &session.Report{Skip: in.Skip, Limit: budget / minRow}
+	if len(in.Columns) == 0 {
+		report.Limit = min(report.Limit, maxPage)
+	}
 	ctx = o.shared.Context(ctx, report)
 	a := &answer{}
 	if tool == "changes" {

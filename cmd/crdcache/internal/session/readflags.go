@@ -93,6 +93,7 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string,
 	for i, t := range targets {
 		reader := template
 		reader.Target, readers[i] = t, &reader
+		t.configDigest = template.Config.Digest()
 		t.commaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
 		t.SelectVersions(true, template.typeNames...)
 	}

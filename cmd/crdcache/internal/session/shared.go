@@ -25,7 +25,7 @@ type Shared struct {
 	namespace string
 
 	mu        sync.Mutex
-	factories map[string]*dynamicinformer.Factory // by the cluster and the user, or the files
+	factories map[string]*dynamicinformer.Factory // by the config, and the cluster and the user, or the files
 	sources   map[string]*filesource.Source       // by their paths
 }
 
@@ -77,6 +77,7 @@ func (s *Shared) factory(ctx context.Context, t *Target) (*dynamicinformer.Facto
 			return nil, err
 		}
 	}
+	identity += "\n" + t.configDigest
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if factory := s.factories[identity]; factory != nil {

@@ -58,6 +58,7 @@ type Target struct {
 	// reportedPartial has the types with a report of missing objects.
 	reportedPartial sync.Map
 	sharesSource    bool
+	configDigest    string   // of the index configs, which determine the indexes of shared caches
 	paths           []string // of the files
 	// typesChanged, if set, is called when Follow finds types without a CRD.
 	typesChanged func()

@@ -104,7 +104,7 @@ CHECKED := ./cmd/crdcache/internal/cli ./dynamicinformer ./internal/informer ./d
 check: ## Before each commit: formatting and the tests of the library and the command, without a server
 	@$(LANE) --start
 	@$(MAKE) --no-print-directory formatted
-	@$(LANE) check $(TEST) -short -p $(AT_ONCE) -timeout 20m $(CHECKED)
+	@$(LANE) check $(TEST) -short -p $(AT_ONCE) -timeout 45m $(CHECKED)
 	@$(LANE) --slowest
 
 # Tests against servers mostly wait, so they run at the same time as the tests that compute. What both need is compiled first.
@@ -125,12 +125,12 @@ TWO_LANES := --jobs=2 --keep-going --output-sync=line
 LONGEST := ./cmd/crdcache/internal/cli ./dynamicinformer ./adapters/compat/dynamicinformer ./serving/readapi/live ./adapters/cel
 
 unit: ## Run the tests of all modules that need only Go
-	@$(LANE) unit $(TEST) -p $(AT_ONCE) -timeout 20m $(LONGEST) ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
+	@$(LANE) unit $(TEST) -p $(AT_ONCE) -timeout 45m $(LONGEST) ./... ./testdata ./cmd/crdcache/... ./adapters/cel/... ./adapters/controllerruntime/... \
 	  ./adapters/metrics/... ./serving/server/... ./examples/... ./test/integration/bench/... $(SERVERLESS)
 
 .PHONY: floor
 floor:
-	@$(LANE) floor go test -short -vet=off -ldflags='$(LINKED)' -timeout 20m $(FLOOR)
+	@$(LANE) floor go test -short -vet=off -ldflags='$(LINKED)' -timeout 45m $(FLOOR)
 
 .PHONY: floor-all bits32 promtool stranger statemetrics
 floor-all: $(BIN)/staticcheck ## Lint and test every module with the versions of its own go.mod, and with all random histories
@@ -171,30 +171,30 @@ integration: programs-lane servers lists ## Run the tests against a real API ser
 
 # These run a binary that go's cache of test results does not know.
 programs-lane: sandbox programs languages
-	@$(LANE) programs env $(PROGRAMS) $(TEST) -p $(AT_ONCE) -count=1 -timeout 20m ./test/integration/cli ./test/integration/crdcached ./test/integration/operators
+	@$(LANE) programs env $(PROGRAMS) $(TEST) -p $(AT_ONCE) -count=1 -timeout 45m ./test/integration/cli ./test/integration/crdcached ./test/integration/operators
 
 servers: sandbox programs
-	@$(LANE) servers env $(PROGRAMS) CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox $(TEST) -p $(AT_ONCE) -timeout 20m $(WITH_SERVER)
+	@$(LANE) servers env $(PROGRAMS) CRDCACHE_SANDBOX_BIN=$(BIN)/sandbox $(TEST) -p $(AT_ONCE) -timeout 45m $(WITH_SERVER)
 
 lists: sandbox programs
 	@$(LANE) lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
-	  $(TEST) -p $(AT_ONCE) -timeout 20m $(WITHOUT_WATCH_LIST)
+	  $(TEST) -p $(AT_ONCE) -timeout 45m $(WITHOUT_WATCH_LIST)
 
 .PHONY: follow-lists
 follow-lists: sandbox programs ## Compare dump --watch with kubectl on an API server without watch-lists
 	@$(LANE) follow-lists env $(PROGRAMS) CRDCACHE_APISERVER_ARGS=feature-gates=WatchList=false \
-	  $(TEST) -count=1 -timeout 20m ./test/integration/cli -run TestFollow
+	  $(TEST) -count=1 -timeout 45m ./test/integration/cli -run TestFollow
 
 browser: sandbox programs ## Test the page with headless Chromium, which is installed if missing
 	@command -v chromium >/dev/null || { $(INSTALL) chromium; }
 	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
 	@cd test/integration/browser && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	@$(LANE) browser env $(PROGRAMS) $(TEST) -count=1 -timeout 20m ./test/integration/browser
+	@$(LANE) browser env $(PROGRAMS) $(TEST) -count=1 -timeout 45m ./test/integration/browser
 
 assistants: sandbox programs ## Compare crdcache mcp with kubernetes-mcp-server, and write docs/assistants.md (npm installs 230 MB)
 	@command -v npm >/dev/null || { $(INSTALL) nodejs npm; }
 	@cd test/integration/assistants && npm install --no-package-lock --no-audit --no-fund --loglevel=error
-	CRDCACHE_NIGHTLY=1 $(PROGRAMS) $(TEST) -count=1 -timeout 20m -v ./test/integration/assistants -args -document=$(CURDIR)/docs/assistants.md
+	CRDCACHE_NIGHTLY=1 $(PROGRAMS) $(TEST) -count=1 -timeout 45m -v ./test/integration/assistants -args -document=$(CURDIR)/docs/assistants.md
 
 skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), which is built first (10 minutes once)
 	./test/sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
@@ -209,11 +209,11 @@ history: sandbox ## Play random histories for HISTORY_DURATION (10m) from HISTOR
 	  -args -duration=$(HISTORY_DURATION) -seed=$(HISTORY_SEED)
 
 load: sandbox ## Compare 1,000 watches and lists of 50,000 objects of crdcached and of the API server, and write docs/crdcached.md (5 minutes)
-	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestLoad \
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 45m -v ./crdcached -run TestLoad \
 	  -args -load-objects=50000 -load-watchers=1000 -load-updates=2000 -load-lists=5 -load-document=$(CURDIR)/docs/crdcached.md
 
 attack: sandbox ## Attack crdcached, also with 10,000 watches of which half read nothing
-	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 20m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -count=1 -timeout 45m -v ./crdcached -run TestAttacks -args -attack-watches=10000 -attack-memory=1024
 
 image: ## Build the image of crdcached without a registry, and compare it with the manifests; buildah is installed if missing
 	@command -v buildah >/dev/null || { $(INSTALL) buildah; }
@@ -234,8 +234,8 @@ sharding: sandbox ## Share OBJECTS (100000) among replicas that start, stop and 
 	  -args -objects=$(OBJECTS) -updates=200 -shards=64
 
 race: sandbox ## Run unit and integration tests with the race detector
-	go test -race -timeout 20m ./...
-	for m in $(filter-out adapters/controllerruntime,$(PUBLISHED)) serving/server; do go test -C $$m -race -timeout 20m ./... || exit 1; done
+	go test -race -timeout 45m ./...
+	for m in $(filter-out adapters/controllerruntime,$(PUBLISHED)) serving/server; do go test -C $$m -race -timeout 45m ./... || exit 1; done
 	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m $$(go list ./... | grep -Ev '/(adopters|assistants|browser)$$')
 
 fuzz: ## Run every fuzz test for FUZZTIME (20s)

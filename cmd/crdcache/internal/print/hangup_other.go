@@ -2,7 +2,10 @@
 
 package print
 
-import "os"
+import (
+	"os"
+	"time"
+)
 
-// NotifyHangup never reports a closed pipe on this system. The next write fails.
-func NotifyHangup(*os.File, <-chan struct{}) <-chan struct{} { return nil }
+// awaitHangup cannot know on this system whether the pipe is closed. The next write fails.
+func awaitHangup(*os.File, time.Duration) (hungUp, ok bool) { return false, false }

@@ -3,6 +3,8 @@
 package print
 
 import (
+	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -15,9 +17,8 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	quit := make(chan struct{})
-	defer close(quit)
-	hungUp := NotifyHangup(w, quit)
+	ctx, cancel := WithHangup(t.Context(), NewStream(w))
+	defer cancel()
 	if _, err := w.WriteString("a line\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -25,14 +26,16 @@ func TestHangup(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-hungUp:
+	case <-ctx.Done():
 		t.Fatal("got the notification before the reader closed the pipe")
 	default:
 	}
 	r.Close()
 	select {
-	case <-hungUp:
+	case <-ctx.Done():
 	case <-time.After(5 * time.Minute):
-		t.Fatal("timed out waiting for the notification after the reader closed the pipe")
+	}
+	if err := context.Cause(ctx); !errors.Is(err, ErrHungUp) {
+		t.Fatalf("the context ended with %v after the reader closed the pipe, want ErrHungUp", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -165,20 +166,21 @@ func WriteHungUp(w io.Writer) error {
 	return nil
 }
 
+// hangupPause is the time after which WithHangup notices the end of its context.
+const hangupPause = 200 * time.Millisecond
+
 // WithHangup returns a context that also ends, with the cause ErrHungUp, when the reader closes the output.
 func WithHangup(ctx context.Context, w io.Writer) (context.Context, context.CancelFunc) {
 	readCtx, cancel := context.WithCancelCause(ctx)
-	file := FileOf(w)
-	if file == nil {
-		return readCtx, func() { cancel(nil) }
+	if file := FileOf(w); file != nil {
+		go func() { // ended by the context
+			for ok := true; ok && readCtx.Err() == nil; {
+				var hungUp bool
+				if hungUp, ok = awaitHangup(file, hangupPause); hungUp {
+					cancel(ErrHungUp)
+				}
+			}
+		}()
 	}
-	hungUp := NotifyHangup(file, readCtx.Done())
-	go func() { // ended by the context
-		select {
-		case <-hungUp:
-			cancel(ErrHungUp)
-		case <-readCtx.Done():
-		}
-	}()
 	return readCtx, func() { cancel(nil) }
 }

@@ -17,9 +17,10 @@ import (
 
 // ListPage requests a page of a list of a type, in a namespace or all (""), for programs that list once.
 // With a Client, the objects are packed, and without managedFields if dropsManagedFields is set. Otherwise
-// they are *unstructured.Unstructured. It does not repeat the request.
+// they are *unstructured.Unstructured. It does not repeat the request. meta has the resource version and the
+// continue token.
 func ListPage(ctx context.Context, from dynamic.Interface, gvr schema.GroupVersionResource, namespace string,
-	options metav1.ListOptions, dropsManagedFields bool) (items []any, continueToken string, err error) {
+	options metav1.ListOptions, dropsManagedFields bool) (items []any, meta metav1.ListMeta, err error) {
 	pruner, _ := packed.NewPruner(packed.Prune{ManagedFields: dropsManagedFields}) // fails only for paths
 	objects := ObjectOptions{Packer: packed.NewPacker(pruner)}
 	list, err := newResource(from, gvr, namespace, objects, nil).List(ctx, options, true)
@@ -28,14 +29,14 @@ func ListPage(ctx context.Context, from dynamic.Interface, gvr schema.GroupVersi
 		for _, object := range list.Items {
 			items = append(items, object)
 		}
-		continueToken = list.Continue
+		meta = list.ListMeta
 	case *unstructured.UnstructuredList:
 		for k := range list.Items {
 			items = append(items, &list.Items[k])
 		}
-		continueToken = list.GetContinue()
+		meta = metav1.ListMeta{ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue()}
 	}
-	return items, continueToken, err
+	return items, meta, err
 }
 
 // CheckList returns an error if client-go's decoder has read another answer as an empty list: a Status, whose

@@ -123,8 +123,10 @@ func (t *Types) page(ctx context.Context, resource discovery.Resource, token str
 	}
 	var items []any
 	err = t.reader.Retry(ctx, resource.GVR.GroupResource().String(), func() (err error) {
-		items, page.continueToken, err = requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
+		var meta metav1.ListMeta
+		items, meta, err = requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
 			t.reader.NamespaceFor(resource), options, t.reader.OmitsManagedFields())
+		page.continueToken = meta.Continue
 		return err
 	})
 	if err != nil {

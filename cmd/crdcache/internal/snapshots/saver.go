@@ -14,11 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
@@ -41,7 +43,8 @@ type snapshotSaver struct {
 	// unknownGroups could not be discovered.
 	unknownGroups []discovery.GroupFailure
 
-	client rest.Interface
+	client  rest.Interface
+	objects dynamic.Interface
 }
 
 // apiServices is always saved, because clients that follow types read it.
@@ -51,7 +54,14 @@ var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource
 // of the types that could not be read. The file contains them, too. unusable is set if the file is no usable
 // snapshot.
 func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
-	if s.client, err = s.target.PlainClient(); err != nil {
+	httpClient, err := s.target.HTTPClient()
+	if err == nil {
+		s.objects, err = dynamicinformer.NewClient(s.target.Rest, httpClient)
+	}
+	if err == nil {
+		s.client, err = s.target.PlainClient()
+	}
+	if err != nil {
 		return true, err
 	}
 	s.writer.SetOrigin(func(origin *snapshot.Origin) {

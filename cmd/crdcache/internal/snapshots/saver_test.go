@@ -3,11 +3,9 @@ package snapshots
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,20 +86,6 @@ func writeStatus(w http.ResponseWriter, code int, reason string) bool {
 }
 
 var gizmos = readapi.Type{Group: "example.com", Names: crd.Names{Plural: "gizmos"}}.GroupResource()
-
-// TestDecodeList verifies that pages are decoded as by encoding/json.
-func TestDecodeList(t *testing.T) {
-	for _, body := range []string{`{"kind":"L","items":[{"a":[1,{"b":"]"}]} , null,2],"metadata":{"continue":"c"}}`,
-		`{"items":[]}`, `{"items": [ ] }`, `{"items":null,"items":[1]}`, `{"Items":[1]}`, `{"items":[1],"items":[2,3]}`,
-		`{"items":[1],"Items":[2]}`, `{"items":[1}`, `{"items":[1]`, `[]`, `{"items":{}}`, `{"kind":1,"items":[1]}`} {
-		var want list
-		wantErr := json.Unmarshal([]byte(body), &want)
-		got, err := decodeList([]byte(body))
-		if (err == nil) != (wantErr == nil) || err == nil && !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v, want %+v, %v", body, got, err, want, wantErr)
-		}
-	}
-}
 
 // TestPages verifies that a type of several pages is saved completely.
 func TestPages(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
@@ -42,7 +41,7 @@ func (t *Target) explainUnserved(ctx context.Context, noMatch *discovery.NoMatch
 	if err != nil {
 		return noMatch
 	}
-	for _, definitionName := range t.definitionNames(ctx, client) {
+	for _, definitionName := range t.definitionNames(ctx) {
 		plural, group, _ := strings.Cut(definitionName, ".")
 		singular := strings.TrimSuffix(plural, "s")
 		if !slices.ContainsFunc(name.Interpretations, func(i discovery.Interpretation) bool {
@@ -66,26 +65,10 @@ func (t *Target) explainUnserved(ctx context.Context, noMatch *discovery.NoMatch
 	return noMatch
 }
 
-// definitionNames returns the names of all CustomResourceDefinitions that the user may list. It sends one
-// request for all calls.
-func (t *Target) definitionNames(ctx context.Context, client rest.Interface) []string {
-	t.listDefinitions.Do(func() {
-		body, err := print.BodyOf(print.ListRequest(client, definitionType, "").
-			SetHeader("Accept", print.AcceptTable).Param("includeObject", string(metav1.IncludeNone)).Do(ctx))
-		var table struct {
-			Rows []struct {
-				Cells []any `json:"cells"`
-			} `json:"rows"`
-		}
-		if err != nil || json.Unmarshal(body, &table) != nil {
-			return
-		}
-		for _, row := range table.Rows {
-			if len(row.Cells) > 0 {
-				t.listedDefinitions = append(t.listedDefinitions, fmt.Sprint(row.Cells[0]))
-			}
-		}
-	})
+// definitionNames returns the names of all CustomResourceDefinitions that the user may list. It lists them
+// once for all calls.
+func (t *Target) definitionNames(ctx context.Context) []string {
+	t.listDefinitions.Do(func() { t.listedDefinitions, _ = t.objectNames(ctx, definitionType, "") })
 	return t.listedDefinitions
 }
 

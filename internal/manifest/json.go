@@ -56,14 +56,14 @@ var errStopped = errors.New("stopped")
 // readDocument reads one document. After a syntax error the rest of the text is unreadable.
 func (j *jsonReader) readDocument() (more bool, err error) {
 	j.document++
-	position := Position{Line: j.Line, Document: j.document}
-	l := &list{Position: position, yield: j.yield, counts: j.counts}
-	if l.isArray, err = j.Take('['); l.isArray {
-		l.assumeType(j.collects)
+	l := j.newList(j.Line)
+	position := l.Position
+	if isArray, takeErr := j.Take('['); isArray {
+		l.beginArray()
 		if err = j.readItems(l); err == nil {
 			err = stoppedUnless(l.finish())
 		}
-	} else if err == nil {
+	} else if err = takeErr; err == nil {
 		err = j.readObject(l)
 	}
 	var syntax *jsontext.SyntaxError

@@ -31,8 +31,9 @@ type list struct {
 	isArray       bool
 	foreignCount  int // elements of an array that are not objects
 	// data is the JSON of a document that was decoded before it was added; nil for a streamed document.
-	data   json.RawMessage
-	counts *archiveCounts
+	data     json.RawMessage
+	counts   *archiveCounts
+	collects string // name of the type of untyped objects, if it is known
 }
 
 type member struct {
@@ -194,7 +195,9 @@ func (l *list) addDecoded(data []byte, lines func() []int) bool {
 	if err != nil && !isArray {
 		return l.yield(Entry{Position: l.Position, Err: ErrNotObject})
 	}
-	l.isArray = isArray
+	if isArray {
+		l.beginArray()
+	}
 	if elements, hasItems := elementsOf(fields["items"]); hasItems {
 		items = elements
 		delete(fields, "items")

@@ -210,7 +210,16 @@ func FuzzDocumentStream(f *testing.F) {
 				"# c"+lineBreak+"%YAML 1.1\n--- # c"+lineBreak+text, text+"\ufeff"+text)
 		}
 	}
-	for _, text := range append(seeds, "{kind: A, apiVersion: v1} \r--- \"\"\n", aYAML+"\ufeff---\n"+aYAML) {
+	padding := strings.Repeat("# "+strings.Repeat("x", 1<<10)+"\n", maxWhole>>10)
+	kinds := "apiVersion: v1\nkind: List\n"
+	for _, items := range []string{
+		item(aYAML) + item(bYAML), "  - {kind: A, apiVersion: v1}\n# c\n\n  -\n    kind: B\n    apiVersion: v1\n",
+		"- apiVersion: v1\n  kind: A\n  t: |\n    - x\n    items:\n  u:\n  - y\n# c\n-\tkind: B\n  apiVersion: v1\n", "", "[]\n",
+	} {
+		seeds = append(seeds, kinds+"items:\n"+items, "items: # c\n\n"+items+kinds, "items:\n"+items+kinds+"--- # c\n"+aYAML)
+	}
+	for _, text := range append(seeds, "{kind: A, apiVersion: v1} \r--- \"\"\n", aYAML+"\ufeff---\n"+aYAML,
+		kinds+"items:\n- kind: A\n  apiVersion: v1\n  t: 'x\n- y'\n- &x {kind: B, apiVersion: v1}\n- *x\n") {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -218,21 +227,30 @@ func FuzzDocumentStream(f *testing.F) {
 		if err != nil {
 			return
 		}
-		var got []any
-		var failure error
-		err = Read(t.Context(), bytes.NewReader(data), func(e Entry) bool {
-			var object any
-			if failure = e.Err; failure == nil {
-				failure = json.Unmarshal(e.Data, &object)
-			}
-			got = append(got, object)
-			return failure == nil
-		})
-		if err != nil || failure != nil && !slices.Contains(seeds, string(data)) {
-			return
+		texts := []string{string(data)}
+		if bytes.Contains(data, []byte("items:")) {
+			texts = append(texts, padding+string(data)) // which is read item by item
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("objects of %q (-parser +ours):\n%s", data, diff)
+		for _, text := range texts {
+			var got []any
+			var failure error
+			err = Read(t.Context(), strings.NewReader(text), func(e Entry) bool {
+				var object any
+				if failure = e.Err; failure == nil {
+					failure = json.Unmarshal(e.Data, &object)
+				} else if note := new(Note); errors.As(e.Err, &note) { // an empty list
+					failure = nil
+					return true
+				}
+				got = append(got, object)
+				return failure == nil
+			})
+			if err != nil || failure != nil && !slices.Contains(seeds, string(data)) {
+				continue
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("objects of %d bytes that end with %q (-parser +ours):\n%s", len(text), data, diff)
+			}
 		}
 	})
 }

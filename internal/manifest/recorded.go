@@ -104,9 +104,10 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 	return nil
 }
 
-// assumeType sets the type of the objects of an array that lack it.
-func (l *list) assumeType(name string) {
-	if t, ok := naming.FindBuiltinByName(name); ok && name != "" {
+// beginArray sets the type of the objects that lack it, if it is known.
+func (l *list) beginArray() {
+	l.isArray = true
+	if t, ok := naming.FindBuiltinByName(l.collects); ok && l.collects != "" {
 		version := schema.GroupVersion{Group: t.Group, Version: t.Version}.String()
 		l.members = []member{{"apiVersion", quoted(version)}, {"kind", quoted(t.Kind + "List")}}
 	}

@@ -28,6 +28,12 @@ type documentReader struct {
 	collects    string // name of the type of untyped objects, if it is known
 }
 
+// newList returns a list for the document that begins at a line.
+func (t *documentReader) newList(line int) *list {
+	return &list{Position: Position{Line: line, Document: t.document}, yield: t.yield, counts: t.counts,
+		collects: t.collects}
+}
+
 // readDocument reads one document. It returns false at the end of the text, or if yield returned false.
 func (t *documentReader) readDocument() (more bool, err error) {
 	isJSON, err := t.skipToDocument()

@@ -19,11 +19,13 @@ import (
 func (t *documentReader) readYAML() (more bool, err error) {
 	t.document++
 	text, firstLine, more, err := t.documentText()
-	if err != nil {
+	switch {
+	case err != nil:
 		return false, err
+	case isLargeList(text):
+		return t.readItems(text, firstLine)
 	}
-	l := &list{Position: Position{Line: contentLine(text, firstLine), Document: t.document}, yield: t.yield,
-		counts: t.counts}
+	l := t.newList(contentLine(text, firstLine))
 	data, err := decodeYAML(text, firstLine)
 	switch {
 	case err != nil:
@@ -47,25 +49,18 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 		} else if err != nil {
 			return nil, 0, false, err
 		}
-		unmarked, isMarked := bytes.CutPrefix(line, byteOrderMark)
-		if isMarked && (!hasContent || isSeparator(unmarked)) {
+		if unmarked, isMarked := bytes.CutPrefix(line, byteOrderMark); isMarked && !hasContent {
 			line = unmarked // files were concatenated
 		}
-		switch separator := isSeparator(line); {
-		case bytes.HasPrefix(line, logStart) && hasContent:
-			t.unreadLine(line)
+		switch {
+		case hasContent && t.endsDocument(line):
 			return text, firstLine, true, nil
-		case bytes.HasPrefix(line, logStart):
+		case !hasContent && bytes.HasPrefix(line, logStart):
 			if err := t.skipLog(line); err != nil && !errors.Is(err, io.EOF) {
 				return nil, 0, false, err
 			}
 			return nil, firstLine, true, nil
-		case separator && hasContent:
-			if !isBareSeparator(line) { // as in "--- {a: b}"
-				t.unreadLine(line)
-			}
-			return text, firstLine, true, nil
-		case separator:
+		case !hasContent && isSeparator(line):
 			text = text[:0]
 			if firstLine = t.line; isBareSeparator(line) {
 				continue
@@ -75,10 +70,28 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 			line = newline
 		}
 		hasContent = hasContent || !isBlank(line)
-		if text = append(text, line...); len(text) > MaxDocument {
+		text = append(text, line...)
+		switch before := len(text) - len(line); {
+		case len(text) > MaxDocument:
 			return nil, 0, false, ErrTooLarge
+		case before <= maxWhole && isLargeList(text), len(text) > maxWhole && itemsPattern.Match(line):
+			return text, firstLine, true, nil
 		}
 	}
+}
+
+// endsDocument reports whether a line after a document's content ends it. The next document begins after the
+// line, or with what the line has besides a separator, as in "--- {a: b}".
+func (t *documentReader) endsDocument(line []byte) bool {
+	if unmarked := bytes.TrimPrefix(line, byteOrderMark); isSeparator(unmarked) {
+		line = unmarked
+	} else if !bytes.HasPrefix(line, logStart) {
+		return false
+	}
+	if !isSeparator(line) || !isBareSeparator(line) {
+		t.unreadLine(line)
+	}
+	return true
 }
 
 func itemLines(text []byte, firstLine int) (lines []int) {

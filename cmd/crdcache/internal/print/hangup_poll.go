@@ -13,8 +13,8 @@ import (
 // pollReadBand is POLLRDBAND. The event never occurs on pipes, but some systems do not poll without an event.
 const pollReadBand = 0x80
 
-// awaitHangup waits until the reader of a pipe closes the pipe, for a time at most, and reports whether it did.
-// ok is false if that cannot be known.
+// awaitHangup waits until the reader of a pipe closes the pipe, for a time at most, and reports whether it
+// did. ok is false if that cannot be known.
 func awaitHangup(file *os.File, atMost time.Duration) (hungUp, ok bool) {
 	raw, err := file.SyscallConn()
 	if err != nil {

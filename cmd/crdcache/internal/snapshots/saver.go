@@ -179,31 +179,16 @@ func (s *snapshotSaver) saveType(ctx context.Context, resource discovery.Resourc
 	described := savedType(resource)
 	described.Partial = s.target.Partial(gr)
 	section := s.writer.BeginType(described)
-	version := ""
-	for page, err := range s.pages(ctx, resource) {
-		if err != nil {
-			return err
-		}
-		version = page.version
-		for _, item := range page.items {
-			object, err := s.redactor.redact(gr, item)
-			if err != nil {
-				return err
-			}
-			if err := section.Add(object); err != nil {
-				return s.writeError(err)
-			}
-		}
+	version, err := s.saveObjects(ctx, resource, section)
+	if err != nil {
+		return err
 	}
-	if err := section.Close(version); err != nil {
-		return s.writeError(err)
-	}
-	return nil
+	return s.writeError(section.Close(version))
 }
 
 // writeError marks an error of the file, which prevents further writes.
 func (s *snapshotSaver) writeError(err error) error {
-	if s.writer.Err() == nil {
+	if err == nil || s.writer.Err() == nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errWriting, err)

@@ -16,6 +16,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
@@ -135,8 +136,9 @@ func (o *verb) run(ctx context.Context) (err error) {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	// The handler of the SDK refuses other hosts.
-	handler := http.NewCrossOriginProtection().Handler(sdk.NewStreamableHTTPHandler(
-		func(*http.Request) *sdk.Server { return server }, nil))
+	answers := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+		&sdk.StreamableHTTPOptions{SessionTimeout: time.Hour})
+	handler := http.NewCrossOriginProtection().Handler(answers)
 	page := &localserver.Page{Listener: listener, Handler: serve.WithToken(token, handler)}
 	return localserver.ServePage(ctx, page, nil, func() {
 		fmt.Fprintf(o.streams.ErrOut, "answering at http://%s\n", listener.Addr())

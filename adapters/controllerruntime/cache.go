@@ -104,42 +104,34 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 		started: make(chan struct{}), settingsSemaphore: make(chan struct{}, 1),
 	}
 	c.ctx, c.close = context.WithCancel(context.Background())
-	c.reportFailures = sync.OnceValue(c.listenToFailures)
+	c.reportFailures = sync.OnceValue(func() error {
+		handle, err := c.factory.AddListener(status.Listener{RequestFailed: c.reportFailure})
+		if err == nil {
+			context.AfterFunc(c.ctx, handle.Close)
+		}
+		return err
+	})
 	c.mu.resources, c.mu.kindLocks = map[resourceKey]*resource{}, map[schema.GroupVersionKind]chan struct{}{}
 	if c.factory != nil {
 		c.indexSuffix = fmt.Sprintf(" (cache %d)", sharedCaches.Add(1))
-	} else {
-		if err := c.makeFactory(config, options); err != nil {
-			return nil, fmt.Errorf("controllerruntime: %w", err)
-		}
+	} else if err := c.makeFactory(config, options); err != nil {
+		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	if c.types != nil {
 		listener := status.Listener{StateChanged: c.types.stateChanged, Relisted: c.types.relisted}
-		if _, err := c.factory.AddListener(listener); err != nil { // it ends with the factory
-			return nil, fmt.Errorf("controllerruntime: %w", err)
-		}
+		_, err = c.factory.AddListener(listener) // it ends with the factory
 	}
-	if options.DefaultWatchErrorHandler != nil {
-		if err := c.reportFailures(); err != nil {
-			return nil, fmt.Errorf("controllerruntime: %w", err)
-		}
+	if err == nil && options.DefaultWatchErrorHandler != nil {
+		err = c.reportFailures()
 	}
-	if cacheOptions.Sharding != nil {
-		if err := cacheOptions.Sharding.setCache(c); err != nil {
-			c.close() // removes the listener from a shared factory
-			return nil, fmt.Errorf("controllerruntime: %w", err)
-		}
+	if err == nil && cacheOptions.Sharding != nil {
+		err = cacheOptions.Sharding.setCache(c)
+	}
+	if err != nil {
+		c.close() // removes the listener from a shared factory
+		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	return c, nil
-}
-
-// listenToFailures reports every failed list and watch of the cache's informers to the watch error handlers.
-func (c *Cache) listenToFailures() error {
-	handle, err := c.factory.AddListener(status.Listener{RequestFailed: c.reportFailure})
-	if err == nil {
-		context.AfterFunc(c.ctx, handle.Close)
-	}
-	return err
 }
 
 // reportFailure calls the watch error handlers of the informers that share a failed request, with a reflector

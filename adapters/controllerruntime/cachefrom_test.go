@@ -20,9 +20,7 @@ func TestCacheFrom(t *testing.T) {
 	cached.Create(t, namespaces, object(namespaceKind, "", "cached"))
 	c, err := NewCacheFrom(cached.Config(), []string{"*.example.com", "configmaps"},
 		Options{})(cluster.Config(), cache.Options{Mapper: newMapper()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	start(t, c)
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "cached"},
 		&corev1.ConfigMap{}); err != nil {

@@ -125,7 +125,8 @@ func (c *cacheClient) write(ctx context.Context, verb string, written, options, 
 // record makes and records a write. answer is nil if the server does not return a resource version.
 func (c *cacheClient) record(ctx context.Context, object client.Object, options any, start write, answer any,
 	send func() error) error {
-	if c.writeLog == nil || ignoresWrites(options) || isDryRun(options) {
+	dryRun := reflect.ValueOf(options).Elem().FieldByName("DryRun")
+	if c.writeLog == nil || ignoresWrites(options) || dryRun.IsValid() && dryRun.Len() > 0 {
 		return send()
 	}
 	gk, key, err := c.targetOf(object)
@@ -156,11 +157,6 @@ func (c *cacheClient) record(ctx context.Context, object client.Object, options 
 func removesObject(object client.Object) bool {
 	return object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0 &&
 		ptr.Deref(object.GetDeletionGracePeriodSeconds(), 0) == 0
-}
-
-func isDryRun(options any) bool {
-	f := reflect.ValueOf(options).Elem().FieldByName("DryRun")
-	return f.IsValid() && f.Len() > 0
 }
 
 // objectOf returns an object, or the content of an apply configuration.

@@ -35,9 +35,7 @@ func newConsistentClient(t *testing.T, server *apitest.Server, options cache.Opt
 	config.ContentType = "application/json"
 	consistent, err := newCacheClient(config, client.Options{Mapper: newMapper(),
 		Cache: &client.CacheOptions{Unstructured: true}}, c, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return consistent
 }
 
@@ -66,9 +64,7 @@ func TestReadYourWrites(t *testing.T) {
 					t.Errorf("%s: got version %q (%v), want %q", step, got.GetResourceVersion(), err, version)
 				}
 				list := lists()[form]
-				if err := c.List(t.Context(), list, client.InNamespace("web")); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.List(t.Context(), list, client.InNamespace("web")))
 				if objectNames(t, list)["web/"+name] != (version != "") {
 					t.Errorf("%s: List() = %v, want %s in it: %v", step, objectNames(t, list), name,
 						version != "")
@@ -76,9 +72,7 @@ func TestReadYourWrites(t *testing.T) {
 			}
 			must := func(err error) {
 				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			for n := range 20 {
 				name := fmt.Sprint("a", n)
@@ -117,14 +111,10 @@ func TestReadYourWrites(t *testing.T) {
 // They do not wait forever for other writes.
 func TestReadYourWritesOfOtherObjects(t *testing.T) {
 	assigner, err := shard.Static(0, 64, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	oneShard, err := NewSharding(ShardingOptions{Assigner: assigner, Key: sharding.ByUID,
 		Objects: []client.Object{&corev1.ConfigMap{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, tt := range map[string]struct {
 		options      cache.Options
 		cacheOptions Options
@@ -154,12 +144,8 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 			defer cancel()
 			for _, name := range []string{"a", "b"} { // both are in the shard once in 4,000 runs
 				o := configMap("db", name)
-				if err := c.Create(ctx, o); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Delete(ctx, o); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.Create(ctx, o))
+				must(t, c.Delete(ctx, o))
 				var list corev1.ConfigMapList
 				if err := c.List(ctx, &list); err != nil || len(list.Items) != 0 {
 					t.Fatalf("List() = %d objects, %v, want none", len(list.Items), err)
@@ -171,9 +157,7 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 			}
 			if name != "shard" {
 				o := labelled(configMap("web", "b"), map[string]string{"app": "a"})
-				if err := c.Create(ctx, o); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.Create(ctx, o))
 				if err := c.Get(ctx, client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
 					t.Error(err)
 				}
@@ -188,9 +172,7 @@ func TestConcurrentWrites(t *testing.T) {
 	server := newServer(t)
 	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	o := configMap("web", "a")
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), &corev1.ConfigMap{}); err != nil {
 		t.Fatal(err) // syncs the informers
 	}
@@ -215,9 +197,7 @@ func TestConcurrentWrites(t *testing.T) {
 	if err := c.Update(t.Context(), stale); !apierrors.IsConflict(err) {
 		t.Errorf("Update of a stale object: got the error %v, want a conflict", err)
 	}
-	if err := c.Create(t.Context(), configMap("web", "dry"), client.DryRunAll); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), configMap("web", "dry"), client.DryRunAll))
 	var list unstructured.UnstructuredList
 	list.SetGroupVersionKind(configMapKind)
 	if err := c.List(t.Context(), &list); err != nil || len(list.Items) != 1 {
@@ -231,9 +211,7 @@ func TestWritesAreBounded(t *testing.T) {
 	c := newCache(t, newServer(t), cache.Options{DefaultNamespaces: map[string]cache.Config{
 		cache.AllNamespaces: {}, "n1": {}}}, Options{})
 	r, _, err := c.resource(t.Context(), resourceKey{configMapKind, convert.Typed}, &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	informers, l := r.current.Load().informersByNamespace, newWriteLog(c)
 	gk := configMapKind.GroupKind()
 	for n := range 5 * maxWrites {
@@ -285,9 +263,7 @@ func TestReadYourFinalizerRemovals(t *testing.T) {
 	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	countProbes := func() (probes int) {
 		for _, request := range server.Requests() {
@@ -358,9 +334,7 @@ func TestWriteEndsAfterPanic(t *testing.T) {
 	server := newServer(t)
 	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	o := configMap("web", "a")
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	func() {
 		defer func() { _ = recover() }()
 		_ = c.Patch(t.Context(), o, panickingPatch{})
@@ -404,12 +378,8 @@ func TestDeletionsAreForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := configMap("web", "a")
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
+	must(t, c.Delete(t.Context(), o))
 	if err := c.List(t.Context(), &all); err != nil || len(all.Items) != 0 {
 		t.Fatalf("List() = %d objects, %v, want none", len(all.Items), err)
 	}
@@ -424,12 +394,8 @@ func TestDeletionOfRecreatedObject(t *testing.T) {
 	server := newServer(t)
 	c := newConsistentClient(t, server, cache.Options{}, Options{})
 	o := newConfigMap("typed", "web", "a")
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
+	must(t, c.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 	l, gk, key := c.(*cacheClient).writeLog, configMapKind.GroupKind(), client.ObjectKeyFromObject(o)
 	countWaits := func(uid types.UID) int {
 		w := l.begin(t.Context(), gk, write{key: key, deletes: true, uid: uid})
@@ -470,16 +436,12 @@ func TestReadYourWritesOfClusterScoped(t *testing.T) {
 	l.end(gk, running, false)
 
 	o := object(namespaceKind, "web", "a")
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	if _, ok := l.kinds[gk].versions[keys[0]]; !ok {
 		t.Errorf("the recorded writes are %v, want one without the namespace", l.kinds[gk].versions)
 	}
 	o.SetNamespace("web")
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Delete(t.Context(), o))
 	for w := range l.kinds[gk].pending {
 		if w.key != keys[0] {
 			t.Errorf("the recorded deletion has the key %s, want no namespace", w.key)

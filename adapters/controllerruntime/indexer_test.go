@@ -85,15 +85,11 @@ func TestInformerEqualsStock(t *testing.T) {
 	got := map[string]map[string]any{}
 	for _, newCache := range map[string]cache.NewCacheFunc{"stock": cache.New, "ours": NewCache} {
 		c, err := newCache(server.Config(), cache.Options{Mapper: newMapper()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		informers := map[string]toolscache.SharedIndexInformer{}
 		for form, example := range emptyForms() {
 			i, err := c.GetInformer(t.Context(), example)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			informers[form] = i.(toolscache.SharedIndexInformer)
 			added := toolscache.Indexers{"added": func(object any) ([]string, error) {
 				return letters(object.(client.Object)), nil
@@ -103,9 +99,7 @@ func TestInformerEqualsStock(t *testing.T) {
 				t.Fatal(err)
 			}
 			if form != "unstructured" { // a transform of one form does not change the others
-				if err := informers[form].SetTransform(color); err != nil {
-					t.Fatal(err)
-				}
+				must(t, informers[form].SetTransform(color))
 			}
 			calls := make(recorder, 100)
 			if _, err := i.AddEventHandler(calls); err != nil {
@@ -151,9 +145,7 @@ func TestIndexerOfSeveralNamespaces(t *testing.T) {
 	c := newCache(t, server, cache.Options{DefaultNamespaces: map[string]cache.Config{"web": {}, "we": {}}},
 		Options{})
 	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := i.(toolscache.SharedIndexInformer).GetIndexer()
 	start(t, c)
 	check := func(want ...string) {
@@ -197,9 +189,7 @@ func TestIndexerOfReducedObjects(t *testing.T) {
 			continue
 		}
 		i, err := c.GetInformer(t.Context(), example)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		object, _, err := i.(*Informer).GetStore().GetByKey("web/a")
 		if err != nil || !IsReduced(object.(client.Object)) {
 			t.Errorf("%s: the store has %v, %v", form, object, err)
@@ -225,13 +215,9 @@ func TestWatchErrorHandlers(t *testing.T) {
 	c := newCache(t, server, cache.Options{DefaultWatchErrorHandler: handler("default")}, Options{})
 	for name, object := range map[string]client.Object{"own": &corev1.ConfigMap{}, "": &corev1.Namespace{}} {
 		i, err := c.GetInformer(t.Context(), object, cache.BlockUntilSynced(false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if name != "" {
-			if err := i.(*Informer).SetWatchErrorHandlerWithContext(handler(name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, i.(*Informer).SetWatchErrorHandlerWithContext(handler(name)))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -204,21 +204,6 @@ func (i *Informer) HasSynced() bool {
 // HasSyncedChecker returns HasSynced as a channel, which stays open if the informer stops first.
 func (i *Informer) HasSyncedChecker() toolscache.DoneChecker { return i.syncedChecker }
 
-func (i *Informer) newSyncedChecker() *syncCheckers {
-	return &syncCheckers{
-		resource: i.resource,
-		name:     "informer of " + i.resource.key.gvk.String(),
-		conditions: func() (conditions []waitCondition) {
-			set := i.resource.current.Load()
-			for _, informer := range set.informers() {
-				conditions = append(conditions,
-					waitCondition{informer.Synced(), informer.Stopped(), set.replaced})
-			}
-			return conditions
-		},
-	}
-}
-
 // IsStopped reports whether the informer has been removed, or has stopped with the cache.
 func (i *Informer) IsStopped() bool {
 	return i.closed.Load() || !slices.ContainsFunc(i.resource.current.Load().informersByNamespace,

@@ -44,9 +44,7 @@ func addRecorder(t *testing.T, c *Cache, object client.Object,
 	options ...cache.InformerGetOption) (recorder, cache.Informer) {
 	t.Helper()
 	i, err := c.GetInformer(t.Context(), object, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	calls := make(recorder, 10)
 	if _, err := i.AddEventHandler(calls); err != nil {
 		t.Fatal(err)
@@ -65,14 +63,10 @@ func TestHandlersGetTheirForm(t *testing.T) {
 		form := emptyForms()[name]
 		t.Run(name, func(t *testing.T) {
 			i, err := c.GetInformer(t.Context(), form)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			calls := make(recorder, 10)
 			registration, err := i.AddEventHandler(calls)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := <-calls
 			if reflect.TypeOf(got.object) != reflect.TypeOf(form) || got.event != "add" || !got.initial ||
 				got.object.(client.Object).GetName() != "a" {
@@ -87,9 +81,7 @@ func TestHandlersGetTheirForm(t *testing.T) {
 			if got := <-calls; got.event != "update" {
 				t.Errorf("the handler received %+v, want an update", got)
 			}
-			if err := i.RemoveEventHandler(registration); err != nil {
-				t.Fatal(err)
-			}
+			must(t, i.RemoveEventHandler(registration))
 		})
 	}
 	if n := len(c.Factory().Informers()); n != 1 {
@@ -124,9 +116,7 @@ func TestRemoveInformer(t *testing.T) {
 	calls := map[string]recorder{}
 	for name, form := range emptyForms() {
 		i, err := c.GetInformer(t.Context(), form)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		calls[name] = make(recorder, 10)
 		if _, err := i.AddEventHandler(calls[name]); err != nil {
 			t.Fatal(err)
@@ -134,9 +124,7 @@ func TestRemoveInformer(t *testing.T) {
 		<-calls[name]
 		informers = append(informers, i)
 	}
-	if err := c.RemoveInformer(t.Context(), emptyForms()["typed"]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.RemoveInformer(t.Context(), emptyForms()["typed"]))
 	server.Create(t, configMaps, configMap("web", "b"))
 	<-calls["unstructured"]
 	<-calls["metadata"]
@@ -175,9 +163,7 @@ func TestUnsyncedIsATimeout(t *testing.T) {
 	start(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	i, err := c.GetInformer(ctx, &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	informer := c.Factory().Informers()[0]
 	for current, changed := informer.StatusChange(); current.Reason != status.ReasonForbidden; current,
 		changed = informer.StatusChange() {
@@ -259,9 +245,7 @@ func TestIndexField(t *testing.T) {
 		t.Helper()
 		values := func(o client.Object) []string { return []string{o.GetNamespace()} }
 		for _, form := range emptyForms() {
-			if err := c.IndexField(t.Context(), form, field, values); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.IndexField(t.Context(), form, field, values))
 			if err := c.IndexField(t.Context(), form, field, values); err == nil ||
 				!strings.Contains(err.Error(), "indexer conflict") {
 				t.Errorf("IndexField() of an existing field = %v, want a conflict", err)
@@ -316,13 +300,9 @@ func TestDefaultWatchErrorHandlerOfSharedFactory(t *testing.T) {
 	reported := make(chan status.RequestFailure, 100)
 	_, err := factory.AddListener(
 		status.Listener{RequestFailed: func(f status.RequestFailure) { reported <- f }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, err := factory.Acquire(configMaps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Release()
 	<-reported
 	if _, err := c.GetInformer(t.Context(), &corev1.Namespace{}, cache.BlockUntilSynced(false)); err != nil {
@@ -347,9 +327,7 @@ func TestHandlersOfStoppedControllers(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(limiter)
 	defer queue.ShutDown()
 	watch := source.Kind(c, &corev1.ConfigMap{}, &handler.TypedEnqueueRequestForObject[*corev1.ConfigMap]{})
-	if err := errors.Join(watch.Start(ctx, queue), watch.WaitForSync(ctx)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(watch.Start(ctx, queue), watch.WaitForSync(ctx)))
 	handlers := func() int { return len(c.Factory().Informers()[0].Handlers()) }
 	if n := handlers(); n != 1 {
 		t.Fatalf("%d handlers of one source, want 1", n)

@@ -97,9 +97,7 @@ func storedVersions(t *testing.T, server *apitest.Server,
 	accepts func(*unstructured.Unstructured) bool) map[string]string {
 	t.Helper()
 	list, err := server.Client(t).Resource(configMaps).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]*unstructured.Unstructured{}
 	for k := range list.Items {
 		if o := &list.Items[k]; accepts(o) {

@@ -60,7 +60,7 @@ func (c *Cache) Start(ctx context.Context) error {
 	if c.mu.state = cacheEnded; err != nil {
 		c.mu.state = cacheFactoryStopped
 	}
-	resources := c.resourcesLocked() // no others are created
+	resources := slices.Collect(maps.Values(c.mu.resources)) // no others are created
 	c.mu.Unlock()
 	if c.options.Factory != nil {
 		for _, r := range resources {
@@ -86,7 +86,7 @@ func (c *Cache) Close() {
 		return // Start releases the informers
 	}
 	c.mu.state = cacheEnded
-	resources := c.resourcesLocked()
+	resources := slices.Collect(maps.Values(c.mu.resources))
 	c.mu.Unlock()
 	for _, r := range resources {
 		r.close()
@@ -124,10 +124,6 @@ func (c *Cache) ended() bool {
 	return c.mu.state == cacheEnded
 }
 
-func (c *Cache) resourcesLocked() []*resource {
-	return slices.Collect(maps.Values(c.mu.resources))
-}
-
 // WaitForCacheSync waits until the cache has been started and all informers requested before have synced.
 // It returns false if ctx ends first.
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
@@ -139,7 +135,7 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 		return false
 	}
 	c.mu.RLock()
-	resources := c.resourcesLocked()
+	resources := slices.Collect(maps.Values(c.mu.resources))
 	c.mu.RUnlock()
 	for _, r := range resources {
 		err := r.read(func(s *informerSet) error {

@@ -41,9 +41,7 @@ func TestCacheThatIsNeverStarted(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCache(t, server, cache.Options{}, Options{})
 				i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if _, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{}); err != nil {
 					t.Fatal(err)
 				}
@@ -107,9 +105,7 @@ func TestEndDropsEvents(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Start(ctx) }() // ended by cancel
 	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	entered, gate, calls := make(chan struct{}, 10), make(chan struct{}), 0
 	if _, err := i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) {
 		calls++
@@ -176,9 +172,7 @@ func (*heldLock) Describe() string   { return "a lock" }
 func TestEnableWarmup(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cluster, err := testcluster.New(ctx, testcluster.Options{Scheme: clientscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var managerCache *Cache
 	lock := &heldLock{}
 	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
@@ -193,9 +187,7 @@ func TestEnableWarmup(t *testing.T) {
 		RetryPeriod: new(10 * time.Millisecond),
 		Controller:  ctrlconfig.Controller{SkipNameValidation: new(true)}, // for -count
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reconciled := make(chan string, 100)
 	add := func(object client.Object, warmup bool) {
 		t.Helper()
@@ -209,20 +201,14 @@ func TestEnableWarmup(t *testing.T) {
 				reconciled <- found.GetName() + found.GetLabels()["version"]
 				return ctrl.Result{}, nil
 			}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	add(&corev1.ConfigMap{}, true)
 	add(&corev1.Secret{}, false)
 	uncachedClient, err := client.New(cluster.Config(), client.Options{Scheme: clientscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	from := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
-	if err := uncachedClient.Create(ctx, from); err != nil {
-		t.Fatal(err)
-	}
+	must(t, uncachedClient.Create(ctx, from))
 	stopped := make(chan error)
 	go func() { stopped <- manager.Start(ctx) }() // ended by cancel
 	defer func() { cancel(); <-stopped }()
@@ -232,9 +218,7 @@ func TestEnableWarmup(t *testing.T) {
 		return len(all) == 1 && len(all[0].Handlers()) == 1 && all[0].Handlers()[0].Synced
 	})
 	from.Labels = map[string]string{"version": "2"}
-	if err := uncachedClient.Update(ctx, from); err != nil {
-		t.Fatal(err)
-	}
+	must(t, uncachedClient.Update(ctx, from))
 	eventually(t, "update", func() bool {
 		var found corev1.ConfigMap
 		err := manager.GetClient().Get(ctx, client.ObjectKeyFromObject(from), &found)
@@ -260,9 +244,7 @@ func TestEnableWarmup(t *testing.T) {
 // multicluster-runtime creates them with one NewCacheFunc.
 func TestCachesOfAGroup(t *testing.T) {
 	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{MemoryBudget: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	newCache := NewCacheFunc(Options{Group: group, Name: "cluster"})
 	var stops []func()
 	for n := range 3 {
@@ -270,9 +252,7 @@ func TestCachesOfAGroup(t *testing.T) {
 		name := fmt.Sprint("from-", n)
 		server.Create(t, configMaps, configMap("web", name))
 		c, err := newCache(server.Config(), cache.Options{Mapper: newMapper()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Start(ctx) }() // ended by cancel

@@ -94,16 +94,12 @@ func TestListsEqualStockCache(t *testing.T) {
 			ours := newCache(t, server, options, Options{})
 			options.Mapper = newMapper()
 			stock, err := cache.New(server.Config(), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, c := range []cache.Cache{ours, stock} {
 				for _, form := range emptyForms() {
 					for field, function := range map[string]client.IndexerFunc{"letter": letters,
 						"color": color} {
-						if err := c.IndexField(t.Context(), form, field, function); err != nil {
-							t.Fatal(err)
-						}
+						must(t, c.IndexField(t.Context(), form, field, function))
 					}
 				}
 				start(t, c)
@@ -143,9 +139,7 @@ func compareLists(t *testing.T, name string, got, want client.ObjectList, err, w
 func sortedItems(t *testing.T, list client.ObjectList) []runtime.Object {
 	t.Helper()
 	items, err := meta.ExtractList(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key := func(o runtime.Object) string { return client.ObjectKeyFromObject(o.(client.Object)).String() }
 	slices.SortFunc(items, func(a, b runtime.Object) int { return strings.Compare(key(a), key(b)) })
 	return items
@@ -161,9 +155,7 @@ func TestListOnlyType(t *testing.T) {
 		apitest.Fault{Path: path, Verb: "watch-list", Status: 405})
 	for _, newCache := range []cache.NewCacheFunc{cache.New, NewCache} {
 		c, err := newCache(server.Config(), cache.Options{Mapper: newMapper()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		start(t, c)
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(widgetKind.GroupVersion().WithKind("WidgetList"))

@@ -31,15 +31,21 @@ var (
 		{GVR: widgets, Kind: "Widget", Namespaced: true}}
 )
 
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func newServer(t testing.TB) *apitest.Server { return apitest.New(t, allTypes...) }
 
 // newFactory returns a factory for a server. The test's cleanup shuts it down.
 func newFactory(t testing.TB, server *apitest.Server) *dynamicinformer.Factory {
 	t.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
 	return factory
 }
@@ -49,9 +55,7 @@ func newCache(t testing.TB, server *apitest.Server, options cache.Options, cache
 	t.Helper()
 	options.Mapper = newMapper()
 	c, err := New(server.Config(), options, cacheOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -143,9 +147,7 @@ func objectNames(t testing.TB, list client.ObjectList) map[string]bool {
 		names[client.ObjectKeyFromObject(m).String()] = true
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 

@@ -34,9 +34,7 @@ func TestMetrics(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Start(ctx) }() // ended by cancel
 		<-c.started
-		if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.List(t.Context(), &corev1.ConfigMapList{}))
 		stops = append(stops, func() {
 			cancel()
 			if err := <-ended; err != nil {
@@ -60,9 +58,7 @@ func TestMetrics(t *testing.T) {
 func factoryLabels(t *testing.T, registry *prometheus.Registry) []string {
 	t.Helper()
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[string]bool{}
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -99,9 +95,7 @@ func TestKeyHandlersCoalesce(t *testing.T) {
 	c := newCache(t, server, cache.Options{}, Options{})
 	start(t, c)
 	informer, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	released := make(chan struct{})
 	defer close(released)
 	slow := toolscache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-released },
@@ -112,9 +106,7 @@ func TestKeyHandlersCoalesce(t *testing.T) {
 		}
 	}
 	kind := source.Kind[client.Object](c, &corev1.ConfigMap{}, &handler.EnqueueRequestForObject{})
-	if err := kind.Start(t.Context(), blockedQueue{released: released}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, kind.Start(t.Context(), blockedQueue{released: released}))
 	eventually(t, "three handlers", func() bool { return len(c.Factory().Informers()[0].Handlers()) == 3 })
 	for n := range 4 {
 		server.Update(t, configMaps, configMap("web", "a", "n", strconv.Itoa(n)))
@@ -155,9 +147,7 @@ func TestManyNames(t *testing.T) {
 	var second func()
 	for n := range 150 {
 		unregister, err := register(registry, newCollector, "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n == 1 {
 			second = unregister
 		}

@@ -24,9 +24,7 @@ func TestNewInformer(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, labelled(configMap("web", "a", "color", "red"), map[string]string{"color": "red"}), configMap("db", "b"))
 	c, err := NewCache(server.Config(), cache.Options{Mapper: newMapper(), NewInformer: newInformer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, form := range emptyForms() {
 		if err := c.IndexField(t.Context(), form, "color",
 			func(o client.Object) []string { return []string{o.GetLabels()["color"]} }); err != nil {

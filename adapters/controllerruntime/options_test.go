@@ -29,17 +29,13 @@ func TestMemoryBudgetAndPersistence(t *testing.T) {
 		go func() { ended <- c.Start(ctx) }() // ended by cancel
 		<-c.started
 		var found corev1.ConfigMap
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &found); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, &found))
 		resumed := c.Factory().Informers()[0].Persistence().Resumed
 		if budget := c.Factory().MemoryStats().Budget; budget != 1<<20 || resumed != (n == 1) {
 			t.Errorf("the budget is %d; start %d resumed: %t", budget, n, resumed)
 		}
 		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
+		must(t, <-ended)
 	}
 	if err := backend.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -90,9 +90,7 @@ func TestKeysEqualStockCache(t *testing.T) {
 			ours := newCache(t, server, options, Options{})
 			options.Mapper = newMapper()
 			stock, err := cache.New(server.Config(), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			start(t, ours)
 			start(t, stock)
 			for _, form := range []client.Object{&corev1.ConfigMap{}, &corev1.Namespace{}} {
@@ -178,9 +176,7 @@ func TestStorage(t *testing.T) {
 			c := newCache(t, server, cache.Options{}, test.options)
 			start(t, c)
 			object := emptyForms()["unstructured"]
-			if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, object); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, object))
 			if got := c.Factory().Stats()[0].Storage; got != test.want.String() {
 				t.Errorf("storage mode %s, want %s", got, test.want)
 			}
@@ -199,9 +195,7 @@ func TestMetadataByConfiguredIndex(t *testing.T) {
 	start(t, c)
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(configMapKind.GroupVersion().WithKind("ConfigMapList"))
-	if err := c.List(t.Context(), list, client.MatchingFields{"color": "red"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.List(t.Context(), list, client.MatchingFields{"color": "red"}))
 	if diff := cmp.Diff(map[string]bool{"web/a": true}, objectNames(t, list)); diff != "" {
 		t.Errorf("objects found by the index (-want +got):\n%s", diff)
 	}

@@ -97,9 +97,7 @@ var (
 func recognizedWatches(t *testing.T) map[string]watch {
 	selector, err := predicate.LabelSelectorPredicate(
 		metav1.LabelSelector{MatchLabels: map[string]string{"a": "1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	with := func(h handler.EventHandler,
 		predicates ...predicate.Predicate) watch {
 		return watch{h, predicates}
@@ -177,14 +175,10 @@ func startKind(t *testing.T, c cache.Cache, object client.Object, w watch,
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]) (wait func()) {
 	t.Helper()
 	kind := source.Kind(c, object, w.handler, w.predicates...)
-	if err := kind.Start(t.Context(), queue); err != nil {
-		t.Fatal(err)
-	}
+	must(t, kind.Start(t.Context(), queue))
 	return func() {
 		t.Helper()
-		if err := kind.WaitForSync(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, kind.WaitForSync(t.Context()))
 	}
 }
 
@@ -192,9 +186,7 @@ func deploymentCache(t *testing.T, server *apitest.Server, options Options) *Cac
 	t.Helper()
 	options.Types = fixedTypes{deployments}
 	c, err := New(server.Config(), cache.Options{Mapper: deploymentMapper()}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	start(t, c)
 	return c
 }
@@ -208,9 +200,7 @@ func TestRecognition(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			c := deploymentCache(t, server, Options{})
 			i, err := c.GetInformer(t.Context(), empty)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			decodeReason := func() string {
 				all := c.Factory().Informers()[0].Handlers()
 				return all[len(all)-1].DecodesBecause
@@ -232,9 +222,7 @@ func TestRecognition(t *testing.T) {
 			}
 			deletes := toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(any) {}}
 			ignoresAdds, err := i.AddEventHandler(deletes)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			<-ignoresAdds.HasSyncedChecker().Done()
 			if form != "unstructured" && packed.DecodedAs(reflect.TypeOf(empty).Elem()) != nil {
 				t.Error("the object was decoded for a handler that has no function for it")
@@ -256,9 +244,7 @@ func TestRecognition(t *testing.T) {
 		kind := source.TypedKind(c, &appsv1.Deployment{},
 			&handler.TypedEnqueueRequestForObject[*appsv1.Deployment]{})
 		queued := &requests{}
-		if err := errors.Join(kind.Start(t.Context(), queued), kind.WaitForSync(t.Context())); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(kind.Start(t.Context(), queued), kind.WaitForSync(t.Context())))
 		reason := c.Factory().Informers()[0].Handlers()[0].DecodesBecause
 		if !strings.Contains(reason, "receives objects of a Go type") || len(queued.sorted()) != 1 {
 			t.Errorf("the reason is %q, and the queued requests are %s, want one", reason, queued.sorted())
@@ -316,9 +302,7 @@ func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 					server.Create(t, deployments.GVR, randomDeployment(random, fmt.Sprint("o", n)))
 				}
 				stock, err := cache.New(server.Config(), cache.Options{Mapper: deploymentMapper()})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				start(t, stock)
 				ours := deploymentCache(t, server, options)
 				queues := map[string][2]*requests{}
@@ -360,9 +344,7 @@ func TestMetadataHandlersAgreeWithStock(t *testing.T) {
 func compareQueues(t *testing.T, ours *Cache, name string, queues [2]*requests) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if err := ours.Factory().Informers()[0].Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ours.Factory().Informers()[0].Flush(t.Context()))
 		stock, got := queues[0].sorted(), queues[1].sorted()
 		if name == "object" { // waiting events of this handler are merged
 			stock, got = slices.Compact(stock), slices.Compact(got)

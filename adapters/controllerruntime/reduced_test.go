@@ -45,9 +45,7 @@ func newReduced(t *testing.T, options cache.Options, cacheOptions Options) (*api
 func contentOf(t *testing.T, object runtime.Object) string {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	marked := ""
 	if IsReduced(object.(client.Object)) {
 		marked = " marked"
@@ -90,9 +88,7 @@ func TestReducedGet(t *testing.T) {
 									object), err, wholeW)
 							}
 							list := lists()[form]
-							if err := c.List(t.Context(), list); err != nil {
-								t.Fatal(err)
-							}
+							must(t, c.List(t.Context(), list))
 							if got := contentsOf(t, list); got["a"] != reducedA || got["whole"] != wholeW {
 								t.Errorf("%s: List has %v, want a reduced and whole complete", form, got)
 							}
@@ -124,9 +120,7 @@ func itemsOf(t *testing.T, list client.ObjectList) (items []client.Object) {
 		items = append(items, item.(client.Object))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return items
 }
 
@@ -154,9 +148,7 @@ func TestReducedMetadata(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := emptyForms()["metadata"]
-		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "b"}, got))
 		sent := requestsOf(server, "get")
 		if got.GetAnnotations()["note"] != "n" || IsReduced(got) || len(sent) != reads {
 			t.Errorf("with an informer of the %s form: annotations %v and the requests %q, want the note and %d requests",
@@ -174,17 +166,11 @@ func clientsOf(t *testing.T, server *apitest.Server, c *Cache) map[string]client
 		return client.Options{Mapper: newMapper(), Cache: &client.CacheOptions{Reader: c, Unstructured: true}}
 	}
 	guarded, err := NewClient(config, options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	consistent, err := newCacheClient(config, options(), c, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plain, err := client.New(config, options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return map[string]client.Client{"guarded": guarded, "consistent": consistent, "plain": plain}
 }
 
@@ -196,9 +182,7 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 	text := func() string {
 		stored := server.Client(t).Resource(configMaps).Namespace("web")
 		u, err := stored.Get(t.Context(), "a", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if IsReduced(u) {
 			t.Fatal("the write sent the mark of reduced objects to the server")
 		}
@@ -212,18 +196,14 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 			t.Run(name+"/"+form, func(t *testing.T) {
 				ctx := t.Context()
 				awaitVersion(t, server, c)
-				if err := written.Get(ctx, key, object); err != nil {
-					t.Fatal(err)
-				}
+				must(t, written.Get(ctx, key, object))
 				created := object.DeepCopyObject().(client.Object)
 				created.SetName("copied")
 				created.SetResourceVersion("")
 				merge := client.Merge
 				raw := func() client.Patch {
 					data, err := merge.Data(object)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					return client.RawPatch(types.MergePatchType, data)
 				}
 				for verb, err := range map[string]error{
@@ -243,9 +223,7 @@ func TestReducedObjectsAreNotWritten(t *testing.T) {
 				}
 				before := object.DeepCopyObject().(client.Object)
 				object.SetLabels(map[string]string{"patched": name + form})
-				if err := written.Patch(ctx, object, client.MergeFrom(before)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, written.Patch(ctx, object, client.MergeFrom(before)))
 				if got := text(); got != wholeA {
 					t.Fatalf("after a patch, the server has %s, want %s", got, wholeA)
 				}
@@ -273,13 +251,9 @@ func awaitVersion(t *testing.T, server *apitest.Server, c *Cache) {
 		t.Fatal(err)
 	}
 	list, err := server.Client(t).Resource(configMaps).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, i := range c.Factory().Informers() {
-		if err := i.WaitForVersion(t.Context(), list.GetResourceVersion()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, i.WaitForVersion(t.Context(), list.GetResourceVersion()))
 	}
 }
 
@@ -298,17 +272,13 @@ func TestReducedLists(t *testing.T) {
 	var got, before *unstructured.Unstructured
 	read := func() {
 		got = object(widgetKind, "", "")
-		if err := guarded.Get(t.Context(), client.ObjectKeyFromObject(u), got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guarded.Get(t.Context(), client.ObjectKeyFromObject(u), got))
 		before = got.DeepCopy()
 	}
 	for field, reduced := range map[string]bool{"parts": true, "dropped": true, "sizes": false} {
 		read()
 		list, _, _ := unstructured.NestedSlice(got.Object, "spec", field)
-		if err := unstructured.SetNestedSlice(got.Object, append(list, "more"), "spec", field); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unstructured.SetNestedSlice(got.Object, append(list, "more"), "spec", field))
 		got.SetFinalizers([]string{"example.com/" + field})
 		err := guarded.Patch(t.Context(), got, client.MergeFrom(before))
 		if (err != nil) != reduced || err != nil && !strings.Contains(err.Error(), field) {
@@ -320,16 +290,12 @@ func TestReducedLists(t *testing.T) {
 		}
 	}
 	read()
-	if err := unstructured.SetNestedSlice(got.Object, []any{"more"}, "spec", "parts"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unstructured.SetNestedSlice(got.Object, []any{"more"}, "spec", "parts"))
 	for name, settings := range map[string]TypeSettings{
 		"all fields":   {Prune: dynamicinformer.Prune{Paths: []string{}}},
 		"other fields": {Keep: dynamicinformer.Keep{Paths: []string{".spec.parts"}}},
 	} {
-		if err := c.SetTypeSettings(t.Context(), got, settings); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.SetTypeSettings(t.Context(), got, settings))
 		if err := guarded.Patch(t.Context(), got, client.MergeFrom(before)); err == nil {
 			t.Errorf("Patch of an object that was read before the cache had %s returned no error", name)
 		}
@@ -379,9 +345,7 @@ func TestHandlersReceiveMarks(t *testing.T) {
 					c := newCache(t, server, cache.Options{}, Options{Keep: keepsTitle, Storage: storage})
 					start(t, c)
 					i, err := c.GetInformer(t.Context(), example)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					ledger := markLedger{t, make(chan string, 10)}
 					var handler toolscache.ResourceEventHandler = ledger
 					if onlyMetadata {
@@ -404,14 +368,10 @@ func TestHandlersReceiveMarks(t *testing.T) {
 					server.Update(t, configMaps, configMap("web", "a", "title", "A", "text", "long"))
 					expect("update " + wholeA + " " + reducedA)
 					set := TypeSettings{Prune: dynamicinformer.Prune{Paths: []string{}}}
-					if err := c.SetTypeSettings(t.Context(), example, set); err != nil {
-						t.Fatal(err)
-					}
+					must(t, c.SetTypeSettings(t.Context(), example, set))
 					server.Create(t, configMaps, configMap("web", "b", "title", "A", "text", "long"))
 					expect("add " + wholeA)
-					if err := c.SetTypeSettings(t.Context(), example, TypeSettings{}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, c.SetTypeSettings(t.Context(), example, TypeSettings{}))
 					server.Delete(t, configMaps, "web", "b")
 					expect("delete " + reducedA)
 				})
@@ -425,9 +385,7 @@ func TestReducedSettings(t *testing.T) {
 	_, c := newReduced(t, cache.Options{}, Options{Keep: keepsTitle})
 	for policy, want := range map[ReducedGet]string{GetReduced: reducedA, GetLive: wholeA} {
 		settings := TypeSettings{ReducedGet: policy}
-		if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, settings); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.SetTypeSettings(t.Context(), &corev1.ConfigMap{}, settings))
 		got := &corev1.ConfigMap{}
 		err := c.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got)
 		if err != nil || contentOf(t, got) != want {
@@ -451,17 +409,13 @@ func TestLiveReadsAreLimited(t *testing.T) {
 	config := server.Config()
 	config.QPS, config.Burst = 1e-6, 2
 	c, err := New(config, cache.Options{Mapper: newMapper()}, Options{Keep: keepsTitle})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	start(t, c)
 	get := func(ctx context.Context) error {
 		return c.Get(ctx, client.ObjectKey{Namespace: "web", Name: "a"}, &corev1.ConfigMap{})
 	}
 	for range 2 {
-		if err := get(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, get(t.Context()))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

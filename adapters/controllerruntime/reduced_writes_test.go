@@ -32,9 +32,7 @@ func liveObject(t *testing.T, server *apitest.Server) *unstructured.Unstructured
 	t.Helper()
 	resource := server.Client(t).Resource(configMaps).Namespace("web")
 	u, err := resource.Get(t.Context(), "a", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -51,9 +49,7 @@ func TestReplacedAnnotations(t *testing.T) {
 		for name, replaced := range map[string]map[string]string{"none": nil, "another": {"note": form}} {
 			t.Run(form+"/"+name, func(t *testing.T) {
 				key := client.ObjectKey{Namespace: "web", Name: "a"}
-				if err := guarded.Get(t.Context(), key, object); err != nil {
-					t.Fatal(err)
-				}
+				must(t, guarded.Get(t.Context(), key, object))
 				before := object.DeepCopyObject().(client.Object)
 				object.SetAnnotations(replaced)
 				var reduced *ReducedError
@@ -126,9 +122,7 @@ func TestReplacedMaps(t *testing.T) {
 				}
 				fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
 					before.DeepCopyObject())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				test.change(fields[field].(map[string]any))
 				after := before.DeepCopyObject().(client.Object)
 				if u, ok := after.(*unstructured.Unstructured); ok {
@@ -136,9 +130,7 @@ func TestReplacedMaps(t *testing.T) {
 				} else {
 					after = &corev1.ConfigMap{}
 					err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, after)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 				}
 				patch := client.MergeFrom(before)
 				if strategic {
@@ -170,9 +162,7 @@ func TestExtractFails(t *testing.T) {
 		start(t, c)
 		guarded := clientsOf(t, server, c)["guarded"]
 		got := &corev1.ConfigMap{}
-		if err := guarded.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guarded.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "a"}, got))
 		for _, owner := range []string{"owner", "another"} {
 			_, err := corev1ac.ExtractConfigMap(got, owner)
 			if err == nil || !strings.Contains(err.Error(), "GetLive") {
@@ -180,16 +170,12 @@ func TestExtractFails(t *testing.T) {
 			}
 		}
 		listed := &corev1.ConfigMapList{}
-		if err := guarded.List(t.Context(), listed); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guarded.List(t.Context(), listed))
 		if _, err := corev1ac.ExtractConfigMap(&listed.Items[0], "owner"); err == nil {
 			t.Errorf("%s: ExtractConfigMap() of a listed object returned no error", name)
 		}
 		live := liveObject(t, server)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, got))
 		if all, err := corev1ac.ExtractConfigMap(got, "owner"); err != nil || all.Data["text"] != "long" {
 			t.Errorf("%s: ExtractConfigMap() of the object of the server = %v, %v", name, all, err)
 		}
@@ -205,9 +191,7 @@ func TestExtractFails(t *testing.T) {
 		c := newCache(t, server, cache.Options{DefaultTransform: transform}, Options{})
 		start(t, c)
 		guarded := clientsOf(t, server, c)["guarded"]
-		if err := guarded.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, guarded.List(t.Context(), &corev1.ConfigMapList{}))
 		for range 2 {
 			// This server does not serve it.
 			_ = guarded.Apply(klog.NewContext(t.Context(), logger), corev1ac.ConfigMap("b", "web"),
@@ -240,9 +224,7 @@ func TestReducedHelpers(t *testing.T) {
 				listed := func() client.Object {
 					t.Helper()
 					list := lists()[form]
-					if err := c.List(t.Context(), list, client.InNamespace("web")); err != nil {
-						t.Fatal(err)
-					}
+					must(t, c.List(t.Context(), list, client.InNamespace("web")))
 					return itemNamed(t, list, "a")
 				}
 				finalize := func(object client.Object) func() error {
@@ -331,9 +313,7 @@ func TestReusedObject(t *testing.T) {
 	config.ContentType = "application/json"
 	uncached, err := NewClient(config, client.Options{Mapper: newMapper(),
 		Cache: &client.CacheOptions{Reader: c, DisableFor: []client.Object{emptyForms()["typed"]}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for form, object := range emptyForms() {
 		if form == "metadata" {
 			continue
@@ -366,9 +346,7 @@ func TestFactoryReduces(t *testing.T) {
 			server.Create(t, configMaps, configMap("web", "a", "title", "A", "text", "long"))
 			factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
 				Defaults: dynamicinformer.ResourceOptions{Keep: keep}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
 			c := newCache(t, server, options, Options{Factory: factory})
 			start(t, c)
@@ -381,9 +359,7 @@ func TestFactoryReduces(t *testing.T) {
 					t.Errorf("%s %s: Get = %s, %v, want %s", name, form, contentOf(t, object), err, wholeA)
 				}
 				list := lists()[form]
-				if err := c.List(t.Context(), list); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.List(t.Context(), list))
 				if got := contentsOf(t, list)["a"]; got != reducedA {
 					t.Errorf("%s %s: the list has %s, want %s", name, form, got, reducedA)
 				}

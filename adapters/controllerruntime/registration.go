@@ -107,17 +107,14 @@ func (c *syncCheckers) Name() string { return c.name }
 func (c *syncCheckers) Done() <-chan struct{} {
 	c.once.Do(func() {
 		c.done = make(chan struct{})
-		if conditions := c.conditions(); allDone(conditions) { // the channel is closed already, too
-			close(c.done)
-		} else {
+		conditions := c.conditions()
+		if slices.ContainsFunc(conditions, func(p waitCondition) bool { return !queue.IsClosed(p.done) }) {
 			go c.await(conditions) // returns when all parts are done, or one has ended
+		} else {
+			close(c.done) // already now
 		}
 	})
 	return c.done
-}
-
-func allDone(conditions []waitCondition) bool {
-	return !slices.ContainsFunc(conditions, func(p waitCondition) bool { return !queue.IsClosed(p.done) })
 }
 
 func (c *syncCheckers) await(conditions []waitCondition) {

@@ -185,7 +185,15 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
 	r.recordDeletion = c.options.Sharding.deletionHandler(r)
 	r.informer = &Informer{resource: r, registrations: map[*registration]struct{}{}}
 	r.indexes.suffix = indexSuffixes[key.form] + c.indexSuffix
-	r.informer.syncedChecker = r.informer.newSyncedChecker()
+	r.informer.syncedChecker = &syncCheckers{resource: r, name: "informer of " + key.gvk.String(),
+		conditions: func() (conditions []waitCondition) {
+			set := r.current.Load()
+			for _, informer := range set.informers() {
+				conditions = append(conditions,
+					waitCondition{informer.Synced(), informer.Stopped(), set.replaced})
+			}
+			return conditions
+		}}
 	var err error
 	r.indexes.configured, err = configurationOf(c.options.Indexes, r, c.options.compression())
 	if err != nil {

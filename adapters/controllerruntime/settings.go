@@ -159,25 +159,20 @@ func withFallbacks(namespaces map[string]cache.Config,
 			config = withFallback(config, d)
 		}
 		if namespace == cache.AllNamespaces {
-			config.FieldSelector = excludeNamespaces(slices.Sorted(maps.Keys(namespaces)),
-				config.FieldSelector)
+			var selectors []fields.Selector
+			for _, other := range slices.Sorted(maps.Keys(namespaces)) {
+				if other != metav1.NamespaceAll {
+					selectors = append(selectors, fields.OneTermNotEqualSelector("metadata.namespace", other))
+				}
+			}
+			if config.FieldSelector != nil {
+				selectors = append(selectors, config.FieldSelector)
+			}
+			config.FieldSelector = fields.AndSelectors(selectors...)
 		}
 		merged[namespace] = config
 	}
 	return merged
-}
-
-func excludeNamespaces(namespaces []string, selector fields.Selector) fields.Selector {
-	var selectors []fields.Selector
-	for _, namespace := range namespaces {
-		if namespace != metav1.NamespaceAll {
-			selectors = append(selectors, fields.OneTermNotEqualSelector("metadata.namespace", namespace))
-		}
-	}
-	if selector != nil {
-		selectors = append(selectors, selector)
-	}
-	return fields.AndSelectors(selectors...)
 }
 
 // withFallback returns config with unset fields taken from defaults.

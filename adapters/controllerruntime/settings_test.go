@@ -66,9 +66,7 @@ func TestSettingsEqualStockCache(t *testing.T) {
 			ours := newCache(t, server, options, Options{})
 			options.Mapper = newMapper()
 			stock, err := cache.New(server.Config(), options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			start(t, ours)
 			start(t, stock)
 			var all []client.ObjectList
@@ -117,9 +115,7 @@ func TestWithoutBookmarks(t *testing.T) {
 	c := newCache(t, server, cache.Options{DefaultEnableWatchBookmarks: new(false)},
 		Options{Types: fixedTypes(allTypes)})
 	start(t, c)
-	if err := c.List(t.Context(), &corev1.ConfigMapList{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.List(t.Context(), &corev1.ConfigMapList{}))
 	server.AwaitRequest(t, "/api/v1/configmaps", "watch")
 	for _, r := range server.Requests() {
 		if strings.Contains(r, "configmaps") && strings.Contains(r, "ookmark") {

@@ -131,8 +131,9 @@ func (s *Sharding) addShards(ctx context.Context, ownerships []*shard.Ownership)
 	heldShards := make([]*heldShard, len(ownerships))
 	s.mu.Lock()
 	for k, t := range ownerships {
-		heldShards[k] = newHeldShard(t)
-		s.mu.heldShards[t.Shard()] = heldShards[k]
+		h := &heldShard{ownership: t, ready: make(chan struct{})}
+		h.ctx, h.cancel = context.WithCancel(context.WithValue(t.Context(), ownershipKey{}, t))
+		heldShards[k], s.mu.heldShards[t.Shard()] = h, h
 	}
 	s.mu.Unlock()
 	s.setRanges()
@@ -173,9 +174,13 @@ func (s *Sharding) drainShard(ctx context.Context, ownership *shard.Ownership) {
 func (s *Sharding) awaitCaches(held *heldShard) {
 	ctx, ranges := held.ownership.Context(), s.ranges[held.ownership.Shard()]
 	synced := map[*dynamicinformer.Informer]bool{}
+	s.mu.Lock()
+	factory := s.mu.cache.factory
+	s.mu.Unlock()
 	for {
-		missing := slices.DeleteFunc(s.informers(),
-			func(i *dynamicinformer.Informer) bool { return synced[i] })
+		// Also those of resources being created: they may have synced with fewer ranges.
+		missing := slices.DeleteFunc(factory.Informers(),
+			func(i *dynamicinformer.Informer) bool { return synced[i] || i.Shard() != s.shards })
 		if len(missing) == 0 {
 			close(held.ready)
 			return
@@ -187,16 +192,6 @@ func (s *Sharding) awaitCaches(held *heldShard) {
 			synced[informer] = true
 		}
 	}
-}
-
-// informers returns the sharded informers of the cache, including those of resources being created: they
-// may have synced with fewer ranges.
-func (s *Sharding) informers() []*dynamicinformer.Informer {
-	s.mu.Lock()
-	c := s.mu.cache
-	s.mu.Unlock()
-	return slices.DeleteFunc(c.factory.Informers(),
-		func(i *dynamicinformer.Informer) bool { return i.Shard() != s.shards })
 }
 
 // awaitRange waits until an informer has the objects of a range. It returns nil also if the informer has

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -26,8 +25,6 @@ type recentDeletions struct {
 	mu   sync.Mutex // makes remove atomic
 	uids *utilcache.Expiring
 }
-
-func newRecentDeletions() *recentDeletions { return &recentDeletions{uids: utilcache.NewExpiring()} }
 
 func (d *recentDeletions) add(key types.NamespacedName, uid types.UID) {
 	d.mu.Lock()
@@ -56,22 +53,21 @@ func (s *Sharding) deletionHandler(r *resource) func(deleted any) {
 	if s == nil || s.options.Key != sharding.ByUID || s.shardFor(r) == nil {
 		return nil
 	}
-	return func(deleted any) { s.recordDeletion(r.key.gvk, deleted) }
-}
-
-func (s *Sharding) recordDeletion(gvk schema.GroupVersionKind, deleted any) {
-	if tombstone, ok := deleted.(toolscache.DeletedFinalStateUnknown); ok {
-		deleted = tombstone.Obj
-	}
-	object, ok := deleted.(metav1.Object)
-	if !ok {
-		return
-	}
-	s.mu.Lock()
-	interested := s.mu.reconcilers[gvk]
-	s.mu.Unlock()
-	for _, d := range interested {
-		d.add(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, object.GetUID())
+	return func(deleted any) {
+		if tombstone, ok := deleted.(toolscache.DeletedFinalStateUnknown); ok {
+			deleted = tombstone.Obj
+		}
+		object, ok := deleted.(metav1.Object)
+		if !ok {
+			return
+		}
+		s.mu.Lock()
+		interested := s.mu.reconcilers[r.key.gvk]
+		s.mu.Unlock()
+		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+		for _, d := range interested {
+			d.add(key, object.GetUID())
+		}
 	}
 }
 
@@ -86,12 +82,6 @@ type heldShard struct {
 	ready chan struct{}
 	// working is locked for reading by running work, and for writing from the beginning of the drain on.
 	working sync.RWMutex
-}
-
-func newHeldShard(ownership *shard.Ownership) *heldShard {
-	h := &heldShard{ownership: ownership, ready: make(chan struct{})}
-	h.ctx, h.cancel = context.WithCancel(context.WithValue(ownership.Context(), ownershipKey{}, ownership))
-	return h
 }
 
 // enter reports whether the shard admits work: it is not being released or lost. The caller must then call

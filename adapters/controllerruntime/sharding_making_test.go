@@ -57,14 +57,10 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("a", "x"))
 	fixed, err := shard.Static(0, 1, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	assigner := &blockedAssigner{fixed, make(chan struct{}), make(chan struct{})}
 	sharding, err := NewSharding(ShardingOptions{Assigner: assigner, Key: sharding.ByNamespace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slow := &slowSelector{Selector: labels.SelectorFromSet(labels.Set{"k": "v"}), entered: make(chan struct{}),
 		release: make(chan struct{})}
 	c := newCache(t, server, cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -90,9 +86,7 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 	server.AwaitRequest(t, path)
 	slow.blocks.Store(false)
 	close(slow.release)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-ended)
 	found := false
 	reconciler := sharding.Reconciler(&corev1.ConfigMap{},
 		reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
@@ -127,7 +121,5 @@ func TestShardAwaitsInformersBeingCreated(t *testing.T) {
 		t.Error("the object was not reconciled after the sync")
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-ended)
 }

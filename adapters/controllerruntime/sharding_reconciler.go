@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,7 +32,8 @@ const minRetryDelay = 250 * time.Millisecond
 //
 // Call it after the cache, or the manager, has been created.
 func (s *Sharding) Reconciler(object client.Object, inner reconcile.Reconciler) reconcile.Reconciler {
-	r := &shardedReconciler{sharding: s, object: object, inner: inner, deletions: newRecentDeletions()}
+	r := &shardedReconciler{sharding: s, object: object, inner: inner,
+		deletions: &recentDeletions{uids: utilcache.NewExpiring()}}
 	r.cache, r.err = s.register(object, r.deletions)
 	return r
 }

@@ -48,13 +48,9 @@ type fleet struct {
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	admin, err := client.New(cluster.Config(), client.Options{Scheme: clientscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := &fleet{T: t, cluster: cluster, Client: admin,
 		onReconcile: func(context.Context, string) error { return nil }}
 	f.mu.changed, f.mu.busy = make(chan struct{}), map[types.UID]string{}
@@ -273,13 +269,9 @@ func TestShardingCancels(t *testing.T) {
 // requests for other namespaces.
 func TestShardingByNamespace(t *testing.T) {
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	admin, err := client.New(cluster.Config(), client.Options{Scheme: clientscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	namespaceNames := []string{"default", "web", "search", "payments", "storage", "platform"}
 	for _, space := range namespaceNames {
 		if space != "default" {
@@ -291,26 +283,18 @@ func TestShardingByNamespace(t *testing.T) {
 		for _, object := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
 			object.SetNamespace(space)
 			object.SetName("a")
-			if err := admin.Create(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
+			must(t, admin.Create(t.Context(), object))
 		}
 	}
 	reconciles := map[string]int{}
 	for ordinal := range 2 {
 		fixed, err := shard.Static(ordinal, 2, 16)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: sharding.ByNamespace})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c, err := New(cluster.Config(), cache.Options{Scheme: clientscheme.Scheme},
 			Options{Sharding: sharding})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		start(t, c)
 		var reconciledNamespaces []string
 		reconciler := sharding.Reconciler(&corev1.ConfigMap{},
@@ -339,9 +323,7 @@ func TestShardingByNamespace(t *testing.T) {
 		}
 		var configMaps corev1.ConfigMapList
 		var all corev1.NamespaceList
-		if err := errors.Join(c.List(t.Context(), &configMaps), c.List(t.Context(), &all)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(c.List(t.Context(), &configMaps), c.List(t.Context(), &all)))
 		if len(configMaps.Items) != len(reconciledNamespaces) || len(all.Items) < len(namespaceNames) {
 			t.Errorf("replica %d has %d ConfigMaps and %d namespaces, but reconciles %v", ordinal,
 				len(configMaps.Items), len(all.Items), reconciledNamespaces)
@@ -383,9 +365,7 @@ func runSharding(t *testing.T, s *Sharding) {
 
 func TestShardingOptions(t *testing.T) {
 	fixed, err := shard.Static(0, 1, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for want, options := range map[string]ShardingOptions{
 		"Assigner is missing": {Key: sharding.ByNamespace},
 		`Key is ""`:           {Assigner: fixed},
@@ -397,9 +377,7 @@ func TestShardingOptions(t *testing.T) {
 	}
 	sharding, err := NewSharding(ShardingOptions{Assigner: fixed, Key: sharding.ByUID,
 		Objects: []client.Object{&corev1.ConfigMap{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := sharding.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "no cache") {
 		t.Errorf("Start() without a cache = %v, want an error", err)
 	}

@@ -33,9 +33,7 @@ func TestSharedFactoryStoresObjects(t *testing.T) {
 		ours Options) (*dynamicinformer.Factory, *Cache) {
 		factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
 			Defaults: defaults})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
 		ours.Factory = factory
 		return factory, newCache(t, server, cache.Options{}, ours)
@@ -76,16 +74,12 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 	if !first.WaitForCacheSync(ctx) {
 		t.Fatal("timed out waiting for the cache's sync")
 	}
-	if err := first.List(ctx, &corev1.ConfigMapList{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.List(ctx, &corev1.ConfigMapList{}))
 	start(t, second)
 	calls, _ := addRecorder(t, second, &corev1.ConfigMap{})
 	<-calls
 	cancel()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-ended)
 	server.Create(t, configMaps, configMap("web", "b"))
 	select {
 	case <-calls:
@@ -97,9 +91,7 @@ func TestSharedFactoryOutlivesCaches(t *testing.T) {
 		t.Error(err)
 	}
 	h, err := factory.Acquire(namespaces)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := h.WaitForSync(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -156,19 +148,14 @@ func TestOneMeaning(t *testing.T) {
 				t.Errorf("with %q: %v, want %q", settings, err, refusal)
 			}
 			continue
-		} else if err != nil {
-			t.Fatal(err)
 		}
+		must(t, err)
 		start(t, c)
 		b, err := bind.Run(t.Context(), server.Config(), config,
 			bind.Options{Compression: defaultCompression})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		querier, err := b.Querier("configs")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		keys, err := querier.Keys(t.Context(), query.Eq("title", "a"), query.Options{})
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(configMapKind)
@@ -178,9 +165,7 @@ func TestOneMeaning(t *testing.T) {
 			t.Errorf("with %q: the cache finds %v, the library %v, %v", settings, found, keys, err)
 		}
 		target, err := b.Target("configs")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, item := range list.Items {
 			stored, _, err := target.Informer.GetStore().GetByKey(item.GetNamespace() + "/" + item.GetName())
 			if err != nil || !cmp.Equal(stored.(*unstructured.Unstructured).Object["data"], item.Object["data"]) {
@@ -208,9 +193,7 @@ spec:
   - name: configs
     match: {group: "", resource: configmaps}
     ` + fields + "\n")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -220,13 +203,9 @@ func TestEndedCacheCreatesNoInformers(t *testing.T) {
 	server := newServer(t)
 	server.Create(t, configMaps, configMap("web", "a"))
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(), Linger: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = factory.Shutdown(t.Context()) })
-	if err := factory.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, factory.Start(t.Context()))
 	for name, cacheOptions := range map[string]Options{"own factory": {}, "shared factory": {Factory: factory}} {
 		t.Run(name, func(t *testing.T) {
 			c := newCache(t, server, cache.Options{}, cacheOptions)
@@ -237,13 +216,9 @@ func TestEndedCacheCreatesNoInformers(t *testing.T) {
 				t.Fatal("timed out waiting for the cache's sync")
 			}
 			key := client.ObjectKey{Namespace: "web", Name: "a"}
-			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Get(t.Context(), key, &corev1.ConfigMap{}))
 			cancel()
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
+			must(t, <-ended)
 			if err := c.Get(t.Context(), key, &corev1.ConfigMap{}); err != nil {
 				t.Errorf("Get() of a cached type = %v", err)
 			}
@@ -268,15 +243,11 @@ func TestSharedFactoryShutDown(t *testing.T) {
 			factory := newFactory(t, server)
 			c := newCache(t, server, cache.Options{}, Options{Factory: factory})
 			i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			end := func() { _ = factory.Shutdown(context.Background()) }
 			if started {
 				ctx, cancel := context.WithCancel(t.Context())
-				if err := factory.Start(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must(t, factory.Start(ctx))
 				end = cancel
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -373,9 +344,7 @@ func TestLeftShardHandlers(t *testing.T) {
 	emptyShard := dynamicinformer.NewShard(sharding.ByUID, sharding.Range{})
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
 		Defaults: dynamicinformer.ResourceOptions{Shard: emptyShard}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = factory.Shutdown(context.Background()) })
 	c := newCache(t, server, cache.Options{}, Options{Factory: factory})
 	start(t, c)
@@ -386,9 +355,7 @@ func TestLeftShardHandlers(t *testing.T) {
 		for _, onLeftShard := range []func(any){nil,
 			func(any) { t.Error("an object that left the shard was recorded as deleted") }} {
 			informer, err := c.GetInformer(t.Context(), object)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			informer.(*Informer).resource.recordDeletion = onLeftShard
 			departed := make(chan any, 10)
 			handler := dynamicinformer.Named("test",
@@ -405,9 +372,7 @@ func TestLeftShardHandlers(t *testing.T) {
 			}
 			emptyShard.SetRanges(sharding.Range{})
 			for _, i := range factory.Informers() {
-				if err := i.WaitForShard(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, i.WaitForShard(t.Context()))
 			}
 		}
 	}

@@ -96,7 +96,14 @@ func (i *Informer) SetTransform(transform toolscache.TransformFunc) error {
 	c.settingsSemaphore <- struct{}{}
 	defer func() { <-c.settingsSemaphore }()
 	defer r.discardIncoming()
-	if err := c.prepareIncoming(r, r.current.Load().settings.withTransform(transform)); err != nil {
+	changed := *r.current.Load().settings
+	namespaces := changed.namespaces
+	changed.allNamespaces.Transform, changed.namespaces = transform, map[string]cache.Config{}
+	for namespace, config := range namespaces {
+		config.Transform = transform
+		changed.namespaces[namespace] = config
+	}
+	if err := c.prepareIncoming(r, &changed); err != nil {
 		return err
 	}
 	return c.commitIncoming(context.Background(), []*resource{r}, func() {})
@@ -109,13 +116,3 @@ func (i *Informer) SetShardSelector(sharding.Selector) error {
 
 // errInformerStarted has the same text as the error of client-go.
 var errInformerStarted = errors.New("informer has already started")
-
-func (t *typeSettings) withTransform(transform toolscache.TransformFunc) *typeSettings {
-	changed := *t
-	changed.allNamespaces.Transform, changed.namespaces = transform, map[string]cache.Config{}
-	for namespace, config := range t.namespaces {
-		config.Transform = transform
-		changed.namespaces[namespace] = config
-	}
-	return &changed
-}

@@ -184,9 +184,7 @@ func cacheOf(t *testing.T, storage *apiserver.Storage, options Options) *Cache {
 	t.Helper()
 	config := readapi.Config(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 	c, err := New(config, cache.Options{Mapper: newMapper()}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -221,9 +219,7 @@ func TestTrackerRunsWhenNeeded(t *testing.T) {
 			custom := &unstructured.UnstructuredList{}
 			custom.SetGroupVersionKind(widgetKind)
 			for _, list := range []client.ObjectList{&corev1.ConfigMapList{}, custom} {
-				if err := c.List(t.Context(), list); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.List(t.Context(), list))
 			}
 			for _, r := range server.Requests() {
 				if strings.Contains(r, "/customresourcedefinitions") && !strings.Contains(r, "metadata.name") {
@@ -233,9 +229,7 @@ func TestTrackerRunsWhenNeeded(t *testing.T) {
 			eventually(t, "readiness", func() bool {
 				return c.Factory().Condition(status.ConditionReady).Status == metav1.ConditionTrue
 			})
-			if err := use(c, server); err != nil {
-				t.Fatal(err)
-			}
+			must(t, use(c, server))
 			if err := c.types.tracker.WaitForSync(t.Context()); err != nil {
 				t.Error(err)
 			}

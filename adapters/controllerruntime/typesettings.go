@@ -185,7 +185,8 @@ func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, commi
 			return errFormsChanged
 		}
 		incoming := r.incoming.Load()
-		handlers[k] = r.informer.allRegistrations()
+		handlers[k] = slices.DeleteFunc(slices.Collect(maps.Keys(r.informer.registrations)),
+			func(r *registration) bool { return len(r.parts()) == 0 }) // an earlier failure has ended them
 		moves[k] = &dynamicinformer.HandlerMove{From: r.current.Load().informers(), To: incoming.informers(),
 			Owner: incoming.indexOf}
 		for _, h := range handlers[k] {
@@ -215,11 +216,4 @@ func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, commi
 // indexOf returns the index of the informer with the objects of a namespace, or 0.
 func (s *informerSet) indexOf(namespace string) int {
 	return max(slices.Index(s.informersByNamespace, s.forNamespace(namespace)), 0)
-}
-
-// allRegistrations returns the registrations that no earlier failure has ended. The caller
-// holds resource.changeMu.
-func (i *Informer) allRegistrations() []*registration {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(i.registrations)),
-		func(r *registration) bool { return len(r.parts()) == 0 })
 }

@@ -46,9 +46,7 @@ func TestSetTypeSettings(t *testing.T) {
 	informers := map[string]cache.Informer{}
 	for name, form := range emptyForms() {
 		i, err := c.GetInformer(t.Context(), form)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ledgers[name], informers[name] = newLedger(t, form), i
 		if registrations[name], err = i.AddEventHandler(ledgers[name]); err != nil {
 			t.Fatal(err)
@@ -128,9 +126,7 @@ func TestSetTypeSettings(t *testing.T) {
 	if expected := c.Factory().Informers(); len(expected) != 1 {
 		t.Errorf("%d informers are left, want one for all forms", len(expected))
 	}
-	if err := informers["typed"].RemoveEventHandler(registrations["typed"]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, informers["typed"].RemoveEventHandler(registrations["typed"]))
 	server.Create(t, configMaps, configMap("web", "late"))
 	expected := func() map[string]string {
 		return storedVersions(t, server, func(*unstructured.Unstructured) bool { return true })
@@ -150,14 +146,10 @@ func TestSetTypeSettingsFails(t *testing.T) {
 		&corev1.ConfigMap{}: withColor("red")}}, Options{})
 	start(t, c)
 	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	handler := newLedger(t, &corev1.ConfigMap{})
 	registration, err := i.AddEventHandler(handler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	red := func() map[string]string {
 		return storedVersions(t, server,
 			func(o *unstructured.Unstructured) bool { return o.GetLabels()["color"] == "red" })
@@ -271,13 +263,9 @@ func TestSetTypeSettingsWithChangingForms(t *testing.T) {
 	server.AwaitRequest(t, path)
 	list(metadataList, 2)
 	removed := configMap("a", "x")
-	if err := c.RemoveInformer(t.Context(), removed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.RemoveInformer(t.Context(), removed))
 	server.Repair()
-	if err := <-changed; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-changed)
 	if n := len(c.mu.resources); n != 2 {
 		t.Errorf("%d forms are in use, want 2", n)
 	}
@@ -304,13 +292,9 @@ func TestSetTypeSettingsClosesChannels(t *testing.T) {
 		&corev1.ConfigMap{}: within("a", "b")}}, Options{})
 	start(t, c)
 	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{}, cache.BlockUntilSynced(false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	handle, err := i.AddEventHandler(newLedger(t, &corev1.ConfigMap{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := handle.(*registration)
 	done := (&syncCheckers{conditions: r.conditions, resource: r.informer.resource}).Done()
 	if err := c.SetTypeSettings(t.Context(), &corev1.ConfigMap{},
@@ -333,17 +317,13 @@ func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 		&corev1.ConfigMap{}: withColor("red")}}, Options{})
 	start(t, c)
 	i, err := c.GetInformer(t.Context(), &corev1.ConfigMap{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slow, removed := newLedger(t, &corev1.ConfigMap{}), newLedger(t, &corev1.ConfigMap{})
 	slow.gate, removed.gate = make(chan struct{}), make(chan struct{})
 	var registrations []toolscache.ResourceEventHandlerRegistration
 	for _, l := range []*ledger{slow, removed} {
 		r, err := i.AddEventHandler(l)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		registrations = append(registrations, r)
 	}
 	for n, color := range []string{"blue", "red", "blue"} {
@@ -361,9 +341,7 @@ func TestSetTypeSettingsWithSlowHandler(t *testing.T) {
 	if slow.versions()["web/a"] != "" || registrations[0].HasSynced() {
 		t.Error("the blocked handler received events")
 	}
-	if err := i.RemoveEventHandler(registrations[1]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, i.RemoveEventHandler(registrations[1]))
 	close(removed.gate)
 	close(slow.gate)
 	awaitEqual(t, "slow handler", func() map[string]string {
@@ -420,9 +398,7 @@ func TestSetTypeSettingsInParallel(t *testing.T) {
 	changing.Wait()
 	close(done)
 	reading.Wait()
-	if err := c.RemoveInformer(t.Context(), &corev1.ConfigMap{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.RemoveInformer(t.Context(), &corev1.ConfigMap{}))
 	if n := len(c.Factory().Informers()); n != 0 {
 		t.Errorf("%d informers remain, want 0", n)
 	}

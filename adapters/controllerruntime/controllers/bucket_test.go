@@ -7,16 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/crdcache/crdcache/dynamicinformer"
 )
-
-func emptyPart() *part {
-	p := &part{selectors: dynamicinformer.NewSelectors()}
-	p.mu.selected = map[objectsKey]*selectedObjects{}
-	p.mu.buckets = map[bucket]map[*selectedObjects]struct{}{}
-	return p
-}
 
 func objectWith(name string, set labels.Set) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name, Labels: set}}
@@ -25,7 +16,7 @@ func objectWith(name string, set labels.Set) *metav1.PartialObjectMetadata {
 // TestInstancesOf compares the instances of an object, which buckets find, with those of all selectors that
 // match it.
 func TestInstancesOf(t *testing.T) {
-	p := emptyPart()
+	p := newPart(Type{})
 	var all []Objects
 	for _, text := range []string{"", "team=red", "team in (red)", "team in (red,blue)", "team!=red", "team",
 		"app==shop,team=red", "app=shop,team=blue", "app=shop,tier notin (web)"} {
@@ -64,7 +55,7 @@ func TestInstancesOf(t *testing.T) {
 
 // BenchmarkSelectedEvent measures an event among 5,000 instances that select by a common and an own label.
 func BenchmarkSelectedEvent(b *testing.B) {
-	p := emptyPart()
+	p := newPart(Type{})
 	for n := range 5000 {
 		selector := labels.SelectorFromSet(labels.Set{"app": "shop", "instance": fmt.Sprint(n)})
 		p.change(instance{name: named(fmt.Sprint(n))}, nil, []Objects{{Labels: selector}})

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,7 +39,7 @@ type Watch struct {
 	Handler    handler.EventHandler
 	Predicates []predicate.Predicate
 	// Options have selectors and the fields to store. Watches with equal options share an informer.
-	Options dynamicinformer.ResourceOptions
+	Options *dynamicinformer.ResourceOptions
 }
 
 // Settings are the settings of a controller. For, whose objects are reconciled, and Reconciler are required.
@@ -54,19 +53,21 @@ type Settings struct {
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-// equal avoids reflect.DeepEqual for zero options, for which it is most of the cost of Ensure.
 func (w *Watch) equal(other *Watch) bool {
-	a, b := reflect.ValueOf(&w.Options).Elem(), reflect.ValueOf(&other.Options).Elem()
-	return w.Type == other.Type && reflect.DeepEqual(w.Handler, other.Handler) &&
-		reflect.DeepEqual(w.Predicates, other.Predicates) &&
-		(a.IsZero() && b.IsZero() || reflect.DeepEqual(w.Options, other.Options))
+	return w.Type == other.Type && same(w.Handler, other.Handler) && same(w.Options, other.Options) &&
+		(len(w.Predicates)+len(other.Predicates) == 0 || reflect.DeepEqual(w.Predicates, other.Predicates))
 }
 
 func (s *Settings) equal(other *Settings) bool {
 	return s.For.equal(&other.For) && s.MaxConcurrent == other.MaxConcurrent &&
 		slices.EqualFunc(s.Watches, other.Watches, func(a, b Watch) bool { return a.equal(&b) }) &&
-		reflect.DeepEqual(s.Reconciler, other.Reconciler) &&
-		reflect.DeepEqual(s.RateLimiter, other.RateLimiter)
+		same(s.Reconciler, other.Reconciler) && same(s.RateLimiter, other.RateLimiter)
+}
+
+// same reports whether values are deeply equal. It does not follow equal pointers, which saves an allocation.
+func same(a, b any) bool {
+	t := reflect.TypeOf(a)
+	return t != nil && t.Kind() == reflect.Pointer && a == b || reflect.DeepEqual(a, b)
 }
 
 // Options configure Controllers. The zero value is usable.
@@ -95,7 +96,6 @@ type Controllers struct {
 	ctx         context.Context // of Start; nil before
 	controllers map[string]*running
 	parts       map[Type]*part
-	feeds       map[*feed]bool
 	types       map[schema.GroupKind]typesource.Type // also deleted types
 
 	lists sync.WaitGroup // the lists of new selections
@@ -109,7 +109,7 @@ func New(m manager.Manager, options Options) (*Controllers, error) {
 		return nil, fmt.Errorf("controllers: the cache of the manager is a %T: set ctrl.Options.NewCache to controllerruntime.NewCache", m.GetCache())
 	}
 	c := &Controllers{options: options, factory: cache.Factory(), controllers: map[string]*running{},
-		parts: map[Type]*part{}, feeds: map[*feed]bool{}, types: map[schema.GroupKind]typesource.Type{}}
+		parts: map[Type]*part{}, types: map[schema.GroupKind]typesource.Type{}}
 	if options.Metrics == nil {
 		c.options.Metrics = metrics.Registry
 	}
@@ -127,7 +127,8 @@ func (c *Controllers) Start(ctx context.Context) error {
 	} else {
 		defer c.options.Metrics.Unregister(c)
 	}
-	types, err := c.observeTypes()
+	types, err := c.factory.Subscribe(dynamicinformer.Selection{Group: "*", Resource: "*", Match: c.observeType},
+		dynamicinformer.Subscriber{})
 	if err != nil {
 		return err
 	}
@@ -166,17 +167,26 @@ func (c *Controllers) run(ctx context.Context) (err error) {
 }
 
 // Ensure starts a controller, or changes a running one: its queue and its unchanged watches continue, and a
-// new watch enqueues requests for all of its objects. It waits for nothing. Types may be installed later;
-// when a type is deleted, its objects are, too, and its watches start again when it returns.
-func (c *Controllers) Ensure(name string, settings Settings) error {
+// new watch enqueues requests for all of its objects. It waits only for the end of a controller of this name
+// that is being stopped, until ctx ends. Types may be installed later; when a type is deleted, its objects
+// are, too, and its watches start again when it returns.
+func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.controllers[name]
+	for ; k != nil && k.ctx.Err() != nil; k = c.controllers[name] {
+		c.mu.Unlock()
+		err := c.Stop(ctx, name)
+		c.mu.Lock()
+		if err != nil {
+			return err
+		}
+	}
 	switch {
 	case name == "" || settings.Reconciler == nil || settings.For.Kind == "":
 		return fmt.Errorf("controllers: %q: set the name, Settings.For and Settings.Reconciler", name)
-	case k != nil && k.ctx.Err() != nil || c.watchCtx != nil && c.watchCtx.Err() != nil:
-		return fmt.Errorf("controllers: %s is being stopped: wait for Stop", name)
+	case c.watchCtx != nil && c.watchCtx.Err() != nil:
+		return fmt.Errorf("controllers: ensure %s: the manager has ended", name)
 	case k != nil && k.settings.For.GroupKind != settings.For.GroupKind:
 		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.settings.For.GroupKind)
 	case k != nil && k.settings.equal(&settings):
@@ -218,8 +228,6 @@ func (c *Controllers) Stop(ctx context.Context, name string) error {
 	return nil
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
 // running is one of Controllers, whose mu guards the fields without synchronization.
 type running struct {
 	controllers  *Controllers
@@ -228,7 +236,7 @@ type running struct {
 	watches      []*watch
 	ctx          context.Context
 	cancel       context.CancelFunc
-	queue        queue         // nil before Controllers.Warmup or Start
+	queue        *queue        // nil before Controllers.Warmup or Start
 	ended        chan struct{} // closed when no reconcile is running; nil before Controllers.Start
 	reconciler   atomic.Pointer[reconcile.Reconciler]
 	active       atomic.Int64      // running reconciles
@@ -245,9 +253,7 @@ func (k *running) apply(c *Controllers) (err error) {
 	k.reconciler.Store(&k.settings.Reconciler)
 	if k.queue == nil {
 		k.forKind = k.settings.For.GroupKind
-		k.queue = priorityqueue.New("", func(o *priorityqueue.Opts[reconcile.Request]) { // without metrics
-			o.RateLimiter, o.Log = k.settings.RateLimiter, log.Log
-		})
+		k.queue = newQueue(k.settings.RateLimiter)
 	}
 	if k.ended == nil && c.ctx != nil {
 		if err = k.start(); err != nil {
@@ -279,7 +285,7 @@ func (k *running) start() error {
 	inner, err := controller.NewTypedUnmanaged("run-time", controller.TypedOptions[reconcile.Request]{
 		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent, RateLimiter: k.settings.RateLimiter,
 		SkipNameValidation: new(true), Logger: log.Log.WithValues("settings", k.name),
-		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue { return k.queue },
+		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) requestQueue { return k.queue },
 	})
 	if err != nil {
 		return err
@@ -386,7 +392,7 @@ func (k *running) newWatch(factory *dynamicinformer.Factory, settings Watch, isF
 			}
 		},
 		OnError: func(_ schema.GroupVersionResource, err error) { w.err.Store(&err) },
-	}, settings.Options)
+	}, ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))
 	return w, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,43 +29,52 @@ type fixture struct {
 	*testing.T
 	cluster *testcluster.Cluster
 	all     *Controllers
+	stop    func()
 }
 
 // newFixture returns the controllers of a running manager.
 func newFixture(t *testing.T, options Options) *fixture {
 	t.Helper()
-	cluster, all := runManager(t, options)
-	f := &fixture{t, cluster, all}
+	cluster, all, stop := runManager(t, options)
+	f := &fixture{t, cluster, all, stop}
 	f.load("{apiVersion: v1, kind: Namespace, metadata: {name: web}}")
 	return f
 }
 
-// runManager runs a manager until the test ends.
-func runManager(t testing.TB, options Options) (*testcluster.Cluster, *Controllers) {
+// runManager runs a manager until the test ends, or stop is called.
+func runManager(t testing.TB, options Options) (cluster *testcluster.Cluster, all *Controllers, stop func()) {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	all, stop = runManagerOf(t, cluster, options)
+	return cluster, all, stop
+}
+
+// runManagerOf is runManager for a cluster.
+func runManagerOf(t testing.TB, cluster *testcluster.Cluster, options Options) (all *Controllers,
+	stop func()) {
+	t.Helper()
 	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{NewCache: controllerruntime.NewCache,
 		Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := New(manager, options)
-	if err != nil {
+	if all, err = New(manager, options); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }() // ended by cancel
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil || len(all.All()) > 0 {
 			t.Errorf("Start() = %v, with %v left", err, all.All())
 		}
 	})
-	return cluster, all
+	t.Cleanup(stop)
+	return all, stop
 }
 
 func (f *fixture) load(format string, args ...any) {
@@ -112,8 +122,17 @@ func (f *fixture) eventually(what string, done func() bool) {
 	}
 }
 
+func (f *fixture) awaitStart() {
+	f.Helper()
+	f.eventually("the start of the manager", func() bool {
+		f.all.mu.Lock()
+		defer f.all.mu.Unlock()
+		return f.all.ctx != nil
+	})
+}
+
 // TestEnsure verifies that a changed controller keeps its watches, that owners are enqueued, that a blocked
-// controller delays no other, and that the status has the reasons.
+// controller delays no other, that a stopped one is started again, and that the status has the reasons.
 func TestEnsure(t *testing.T) {
 	f := newFixture(t, Options{Workers: 2})
 	ready := func(name string) metav1.Condition {
@@ -128,7 +147,7 @@ func TestEnsure(t *testing.T) {
 		})}
 	ensure := func(name string, settings Settings) {
 		t.Helper()
-		if err := f.all.Ensure(name, settings); err != nil {
+		if err := f.all.Ensure(t.Context(), name, settings); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -179,10 +198,23 @@ func TestEnsure(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := f.all.Stop(ended, "blocked")
-	if !errors.Is(err, context.Canceled) || ready("blocked").Reason != "Stopping" || f.all.Ensure("blocked", settings) == nil {
+	if !errors.Is(err, context.Canceled) || ready("blocked").Reason != "Stopping" {
 		t.Errorf("Stop() of a blocked controller = %v, %v", err, ready("blocked"))
 	}
+	if err := f.all.Ensure(ended, "blocked", settings); !errors.Is(err, context.Canceled) {
+		t.Errorf("Ensure() of a blocked controller that is being stopped = %v", err)
+	}
+	again := make(chan error)
+	go func() { again <- f.all.Ensure(t.Context(), "blocked", settings) }() // ended by release
+	select {
+	case err := <-again:
+		t.Errorf("Ensure() during Stop() = %v before the end of the reconcile", err)
+	default:
+	}
 	close(release)
+	if err := <-again; err != nil || ready("blocked").Reason == "Stopping" {
+		t.Errorf("Ensure() during Stop() = %v, %v", err, ready("blocked"))
+	}
 	if err := errors.Join(f.all.Stop(t.Context(), "blocked"), f.all.Stop(t.Context(), "blocked")); err != nil {
 		t.Error(err)
 	}

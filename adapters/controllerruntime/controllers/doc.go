@@ -3,7 +3,7 @@
 // a controller can select the objects that they depend on.
 //
 //	all, err := controllers.New(manager, controllers.Options{}) // its cache: controllerruntime.NewCache
-//	err = all.Ensure("widgets", controllers.Settings{
+//	err = all.Ensure(ctx, "widgets", controllers.Settings{
 //		For:        controllers.Watch{Type: widgets},
 //		Reconciler: reconciler,
 //	})

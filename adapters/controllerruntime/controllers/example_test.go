@@ -28,7 +28,7 @@ func Example() {
 	go func() { must(manager.Start(ctx)) }() // ended by cancel
 
 	names := make(chan string)
-	must(all.Ensure("namespaces", controllers.Settings{
+	must(all.Ensure(ctx, "namespaces", controllers.Settings{
 		For: controllers.Watch{Type: controllers.Type{GroupKind: schema.GroupKind{Kind: "Namespace"}}},
 		Reconciler: reconcile.Func(func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
 			if r.Name == "default" {

@@ -45,6 +45,7 @@ func (h *history) objectsOf(kind string) dynamic.ResourceInterface {
 // that it selects, by their color.
 type observer struct {
 	*history
+	all             *Controllers
 	kind, dependsOn string
 	stopped         atomic.Bool
 	mu              sync.Mutex
@@ -123,14 +124,15 @@ func (o *observer) converged() bool {
 	return true
 }
 
-// TestHistories verifies that after random changes of types, their versions and scopes, objects, controllers
-// and selections, each running controller has seen the state of all objects of its type, and of all selected
-// ones, and no stopped one is called. The end of the manager interrupts the last changes.
+// TestHistories verifies that after random changes of types, their versions and scopes, objects, controllers,
+// selections and managers, each running controller has seen the state of all objects of its type, and of all
+// selected ones, and no stopped one is called. The end of the manager interrupts the last changes.
 func TestHistories(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			h := &history{fixture: newFixture(t, Options{Workers: 2}), random: rand.New(rand.NewPCG(seed, 1)),
 				kinds: []string{"apple", "pear", "plum"}, scopes: map[string]string{}, running: map[string]*observer{}}
+			h.awaitStart()
 			for step := range 105 {
 				h.change(step)
 				if step%10 == 9 {
@@ -143,7 +145,39 @@ func TestHistories(t *testing.T) {
 	}
 }
 
+// failOver ends the manager, as the loss of the lead does, while objects change. Another manager runs the
+// same controllers.
+func (h *history) failOver(step int) {
+	ended := make(chan struct{})
+	go func() { defer close(ended); h.stop() }() // ended with the manager
+	for range 3 {
+		h.changeObject(h.kinds[h.random.IntN(len(h.kinds))], fmt.Sprint("o", h.random.IntN(4)), step)
+	}
+	<-ended
+	h.all, h.stop = runManagerOf(h.T, h.cluster, Options{Workers: 2})
+	for kind, former := range h.running {
+		former.stopped.Store(true)
+		next := h.newObserver(kind, former.dependsOn)
+		next.colors = former.colors
+		err := h.all.Ensure(h.Context(), kind, Settings{For: watchOf(kind), Reconciler: next})
+		if err != nil {
+			h.Fatal(err)
+		}
+	}
+	h.awaitStart()
+}
+
+func (h *history) newObserver(kind, dependsOn string) *observer {
+	h.running[kind] = &observer{history: h, all: h.all, kind: kind, dependsOn: dependsOn,
+		seen: map[string]string{}, colors: map[string]string{}}
+	return h.running[kind]
+}
+
 func (h *history) change(step int) {
+	if h.random.IntN(40) == 0 {
+		h.failOver(step)
+		return
+	}
 	kind := h.kinds[h.random.IntN(len(h.kinds))]
 	name := fmt.Sprint("o", h.random.IntN(4))
 	k, isInstalled := h.running[kind], h.scopes[kind] != ""
@@ -168,15 +202,13 @@ func (h *history) change(step int) {
 		}
 	case 5:
 		if k == nil {
-			k = &observer{history: h, kind: kind, dependsOn: h.kinds[h.random.IntN(len(h.kinds))],
-				seen: map[string]string{}, colors: map[string]string{}}
-			h.running[kind] = k
+			k = h.newObserver(kind, h.kinds[h.random.IntN(len(h.kinds))])
 		}
 		settings := Settings{For: watchOf(kind), Reconciler: k}
 		for _, other := range h.kinds[:h.random.IntN(len(h.kinds))] {
 			settings.Watches = append(settings.Watches, watchOf(other))
 		}
-		if err := h.all.Ensure(kind, settings); err != nil {
+		if err := h.all.Ensure(h.Context(), kind, settings); err != nil {
 			h.Fatal(err)
 		}
 	default:
@@ -185,15 +217,21 @@ func (h *history) change(step int) {
 			k.colors[name] = []string{"", "red", "blue"}[h.random.IntN(3)]
 			k.mu.Unlock()
 		}
-		if isInstalled {
-			namespace := "namespace: web, "
-			if h.scopes[kind] == "Cluster" {
-				namespace = ""
-			}
-			h.load("{apiVersion: example.com/v1, kind: %s, metadata: {%sname: %s, labels: {team: %s}}, step: %d}",
-				kind, namespace, name, []string{"red", "blue"}[h.random.IntN(2)], step)
-		}
+		h.changeObject(kind, name, step)
 	}
+}
+
+// changeObject creates or changes an object, if its type is installed.
+func (h *history) changeObject(kind, name string, step int) {
+	namespace := "namespace: web, "
+	switch h.scopes[kind] {
+	case "":
+		return
+	case "Cluster":
+		namespace = ""
+	}
+	h.load("{apiVersion: example.com/v1, kind: %s, metadata: {%sname: %s, labels: {team: %s}}, step: %d}",
+		kind, namespace, name, []string{"red", "blue"}[h.random.IntN(2)], step)
 }
 
 // changeType deletes a type, or installs it with any scope.

@@ -65,12 +65,12 @@ func TestLeaderElection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t, cluster, all}
+	f := &fixture{T: t, cluster: cluster, all: all}
 	f.load("{apiVersion: v1, kind: Namespace, metadata: {name: web}}")
 	f.install("apple")
 	f.load("{apiVersion: example.com/v1, kind: apple, metadata: {namespace: web, name: a}}")
 	log := &requestLog{counts: map[string]int{}}
-	if err := all.Ensure("apples", Settings{For: watchOf("apple"), Reconciler: log}); err != nil {
+	if err := all.Ensure(t.Context(), "apples", Settings{For: watchOf("apple"), Reconciler: log}); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error)
@@ -88,7 +88,8 @@ func TestLeaderElection(t *testing.T) {
 	}
 	f.eventually("the end of all controllers", func() bool { return len(all.All()) == 0 })
 	f.load("{apiVersion: example.com/v1, kind: apple, metadata: {namespace: web, name: b}}")
-	if err := all.Ensure("apples", Settings{For: watchOf("apple"), Reconciler: log}); err == nil || len(log.take()) > 0 {
+	err = all.Ensure(t.Context(), "apples", Settings{For: watchOf("apple"), Reconciler: log})
+	if err == nil || len(log.take()) > 0 {
 		t.Errorf("Ensure() after the loss of the lead = %v, want an error and no reconcile", err)
 	}
 }

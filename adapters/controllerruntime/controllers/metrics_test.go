@@ -17,7 +17,7 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	f := newFixture(t, Options{Metrics: registry})
 	f.install("apple")
-	err := f.all.Ensure("apples", Settings{For: watchOf("apple"), Reconciler: reconcile.Func(
+	err := f.all.Ensure(t.Context(), "apples", Settings{For: watchOf("apple"), Reconciler: reconcile.Func(
 		func(ctx context.Context, r reconcile.Request) (result reconcile.Result, err error) {
 			switch r.Name {
 			case "bad":

@@ -1,7 +1,6 @@
 package controllers
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -18,7 +18,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
+
+// Type is a kind of objects, which need not be installed.
+type Type struct {
+	schema.GroupKind
+	// Version is the version to watch. Default: the one that the server prefers. When the server no longer
+	// serves it, another takes over.
+	Version string
+}
 
 // Objects selects objects of a type by name or by labels, in one namespace or in all.
 type Objects struct {
@@ -73,12 +82,12 @@ func (c *Controllers) Unselect(name string, instance types.NamespacedName, of ..
 }
 
 // Informer returns the informer with the objects of a type that instances select, to read them. It returns
-// nil if there are none, or if the type is not known. The informer of another version may replace it.
+// nil if there are none, or if the type is not known.
 func (c *Controllers) Informer(t Type) *dynamicinformer.Informer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.parts[t]; p != nil && p.feed.handle != nil {
-		return p.feed.handle.Informer()
+	if p := c.parts[t]; p != nil && p.current != nil {
+		return p.current.Informer()
 	}
 	return nil
 }
@@ -117,23 +126,18 @@ func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects
 	}
 	p := c.parts[of]
 	if p == nil {
-		p = &part{selectors: dynamicinformer.NewSelectors()}
-		p.mu.selected = map[objectsKey]*selectedObjects{}
-		p.mu.buckets = map[bucket]map[*selectedObjects]struct{}{}
+		p = newPart(of)
 		c.parts[of] = p
 	}
 	i := instance{k, name}
 	added, removed := p.change(i, previous, objects)
 	_ = p.selectors.Add(added...) // it fails only for fields other than the name and the namespace
-	if p.feed == nil {
-		p.feed = c.newFeedLocked(of, dynamicinformer.ResourceOptions{Selectors: p.selectors}, p.handler(),
-			func(i *dynamicinformer.Informer) {
-				c.lists.Go(func() { p.enqueueAll(c.ctx, i) }) // ended by the list
-			})
+	if t, ok := c.types[of.GroupKind]; ok && p.current == nil {
+		p.resolveLocked(c, t)
 	}
-	if len(added) > 0 && p.feed.handle != nil {
+	if len(added) > 0 && p.current != nil {
 		// The instance may have read an object that was deleted before its list.
-		informer := p.feed.handle.Informer()
+		informer := p.current.Informer()
 		c.lists.Go(func() { // ended by the list, or with the controller
 			if informer.WaitForSelectors(k.ctx) == nil {
 				k.queue.Add(reconcile.Request{NamespacedName: name})
@@ -146,7 +150,9 @@ func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects
 	end := func() {
 		if p.isEmpty() && c.parts[of] == p {
 			delete(c.parts, of)
-			p.feed.closeLocked()
+			for _, handle := range p.informers {
+				handle.Release() // nothing else has these selectors
+			}
 		}
 	}
 	if c.options.Linger <= 0 {
@@ -162,8 +168,10 @@ func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects
 
 // part has the objects of a type that instances select. Controllers.mu guards the fields outside of mu.
 type part struct {
-	feed      *feed
+	of        Type
 	selectors *dynamicinformer.Selectors
+	informers map[schema.GroupVersionResource]*dynamicinformer.Handle
+	current   *dynamicinformer.Handle // nil until the type is known
 
 	mu struct {
 		sync.RWMutex
@@ -172,6 +180,47 @@ type part struct {
 		// compared with few label selectors.
 		buckets map[bucket]map[*selectedObjects]struct{}
 	}
+}
+
+func newPart(of Type) *part {
+	p := &part{of: of, selectors: dynamicinformer.NewSelectors(),
+		informers: map[schema.GroupVersionResource]*dynamicinformer.Handle{}}
+	p.mu.selected = map[objectsKey]*selectedObjects{}
+	p.mu.buckets = map[bucket]map[*selectedObjects]struct{}{}
+	return p
+}
+
+// observeType makes the type known to selections. It selects nothing.
+func (c *Controllers) observeType(t typesource.Type) (selected bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gk := schema.GroupKind{Group: t.GroupResource.Group, Kind: t.Kind}
+	c.types[gk] = t
+	for of, p := range c.parts {
+		if of.GroupKind == gk {
+			p.resolveLocked(c, t)
+		}
+	}
+	return false
+}
+
+// resolveLocked watches the selected objects of a type. A kind that is installed again can have another
+// resource, and the informer of the former one deletes its objects.
+func (p *part) resolveLocked(c *Controllers, t typesource.Type) {
+	gvr := t.GroupResource.WithVersion(p.of.Version)
+	if p.current = p.informers[gvr]; p.current != nil {
+		return
+	}
+	options := dynamicinformer.ResourceOptions{Selectors: p.selectors}
+	if p.of.Version == "" {
+		options.Versions = dynamicinformer.PreferredVersion()
+	}
+	handle, err := c.factory.Acquire(gvr, options)
+	if err != nil {
+		return // only after the shutdown of the factory
+	}
+	p.current, p.informers[gvr] = handle, handle
+	_, _ = handle.Informer().AddEventHandler(p.handler()) // it fails only after the shutdown
 }
 
 // instance is a request of a controller that selects objects.
@@ -276,20 +325,6 @@ func (p *part) handler() toolscache.ResourceEventHandler {
 			UpdateFunc: func(before, after any) { p.enqueue(before); p.enqueue(after) },
 			DeleteFunc: p.enqueue,
 		}))
-}
-
-// enqueueAll enqueues all instances when an informer has listed the selected objects.
-func (p *part) enqueueAll(ctx context.Context, i *dynamicinformer.Informer) {
-	if i.WaitForSelectors(ctx) != nil {
-		return
-	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	for _, s := range p.mu.selected {
-		for selecting := range s.instances {
-			selecting.controller.queue.Add(reconcile.Request{NamespacedName: selecting.name})
-		}
-	}
 }
 
 // enqueue enqueues the instances that select an object.

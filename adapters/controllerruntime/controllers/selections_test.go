@@ -52,7 +52,7 @@ func TestSelect(t *testing.T) {
 	f.install("apple")
 	f.install("pear")
 	log := &requestLog{counts: map[string]int{}}
-	if err := f.all.Ensure("apples", Settings{For: watchOf("apple"), Reconciler: log}); err != nil {
+	if err := f.all.Ensure(t.Context(), "apples", Settings{For: watchOf("apple"), Reconciler: log}); err != nil {
 		t.Fatal(err)
 	}
 	pears := watchOf("pear").Type
@@ -142,9 +142,9 @@ func TestSelect(t *testing.T) {
 func selectFixture(b *testing.B) (f *Controllers, settings Settings) {
 	settings = Settings{For: watchOf("apple"), Watches: []Watch{watchOf("pear"), watchOf("plum")},
 		Reconciler: &requestLog{}}
-	_, f = runManager(b, Options{})
+	_, f, _ = runManager(b, Options{})
 	for n := range 100 {
-		if err := f.Ensure(fmt.Sprint("c", n), settings); err != nil {
+		if err := f.Ensure(b.Context(), fmt.Sprint("c", n), settings); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -156,7 +156,7 @@ func BenchmarkEnsure(b *testing.B) {
 	f, settings := selectFixture(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := f.Ensure("c7", settings); err != nil {
+		if err := f.Ensure(b.Context(), "c7", settings); err != nil {
 			b.Fatal(err)
 		}
 	}

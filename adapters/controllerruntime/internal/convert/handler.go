@@ -22,7 +22,13 @@ func (c *Converter) Handler(inner toolscache.ResourceEventHandler,
 		name = hasName.HandlerName()
 	}
 	reason, coalescing := c.decodesBecause(inner), coalescingOf(inner)
-	handled := handledEventsOf(inner)
+	handled := handledEvents{true, true, true}
+	switch h := inner.(type) {
+	case toolscache.ResourceEventHandlerFuncs:
+		handled = handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
+	case toolscache.ResourceEventHandlerDetailedFuncs:
+		handled = handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
+	}
 	var onLeftShard func(object any)
 	if h, ok := unwrapAs[sharding.LeftShardHandler](inner); ok {
 		onLeftShard = h.OnLeftShard
@@ -96,16 +102,6 @@ type convertingHandler struct {
 
 // handledEvents are the events for which a handler has a function. Objects of others are not decoded.
 type handledEvents struct{ add, update, delete bool }
-
-func handledEventsOf(handler toolscache.ResourceEventHandler) handledEvents {
-	switch h := handler.(type) {
-	case toolscache.ResourceEventHandlerFuncs:
-		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
-	case toolscache.ResourceEventHandlerDetailedFuncs:
-		return handledEvents{h.AddFunc != nil, h.UpdateFunc != nil, h.DeleteFunc != nil}
-	}
-	return handledEvents{true, true, true}
-}
 
 func (h *convertingHandler) OnAdd(stored any, inInitialList bool) {
 	if !h.handled.add {

@@ -50,21 +50,10 @@ func (c *Converter) decodesBecause(h toolscache.ResourceEventHandler) string {
 	if name == consistencyHandler {
 		return ""
 	}
-	if source, ok := sourceOf(h); ok {
-		return sourceDecodesBecause(source)
+	source, ok := sourceOf(h)
+	if !ok {
+		return fmt.Sprintf("handler %s is not a MetadataReader", name)
 	}
-	return fmt.Sprintf("handler %s is not a MetadataReader", name)
-}
-
-// hasObjectMeta reports whether metav1.ObjectMeta decodes the metadata of a struct.
-func hasObjectMeta(typ reflect.Type) bool {
-	meta, ok := typ.FieldByName("ObjectMeta")
-	name, _, _ := strings.Cut(meta.Tag.Get("json"), ",")
-	return ok && meta.Anonymous && meta.Type == reflect.TypeFor[metav1.ObjectMeta]() && name == "metadata" &&
-		!reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]())
-}
-
-func sourceDecodesBecause(source reflect.Value) string {
 	predicates, ok := unexported(source, "predicates").([]predicate.Predicate)
 	queueing := unexported(source, "handler")
 	if !ok || queueing == nil {
@@ -76,6 +65,14 @@ func sourceDecodesBecause(source reflect.Value) string {
 		}
 	}
 	return queueingDecodesBecause(queueing)
+}
+
+// hasObjectMeta reports whether metav1.ObjectMeta decodes the metadata of a struct.
+func hasObjectMeta(typ reflect.Type) bool {
+	meta, ok := typ.FieldByName("ObjectMeta")
+	name, _, _ := strings.Cut(meta.Tag.Get("json"), ",")
+	return ok && meta.Anonymous && meta.Type == reflect.TypeFor[metav1.ObjectMeta]() && name == "metadata" &&
+		!reflect.PointerTo(typ).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 // sourceOf returns the handler of a source of controller-runtime.

@@ -65,14 +65,14 @@ type Subscription struct {
 	closing chan struct{}
 	// reconcileQueue serializes the changes of followers.
 	reconcileQueue *queue.Calls
+	// types are the selected types. Only reconcileQueue uses them.
+	types map[schema.GroupResource]typesource.Type
 
 	mu struct {
 		sync.Mutex
 		closed bool
 		// unsubscribe ends the calls of the type source; nil without one.
 		unsubscribe func()
-		// types are the types that the source reports.
-		types map[schema.GroupResource]typesource.Type
 		// followers are the watched types. Only reconcileQueue changes them.
 		followers map[schema.GroupResource]*follower
 	}
@@ -102,7 +102,7 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 		factory: f, selection: selection, subscriber: subscriber, options: options,
 		callToken: make(chan struct{}, 1), closing: make(chan struct{}), reconcileQueue: queue.NewCalls(),
 	}
-	s.mu.types = map[schema.GroupResource]typesource.Type{}
+	s.types = map[schema.GroupResource]typesource.Type{}
 	s.mu.followers = map[schema.GroupResource]*follower{}
 	if !f.addSubscription(s) {
 		return nil, ErrShutdown

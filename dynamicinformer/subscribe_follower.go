@@ -27,17 +27,17 @@ func (s typeListener) SetType(t typesource.Type) {
 	if !s.selection.mayMatch(t.GroupResource) {
 		return // a subscription keeps no types of others
 	}
-	s.mu.Lock()
-	s.mu.types[t.GroupResource] = t
-	s.mu.Unlock()
-	s.reconcileQueue.Push(func() { s.reconcile(t.GroupResource) })
+	s.reconcileQueue.Push(func() {
+		s.types[t.GroupResource] = t
+		s.reconcile(t.GroupResource)
+	})
 }
 
 func (s typeListener) RemoveType(gr schema.GroupResource, _ bool) {
-	s.mu.Lock()
-	delete(s.mu.types, gr)
-	s.mu.Unlock()
-	s.reconcileQueue.Push(func() { s.reconcile(gr) })
+	s.reconcileQueue.Push(func() {
+		delete(s.types, gr)
+		s.reconcile(gr)
+	})
 }
 
 func (typeListener) SetUnknown(map[schema.GroupVersion]error) {}
@@ -49,8 +49,8 @@ func (typeListener) SetComplete() {}
 func (s *Subscription) reconcile(gr schema.GroupResource) {
 	s.mu.Lock()
 	closed, f := s.mu.closed, s.mu.followers[gr]
-	t, exists := s.mu.types[gr]
 	s.mu.Unlock()
+	t, exists := s.types[gr]
 	if closed {
 		return
 	}
@@ -78,7 +78,9 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		} else {
 			s.setFollower(f)
 		}
-	case f == nil, selected && version == current:
+	case f == nil:
+		delete(s.types, gr) // many subscriptions of one type each would otherwise store all types of a group
+	case selected && version == current:
 	case exists && t.Established && slices.Contains(slices.Concat(t.Versions, t.ListOnly), current):
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
 	case moves:

@@ -15,9 +15,7 @@ import (
 func (s *Server) ProxyClient(t testing.TB, wrap func(http.Handler) http.Handler) *http.Client {
 	t.Helper()
 	target, err := url.Parse(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     s.HTTPClient(t).Transport,

@@ -62,9 +62,7 @@ func newCluster(t testing.TB, types []Type) *testcluster.Cluster {
 		WithoutBuiltIns: true, Types: definitions(types), History: math.MaxInt,
 		BookmarkInterval: math.MaxInt64,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cluster
 }
 
@@ -79,9 +77,7 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 	client := s.cluster().Client()
 	for _, typ := range s.types {
 		list, err := client.Resource(typ.GVR).List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		objects = append(objects, list.Items...)
 	}
 	slices.SortFunc(objects, func(a, b unstructured.Unstructured) int {
@@ -92,9 +88,7 @@ func (s *Server) Backup(t testing.TB) (restore func()) {
 		t.Helper()
 		restored := newCluster(t, s.types)
 		for _, o := range objects {
-			if err := restored.Restore(&o); err != nil {
-				t.Fatal(err)
-			}
+			must(t, restored.Restore(&o))
 		}
 		s.current.Store(restored)
 	}
@@ -111,9 +105,7 @@ func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -
 func (s *Server) Client(t testing.TB) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfigAndClient(s.Config(), s.HTTPClient(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client
 }
 
@@ -124,9 +116,7 @@ func (s *Server) HTTPClient(t testing.TB) *http.Client {
 		return s.http
 	}
 	client, err := rest.HTTPClientFor(s.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client
 }
 
@@ -134,9 +124,7 @@ func (s *Server) HTTPClient(t testing.TB) *http.Client {
 func (s *Server) Create(t testing.TB, _ schema.GroupVersionResource, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for _, obj := range objects {
-		if err := s.cluster().Load(t.Context(), obj); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.cluster().Load(t.Context(), obj))
 	}
 }
 
@@ -147,9 +135,7 @@ func (s *Server) Update(t testing.TB, gvr schema.GroupVersionResource,
 	for _, obj := range objects {
 		client := s.resource(t, gvr, obj.GetNamespace())
 		stored, err := client.Get(t.Context(), obj.GetName(), metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next := obj.DeepCopy()
 		next.SetResourceVersion(stored.GetResourceVersion())
 		if _, err := client.Update(t.Context(), next, metav1.UpdateOptions{}); err != nil {
@@ -161,9 +147,7 @@ func (s *Server) Update(t testing.TB, gvr schema.GroupVersionResource,
 // Delete deletes an object.
 func (s *Server) Delete(t testing.TB, gvr schema.GroupVersionResource, namespace, name string) {
 	t.Helper()
-	if err := s.resource(t, gvr, namespace).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.resource(t, gvr, namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 }
 
 func (s *Server) resource(t testing.TB, gvr schema.GroupVersionResource,
@@ -205,4 +189,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.requests = append(s.mu.requests, verb+" "+r.URL.RequestURI())
 	s.mu.Unlock()
 	s.cluster().ServeHTTP(w, r)
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

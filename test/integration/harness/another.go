@@ -19,9 +19,7 @@ import (
 func EtcdAddress(t testing.TB) string {
 	t.Helper()
 	etcd, err := url.Parse(APIServerFlag(t, "--etcd-servers"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return etcd.Host
 }
 
@@ -43,14 +41,10 @@ func APIServerFlag(t testing.TB, name string) string {
 func StartAnotherAPIServer(t testing.TB, etcd string, flags ...string) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address = listener.Addr().String()
 	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = listener.Close()
 	command := append(apiServerCommand(t), flags...)
 	for i, arg := range command {
@@ -65,12 +59,8 @@ func StartAnotherAPIServer(t testing.TB, etcd string, flags ...string) (address 
 	script := `"$@" & read -r line; kill -9 $!`
 	run := exec.Command("sh", append([]string{"-c", script, "another"}, command...)...)
 	stdin, err := run.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, run.Start())
 	t.Cleanup(func() {
 		_ = stdin.Close()
 		_ = run.Wait() // killed
@@ -78,9 +68,7 @@ func StartAnotherAPIServer(t testing.TB, etcd string, flags ...string) (address 
 	config := Config(t)
 	config.Host = "https://" + address
 	client, err := rest.UnversionedRESTClientFor(unversioned(config))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	Eventually(t, func(ctx context.Context) error { return client.Get().AbsPath("/readyz").Do(ctx).Error() })
 	return address
 }
@@ -89,9 +77,7 @@ func StartAnotherAPIServer(t testing.TB, etcd string, flags ...string) (address 
 func apiServerCommand(t testing.TB) []string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", APIServerPID(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
@@ -104,9 +90,7 @@ func StartAnotherCluster(t testing.TB) *Cluster {
 	t.Helper()
 	requireControlPlane(t) // skips the test if there are no binaries
 	dir, err := os.MkdirTemp(currentSuite(t).dir, "another-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, unavailable, err := startControlPlane(dir)
 	if unavailable != nil || err != nil {
 		t.Fatalf("starting another control plane: %v %v", unavailable, err)
@@ -128,15 +112,11 @@ func (c *Cluster) Config(t testing.TB) *rest.Config {
 // RestartAPIServer restarts the API server of the cluster, like the function RestartAPIServer.
 func (c *Cluster) RestartAPIServer(t testing.TB) {
 	t.Helper()
-	if err := c.Do("restart apiserver"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Do("restart apiserver"))
 }
 
 // Compact discards the history of the cluster's etcd, like the function Compact.
 func (c *Cluster) Compact(t testing.TB) {
 	t.Helper()
-	if err := c.Do("compact"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Do("compact"))
 }

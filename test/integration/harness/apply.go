@@ -29,9 +29,7 @@ func Apply(t testing.TB, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	c := newClients(t)
 	groups, err := restmapper.GetAPIGroupResources(c.discovery)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	// Namespaces first.
 	ordered := slices.SortedStableFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
@@ -40,15 +38,11 @@ func Apply(t testing.TB, objects ...*unstructured.Unstructured) {
 	for _, object := range ordered {
 		gvk := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { c.cleanUp(t, mapping.Resource, object) })
 		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		defer cancel()
-		if err := c.apply(ctx, mapping.Resource, object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.apply(ctx, mapping.Resource, object))
 	}
 }
 

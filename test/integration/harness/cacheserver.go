@@ -80,9 +80,7 @@ func (s *CacheServer) Close(ctx context.Context) error {
 func RunTracker(t testing.TB, config *rest.Config) *discovery.Tracker {
 	t.Helper()
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- tracker.Run(ctx) }() // ends when cancel is called

@@ -23,9 +23,7 @@ func Config(t testing.TB) *rest.Config {
 func configFrom(t testing.TB, path string) *rest.Config {
 	t.Helper()
 	c, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.QPS = -1
 	// Deprecation warnings would clutter the output of tests.
 	c.WarningHandler = rest.NoWarnings{}

@@ -91,13 +91,9 @@ func ConfigThroughProxy(t testing.TB, wrappers ...func(http.Handler) http.Handle
 	t.Helper()
 	config := Config(t)
 	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	transport, err := rest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var handler http.Handler = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: transport,
 		FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), // watches are interrupted often

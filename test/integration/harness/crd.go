@@ -55,9 +55,7 @@ func InstallCRDs(t testing.TB, crds ...*unstructured.Unstructured) {
 		t.Cleanup(func() { removeCRD(t, c, crd.GetName()) })
 		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		defer cancel()
-		if err := c.apply(ctx, crdResource, crd); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.apply(ctx, crdResource, crd))
 	}
 	for _, crd := range crds {
 		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
@@ -170,13 +168,9 @@ func newClients(t testing.TB) *clients {
 	t.Helper()
 	config := Config(t)
 	d, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &clients{dynamic: d, discovery: disco}
 }
 

@@ -53,19 +53,13 @@ func LaunchCrdcached(t testing.TB, kubeconfig, config string, flags ...string) *
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n" + config
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	flags = append([]string{"--kubeconfig", kubeconfig, "--config", file, "--bind-address=127.0.0.1",
 		"--secure-port=0"}, flags...)
 	s := &CrdcachedServer{command: exec.Command(Crdcached(t), flags...), ended: make(chan struct{})}
 	stderr, err := s.command.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.command.Start())
 	address := make(chan string, 1)
 	go func() { // ended by the end of the process
 		defer close(s.ended)
@@ -129,9 +123,7 @@ func (s *CrdcachedServer) Stop() error {
 func (s *CrdcachedServer) AwaitReady(t testing.TB) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.As(&rest.Config{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	Eventually(t, func(ctx context.Context) error {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
 		if err != nil {
@@ -202,11 +194,7 @@ func WriteKubeconfig(t testing.TB, config *rest.Config) string {
 	file.Contexts["context"] = &clientcmdapi.Context{Cluster: "sandbox", AuthInfo: "user"}
 	file.CurrentContext = "context"
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*file, path); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(*file, path))
+	must(t, os.Chmod(path, 0o600))
 	return path
 }

@@ -15,9 +15,7 @@ func Eventually(t testing.TB, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
-	if err := eventually(ctx, check); err != nil {
-		t.Fatal(err)
-	}
+	must(t, eventually(ctx, check))
 }
 
 func eventually(ctx context.Context, check func(context.Context) error) error {
@@ -41,9 +39,7 @@ func isAPIServerReady(t testing.TB) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit)
 	defer cancel()
 	client, err := rest.UnversionedRESTClientFor(unversioned(Config(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client.Get().AbsPath("/readyz").Do(ctx).Error() == nil
 }
 
@@ -51,4 +47,12 @@ func isAPIServerReady(t testing.TB) bool {
 func unversioned(config *rest.Config) *rest.Config {
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return config
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -19,9 +19,7 @@ func StartFaultProxy(t testing.TB, upstream string) FaultProxy {
 	zerolog.SetGlobalLevel(zerolog.Disabled) // toxiproxy has only a global logger for toxics
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	p := FaultProxy{toxiproxy.NewProxy(server, "proxy", "127.0.0.1:0", upstream)}
-	if err := p.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.proxy.Start())
 	t.Cleanup(p.proxy.Stop)
 	return p
 }
@@ -52,9 +50,7 @@ func (p FaultProxy) Redirect(t testing.TB, upstream string) {
 func (p FaultProxy) AddToxic(t testing.TB, kind string, attributes map[string]any) (restore func()) {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"name": kind, "type": kind, "attributes": attributes})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := p.proxy.Toxics.AddToxicJson(bytes.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}

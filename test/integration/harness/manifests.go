@@ -23,9 +23,7 @@ func ReadManifests(t testing.TB, paths ...string) []*unstructured.Unstructured {
 		func(object *unstructured.Unstructured, _ func(error)) {
 			objects = append(objects, object)
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(objects) == 0 {
 		t.Fatalf("no objects in %q", paths)
 	}

@@ -13,9 +13,7 @@ import (
 // control executes a command of "sandbox control" on the shared control plane.
 func control(t testing.TB, command string) {
 	t.Helper()
-	if err := requireControlPlane(t).Do(command); err != nil {
-		t.Fatal(err)
-	}
+	must(t, requireControlPlane(t).Do(command))
 }
 
 // KillAPIServer kills the API server. Connections break, and new ones are refused until RestartAPIServer is
@@ -65,9 +63,7 @@ func RestartWithin(t testing.TB, component string, patience time.Duration) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // Compact discards the history of etcd. Lists at old resource versions and old continue tokens then expire.
@@ -81,12 +77,8 @@ func Compact(t testing.TB) {
 func APIServerPID(t testing.TB) int {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(requireControlPlane(t).Dir, "apiserver.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pid
 }

@@ -54,9 +54,7 @@ func (s *TLSServer) Restart(t testing.TB) {
 func (s *TLSServer) listen(t testing.TB, address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.server = httptest.NewUnstartedServer(s.handler)
 	_ = s.server.Listener.Close()
 	s.server.Listener = listener

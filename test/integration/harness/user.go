@@ -29,15 +29,11 @@ type User struct {
 func NewUser(t testing.TB, name string) *User {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	account, err := admin.CoreV1().ServiceAccounts(accountNamespace).Create(t.Context(),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: name +
 			"-"}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := admin.CoreV1().ServiceAccounts(accountNamespace).Delete(context.Background(), account.Name,
 			metav1.DeleteOptions{}); err != nil {
@@ -53,9 +49,7 @@ func (u *User) Config(t testing.TB) *rest.Config {
 	t.Helper()
 	request, err := u.admin.CoreV1().ServiceAccounts(accountNamespace).CreateToken(t.Context(), u.Name,
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := rest.AnonymousClientConfig(Config(t))
 	config.BearerToken, config.QPS, config.WarningHandler = request.Status.Token, -1, rest.NoWarnings{}
 	return config
@@ -69,18 +63,14 @@ func (u *User) Grant(t testing.TB, namespace string, rules ...rbacv1.PolicyRule)
 	role, err := roles.Create(t.Context(), &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: u.Name + "-"}, Rules: rules,
 	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// fails if revoke has deleted the role
 	t.Cleanup(func() { _ = roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}) })
 	u.bind(t, namespace, "ClusterRole", role.Name)
 	u.await(t, namespace, rules, true)
 	return func() {
 		t.Helper()
-		if err := roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, roles.Delete(context.Background(), role.Name, metav1.DeleteOptions{}))
 		u.await(t, namespace, rules, false)
 	}
 }
@@ -107,9 +97,7 @@ func (u *User) bind(t testing.TB, namespace, kind, role string) {
 		// fails if the namespace was deleted
 		t.Cleanup(func() { _ = inNamespace.Delete(ctx, made.Name, metav1.DeleteOptions{}) })
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // await waits until the API server grants, or no longer grants, the first verb of each rule.

@@ -226,7 +226,7 @@ soak: sandbox ## Follow many types with injected faults for SOAK_DURATION (60m),
 soak-clusters: ## Let 200 clusters join and leave one process for CLUSTERS_DURATION (10m)
 	go test -count=1 -timeout 0 -v ./dynamicinformer -run TestClustersJoinAndLeave -soak-clusters $(CLUSTERS_DURATION)
 
-adopters: ## Change kro and Kyverno to use crdcache, and run their tests before and after (needs the module proxy)
+adopters: sandbox ## Change kro, Kyverno and Gatekeeper to use crdcache, and run their tests before and after (needs the module proxy)
 	cd test/integration && go test -count=1 -timeout 90m -v ./adopters
 
 sharding: sandbox ## Share OBJECTS (100000) among replicas that start, stop and are killed, and measure hand-overs

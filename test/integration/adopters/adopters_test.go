@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -20,8 +21,10 @@ type program struct {
 	// edits are pairs of old and new text by file.
 	edits map[string][]string
 	// added are files of testdata by their path in the program. The files of measurement are also added to
-	// the unchanged program.
+	// the unchanged program, and not counted.
 	added, measurement map[string]string
+	// modules are the folders of our modules that the changed program requires, besides the root.
+	modules []string
 	// minTests is the minimum number of tests, so that the test fails if tests did not run.
 	minTests int
 }
@@ -52,6 +55,30 @@ var programs = map[string]program{
 		measurement: map[string]string{"pkg/globalcontext/k8sresource/heap_test.go": "kyverno/heap_test.go.txt"},
 		minTests:    15,
 	},
+	"Gatekeeper": {
+		module: "github.com/open-policy-agent/gatekeeper/v3", version: "v3.23.1",
+		sum:      "h1:njHTm0SJ6ZEhhEgmQTpJKTGQbc99fSs4hGiEp1OIKck=",
+		packages: []string{"./pkg/watch", "./pkg/cachemanager"},
+		// The managers of its tests and of the measurement get the cache. All else stays.
+		edits: map[string][]string{
+			"test/testutils/manager.go":             gatekeeperManager,
+			"pkg/watch/manager_integration_test.go": gatekeeperManager,
+			"pkg/watch/heap_test.go": {
+				`"sigs.k8s.io/controller-runtime/pkg/cache"`, `"github.com/crdcache/crdcache/adapters/controllerruntime"`,
+				`newCache cache.NewCacheFunc = cache.New`, `newCache = controllerruntime.NewCache`,
+			},
+		},
+		measurement: map[string]string{"pkg/watch/heap_test.go": "gatekeeper/heap_test.go.txt"},
+		modules:     []string{"adapters/controllerruntime", "adapters/metrics"},
+		minTests:    40,
+	},
+}
+
+var gatekeeperManager = []string{
+	`"k8s.io/client-go/rest"`, `"github.com/crdcache/crdcache/adapters/controllerruntime"
+	"k8s.io/client-go/rest"`,
+	`MapperProvider: apiutil.NewDynamicRESTMapper,`, `MapperProvider: apiutil.NewDynamicRESTMapper,
+		NewCache:       controllerruntime.NewCache,`,
 }
 
 // TestPrograms runs the tests of each program with its own informers and with crdcache. The same tests must
@@ -74,11 +101,17 @@ func TestPrograms(t *testing.T) {
 						after.output[test])
 				}
 			}
+			if after.goroutines > before.goroutines {
+				t.Errorf("there are %d goroutines with the program's own informers, %d with crdcache", before.goroutines, after.goroutines)
+			}
 			if after.heap == 0 || after.heap >= before.heap {
 				t.Errorf("an object takes %d bytes of heap with the program's own informers, %d with crdcache, want less", before.heap, after.heap)
 			}
-			t.Logf("%s %s: %d tests pass before the change, %d after; an object takes %d bytes of heap, then %d",
-				name, p.version, len(before.passed), len(after.passed), before.heap, after.heap)
+			added, deleted := p.changedLines(t)
+			t.Logf("%s %s: %d lines added, %d deleted; %d tests pass before the change, %d after; an object takes "+
+				"%d bytes of heap, then %d; there are %d goroutines, then %d", name, p.version, added, deleted,
+				len(before.passed), len(after.passed), before.heap, after.heap, before.goroutines,
+				after.goroutines)
 		})
 	}
 }
@@ -119,10 +152,26 @@ func (p program) applyEdits(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const ours = "github.com/crdcache/crdcache"
-	runGo(t, folder, "mod", "edit", "-require="+ours+"@v0.0.0", "-replace="+ours+"="+root)
 	sums := filepath.Join(folder, "go.sum")
-	writeFile(t, sums, append(readFile(t, sums), readFile(t, filepath.Join(root, "go.sum"))...))
+	for _, module := range append(p.modules, "") {
+		ours, source := path.Join("github.com/crdcache/crdcache", module), filepath.Join(root, module)
+		runGo(t, folder, "mod", "edit", "-require="+ours+"@v0.0.0", "-replace="+ours+"="+source)
+		writeFile(t, sums, append(readFile(t, sums), readFile(t, filepath.Join(source, "go.sum"))...))
+	}
+}
+
+// changedLines returns the numbers of lines that the change adds and deletes, without those of measurement.
+func (p program) changedLines(t *testing.T) (added, deleted int) {
+	for _, source := range p.added {
+		added += bytes.Count(readFile(t, filepath.Join("testdata", source)), []byte("\n"))
+	}
+	for name, pairs := range p.edits {
+		for i := 0; i < len(pairs) && p.measurement[name] == ""; i += 2 {
+			deleted += 1 + strings.Count(pairs[i], "\n")
+			added += 1 + strings.Count(pairs[i+1], "\n")
+		}
+	}
+	return added, deleted
 }
 
 func (p program) addFiles(t *testing.T, folder string, files map[string]string) {
@@ -137,10 +186,13 @@ type results struct {
 	passed map[string]bool
 	output map[string]string
 	// heap is the live heap in bytes per cached object.
-	heap int
+	heap, goroutines int
 }
 
-var heapPattern = regexp.MustCompile(`heap per object: (\d+)`)
+var (
+	heapPattern       = regexp.MustCompile(`heap per object: (\d+)`)
+	goroutinesPattern = regexp.MustCompile(`goroutines: (\d+)`)
+)
 
 func (p program) runTests(t *testing.T, folder string) results {
 	t.Helper()
@@ -161,6 +213,9 @@ func (p program) runTests(t *testing.T, folder string) results {
 		}
 		if found := heapPattern.FindStringSubmatch(event.Output); found != nil {
 			r.heap, _ = strconv.Atoi(found[1]) // the match has only digits
+		}
+		if found := goroutinesPattern.FindStringSubmatch(event.Output); found != nil {
+			r.goroutines, _ = strconv.Atoi(found[1])
 		}
 	}
 	if testErr != nil {
@@ -186,7 +241,11 @@ func runGo(t *testing.T, folder string, args ...string) []byte {
 func newGoCommand(t *testing.T, folder string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), "go", args...)
 	command.Dir, command.Stderr = folder, &strings.Builder{}
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath")
+	assets, err := filepath.Abs("../../../bin") // etcd and kube-apiserver, for envtest
+	if err != nil {
+		t.Fatal(err)
+	}
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -trimpath", "KUBEBUILDER_ASSETS="+assets)
 	return command
 }
 

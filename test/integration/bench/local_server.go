@@ -1,7 +1,8 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
+	_ "embed"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (s *localServer) Stop() error {
 
 // clustersHandler returns a server with many clusters of equal content, each below its own path.
 func clustersHandler(clusters, perType int) (http.Handler, error) {
-	types, err := typesHandler(experiment.ClusterTypes, perType, ordinaryObject)
+	types, err := typesHandler(experiment.ClusterTypes, perType, ordinaryFormat)
 	if err != nil {
 		return nil, err
 	}
@@ -64,72 +65,51 @@ func clustersHandler(clusters, perType int) (http.Handler, error) {
 	return mux, nil
 }
 
+// The lines of a watch-list with an object, for an API version, a kind and numbers: one of about 300 bytes,
+// the minimum of typical custom resources, or one of 2 KB with labels, managed fields and conditions.
+var (
+	//go:embed small.json.fmt
+	smallFormat string
+	//go:embed ordinary.json.fmt
+	ordinaryFormat string
+)
+
 // typesHandler returns a server of many types, because a kube-apiserver needs minutes to install as many
 // definitions.
-func typesHandler(types, perType int, object func(apiVersion, kind string, n int) map[string]any) (
-	http.Handler, error) {
+func typesHandler(types, perType int, format string) (http.Handler, error) {
 	mux := http.NewServeMux()
-	for _, t := range experiment.TypesOf(types) {
+	_, err := addTypes(mux, experiment.TypesOf(types), perType, format)
+	return mux, err
+}
+
+// addTypes adds types to a server, and returns the last one.
+func addTypes(server *http.ServeMux, types []experiment.Type, perType int,
+	format string) (last *syntheticAPI, err error) {
+	for _, t := range types {
 		var lines []byte
 		for n := range perType {
-			event, err := json.Marshal(map[string]any{"type": "ADDED",
-				"object": object(t.GVR.GroupVersion().String(), t.Kind, n)})
-			if err != nil {
-				return nil, err
-			}
-			lines = append(append(lines, event...), '\n')
+			lines = fmt.Appendf(lines, format, t.GVR.GroupVersion(), t.Kind, n, n%5, n%40)
 		}
 		path := "/apis/" + t.GVR.Group + "/" + t.GVR.Version + "/" + t.GVR.Resource
-		api, err := newSyntheticAPI(lines, path, perType)
-		if err != nil {
+		if last, err = newSyntheticAPI(lines, path, perType); err != nil {
 			return nil, err
 		}
-		mux.Handle(path, api)
+		server.Handle(path, last)
 	}
-	return mux, nil
+	return last, nil
 }
 
-// smallObject returns an object of about 300 bytes, the minimum of typical custom resources.
-func smallObject(apiVersion, kind string, n int) map[string]any {
-	return map[string]any{
-		"apiVersion": apiVersion, "kind": kind,
-		"metadata": map[string]any{
-			"name": fmt.Sprintf("object-%06d", n), "namespace": fmt.Sprintf("team-%d", n%5),
-			"uid": fmt.Sprintf("00000000-0000-4000-8000-%012d", n), "resourceVersion": "1", "generation": 1,
-		},
-		"spec":   map[string]any{"class": "standard", "replicas": n},
-		"status": map[string]any{"ready": true},
+// measureControllers measures a step with a type for each controller, and types that all of them watch. It
+// updates one of these.
+func (r *runner) measureControllers(ctx context.Context, step Step) (err error) {
+	server, types := http.NewServeMux(), experiment.TypesOf(step.Objects+experiment.SharedTypes)
+	_, err = addTypes(server, types[:step.Objects], step.PerType, smallFormat)
+	if err == nil {
+		r.api, err = addTypes(server, types[step.Objects:], step.Objects, smallFormat)
 	}
-}
-
-// ordinaryObject returns an object of about 2 KB, with labels, managed fields and conditions.
-func ordinaryObject(apiVersion, kind string, n int) map[string]any {
-	object := smallObject(apiVersion, kind, n)
-	metadata := object["metadata"].(map[string]any)
-	metadata["labels"] = map[string]any{"app.kubernetes.io/name": fmt.Sprintf("service-%d", n%40),
-		"app.kubernetes.io/managed-by": "helm", "team": fmt.Sprintf("team-%d", n%5)}
-	metadata["annotations"] = map[string]any{"meta.helm.sh/release-name": fmt.Sprintf("release-%d", n%40),
-		"meta.helm.sh/release-namespace": "default"}
-	metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "example.com/v1", "kind": "Release",
-		"name": fmt.Sprintf("release-%d", n%40), "uid": fmt.Sprintf("10000000-0000-4000-8000-%012d", n%40)}}
-	fields := map[string]any{
-		"f:spec":   map[string]any{"f:class": map[string]any{}, "f:replicas": map[string]any{}},
-		"f:status": map[string]any{"f:ready": map[string]any{}, "f:conditions": map[string]any{}}}
-	metadata["managedFields"] = []any{
-		map[string]any{"manager": "helm", "operation": "Update", "apiVersion": apiVersion,
-			"fieldsType": "FieldsV1", "time": "2026-01-01T00:00:00Z", "fieldsV1": fields},
-		map[string]any{"manager": "controller", "operation": "Update", "apiVersion": apiVersion,
-			"fieldsType": "FieldsV1", "subresource": "status", "time": "2026-01-02T00:00:00Z",
-			"fieldsV1": fields}}
-	object["spec"] = map[string]any{"class": "standard", "replicas": n,
-		"image": fmt.Sprintf("registry.example.com/team/service-%d:1.%d.0", n%40, n),
-		"env": []any{map[string]any{"name": "MODE", "value": "production"},
-			map[string]any{"name": "REGION", "value": "eu-1"}}}
-	object["status"] = map[string]any{"ready": true, "observedGeneration": 1, "conditions": []any{
-		map[string]any{"type": "Ready", "status": "True", "reason": "Available",
-			"message": "all replicas are available", "lastTransitionTime": "2026-01-02T03:04:05Z"},
-		map[string]any{"type": "Progressing", "status": "False", "reason": "Complete",
-			"message":            fmt.Sprintf("revision %d is complete", n),
-			"lastTransitionTime": "2026-01-02T03:04:05Z"}}}
-	return object
+	if err != nil {
+		return err
+	}
+	defer func() { r.api = nil }()
+	return r.measureLocally(ctx, step, server)
 }

@@ -120,7 +120,8 @@ func (p Plan) Choose(c Choice) (Plan, error) {
 }
 
 func (s Step) needsSandbox() bool {
-	return s.Experiment != experiment.Types && !s.hasClusters() && s.Size != experiment.Pods
+	return s.Experiment != experiment.Types && s.Experiment != experiment.Controllers && !s.hasClusters() &&
+		s.Size != experiment.Pods
 }
 
 // hasClusters reports whether Objects is a number of clusters.
@@ -145,7 +146,7 @@ func (s Step) String() string {
 	case s.hasClusters():
 		return fmt.Sprintf("%s, %d with %d types of %d objects each", s.Experiment, s.Objects,
 			experiment.ClusterTypes, s.PerType)
-	case s.Experiment == experiment.Types:
+	case s.Experiment == experiment.Types, s.Experiment == experiment.Controllers:
 		return fmt.Sprintf("%s, %d with %d objects each", s.Experiment, s.Objects, s.PerType)
 	}
 	return fmt.Sprintf("%s, %d %s objects", s.Experiment, s.Objects, s.Size)

@@ -86,8 +86,10 @@ func (r *runner) runStep(ctx context.Context, step Step) error {
 			return err
 		}
 		return r.measureLocally(ctx, step, handler)
+	case step.Experiment == experiment.Controllers:
+		return r.measureControllers(ctx, step)
 	case !step.needsSandbox():
-		handler, err := typesHandler(step.Objects, step.PerType, smallObject)
+		handler, err := typesHandler(step.Objects, step.PerType, smallFormat)
 		if err != nil {
 			return err
 		}

@@ -91,6 +91,10 @@ func (r *runner) measureSynthetic(ctx context.Context, step Step, task experimen
 	updated := false
 	var sent map[string]time.Time
 	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
+		if updated && step.Experiment == experiment.Controllers {
+			_, err = r.api.update(ctx, step.Events, step.Rate)
+			return err
+		}
 		if updated {
 			r.api.expire()
 			return nil

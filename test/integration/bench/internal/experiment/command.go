@@ -26,15 +26,11 @@ func command(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 			_, ended := runCommand(context.WithoutCancel(ctx), task, nil, []string{program, "serve", "stop"})
 			err = errors.Join(err, ended)
 		}()
-		if err := awaitServer(ctx, task, program); err != nil {
-			return Outcome{}, err
-		}
+		check(awaitServer(ctx, task, program))
 	}
 	start := time.Now()
 	cmd, err := runCommand(ctx, task, nil, task.Command)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	wall := time.Since(start)
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -28,7 +28,7 @@ func newControllerRuntime(o Options) (Cache, error) {
 }
 
 func (c *controllerRuntime) Sync(ctx context.Context) error {
-	informer, err := c.cache.GetInformer(ctx, c.exampleObject(), ctrlcache.BlockUntilSynced(false))
+	informer, err := c.cache.GetInformer(ctx, exampleOf(c.kind), ctrlcache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
@@ -56,9 +56,10 @@ func (c *controllerRuntime) Sync(ctx context.Context) error {
 	}
 }
 
-func (c *controllerRuntime) exampleObject() *unstructured.Unstructured {
+// exampleOf returns an empty object of a kind.
+func exampleOf(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(c.kind)
+	u.SetGroupVersionKind(kind)
 	return u
 }
 
@@ -71,7 +72,7 @@ func (c *controllerRuntime) Get(key string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := c.exampleObject()
+	u := exampleOf(c.kind)
 	return u, c.cache.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, u)
 }
 
@@ -94,7 +95,7 @@ func (c *controllerRuntime) exampleList() *unstructured.UnstructuredList {
 }
 
 func (c *controllerRuntime) AddIndex() error {
-	return c.cache.IndexField(context.Background(), c.exampleObject(), indexName,
+	return c.cache.IndexField(context.Background(), exampleOf(c.kind), indexName,
 		func(object client.Object) []string {
 			values, _ := indexFunc(object)
 			return values

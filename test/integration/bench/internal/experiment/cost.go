@@ -12,66 +12,40 @@ import (
 // averageCost calls f repeatedly until the CPU time exceeds budget, and at least once. f gets the number
 // of the call. averageCost returns the average CPU time of a call in nanoseconds, with the garbage collection
 // that the calls cause.
-func averageCost(budget time.Duration, f func(n int) error) (float64, error) {
-	if err := warmUp(budget, f); err != nil {
-		return 0, err
-	}
+func averageCost(budget time.Duration, f func(n int) error) float64 {
+	warmUp(budget, f)
 	runtime.GC()
-	before, err := cpuTime()
-	if err != nil {
-		return 0, err
-	}
+	before := cpuTime()
 	calls := 0
 	spent := time.Duration(0)
 	for batch := 1; spent < budget; batch = min(2*batch, 1<<14) {
 		for range batch {
-			if err := f(calls); err != nil {
-				return 0, err
-			}
+			check(f(calls))
 			calls++
 		}
-		now, err := cpuTime()
-		if err != nil {
-			return 0, err
-		}
-		spent = now - before
+		spent = cpuTime() - before
 	}
-	return float64(spent) / float64(calls), nil
+	return float64(spent) / float64(calls)
 }
 
 // warmUp calls f a few times, or once if it is slow, so that one-time costs are not measured.
-func warmUp(budget time.Duration, f func(n int) error) error {
-	before, err := cpuTime()
-	if err != nil {
-		return err
+func warmUp(budget time.Duration, f func(n int) error) {
+	before := cpuTime()
+	for n := 0; n < 3 && cpuTime()-before <= budget; n++ {
+		check(f(n))
 	}
-	for n := range 3 {
-		if err := f(n); err != nil {
-			return err
-		}
-		if now, err := cpuTime(); err != nil || now-before > budget {
-			return err
-		}
-	}
-	return nil
 }
 
 // averageColdCost calls f exactly count times after garbage collection, without the warm-up of averageCost. f
 // gets the number of the call. It returns the average CPU time in nanoseconds.
-func averageColdCost(count int, f func(n int) error) (float64, error) {
+func averageColdCost(count int, f func(n int) error) float64 {
 	runtime.GC()
 	runtime.GC()
-	before, err := cpuTime()
-	if err != nil {
-		return 0, err
-	}
+	before := cpuTime()
 	for n := range count {
-		if err := f(n); err != nil {
-			return 0, err
-		}
+		check(f(n))
 	}
-	after, err := cpuTime()
-	return float64(after-before) / float64(count), err
+	return float64(cpuTime()-before) / float64(count)
 }
 
 // liveHeap returns the live heap in bytes after garbage collection.
@@ -86,10 +60,16 @@ func liveHeap() int64 {
 
 // peakRSS returns the peak of resident memory in bytes since the start of the program. getrusage is
 // unsuitable, because a process inherits the peak of its parent there.
-func peakRSS() (int64, error) { return statusBytes("VmHWM:") }
+func peakRSS() int64 { return statusBytes("VmHWM:") }
 
 // cpuTime returns the user and system time of this process so far.
-func cpuTime() (time.Duration, error) { return testkit.CPUTime() }
+func cpuTime() time.Duration {
+	spent, err := testkit.CPUTime()
+	if err != nil {
+		panic(err) // Linux reports it
+	}
+	return spent
+}
 
 // stopwatch measures CPU time and elapsed time since its start.
 type stopwatch struct {
@@ -97,17 +77,10 @@ type stopwatch struct {
 	wall time.Time
 }
 
-func startStopwatch() (stopwatch, error) {
-	cpu, err := cpuTime()
-	return stopwatch{cpu: cpu, wall: time.Now()}, err
-}
+func startStopwatch() stopwatch { return stopwatch{cpu: cpuTime(), wall: time.Now()} }
 
 // Elapsed returns the times since the start.
-func (s stopwatch) Elapsed() (cpu, wall time.Duration, err error) {
-	wall = time.Since(s.wall)
-	cpu, err = cpuTime()
-	return cpu - s.cpu, wall, err
-}
+func (s stopwatch) Elapsed() (cpu, wall time.Duration) { return cpuTime() - s.cpu, time.Since(s.wall) }
 
 // longestCall calls read repeatedly on its own goroutine while f runs. It returns the duration of f and of
 // the longest call. A call may also wait for a CPU, so the result is an upper bound of the time that f

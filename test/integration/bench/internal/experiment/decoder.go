@@ -72,9 +72,7 @@ func unstructuredListDecoder(s runtime.NegotiatedSerializer) (func([]byte) (int,
 // object. The rest stays JSON, without the fields that caches prune by default.
 func packingDecoder() (decoder, error) {
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true, LastApplied: true})
-	if err != nil {
-		return decoder{}, err
-	}
+	check(err)
 	packer := packed.NewPacker(pruner)
 	return decoder{
 		object: func(data []byte) error {
@@ -94,28 +92,18 @@ func packingDecoder() (decoder, error) {
 // decodeObjects measures the decoding of single objects and of a list.
 func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	list, items, err := fetchSamples(ctx, task)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	d, err := newDecoder(task.Subject)
-	if err != nil {
-		return Outcome{}, err
-	}
-	singleCost, err := averageCost(task.Budget,
+	check(err)
+	singleCost := averageCost(task.Budget,
 		func(n int) error { return d.object(items[n%len(items)]) })
-	if err != nil {
-		return Outcome{}, err
-	}
-	listCost, err := averageCost(2*task.Budget, func(int) error {
+	listCost := averageCost(2*task.Budget, func(int) error {
 		got, err := d.list(list)
 		if err == nil && got != len(items) {
 			err = fmt.Errorf("%d items were decoded, want %d", got, len(items))
 		}
 		return err
 	})
-	if err != nil {
-		return Outcome{}, err
-	}
 	return Outcome{Metrics: map[string]float64{
 		DecodeObject: singleCost,
 		DecodeList:   listCost / float64(len(items)),

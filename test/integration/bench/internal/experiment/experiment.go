@@ -43,6 +43,8 @@ const (
 	// objects.
 	Clusters       = "clusters"
 	ClustersSparse = "clusters-sparse"
+	// Controllers runs a controller for each of many types, which are known only at run time.
+	Controllers = "controllers"
 	// Restart measures a process that resumes from persisted objects, and processes that start without them.
 	Restart = "restart"
 	// Scale fills, updates, relists, indexes and reads a cache with very many objects from a synthetic API
@@ -77,6 +79,8 @@ const (
 	ControllerRuntimeManager = "manager-stock"
 	CrdcacheManager          = "manager-crdcache"
 	CompressedManager        = "manager-crdcache-compressed"
+	// BlockedManager is CrdcacheManager with a reconciler that never returns.
+	BlockedManager = "manager-crdcache-blocked"
 	// AdapterCache is crdcache's cache for controller-runtime with its default options.
 	AdapterCache = "controller-runtime-crdcache"
 	// Unchanged and Changed are crdcache in a process that resumes from disk, after no changes or
@@ -114,6 +118,7 @@ var experiments = map[string]Func{
 	LatencySlow: measureUpdates,
 	LatencyFast: measureUpdates,
 	Shard:       fillReplica,
+	Controllers: measureControllers,
 
 	ClustersSparse:     measureTypes,
 	ManageUnstructured: manage,
@@ -122,10 +127,29 @@ var experiments = map[string]Func{
 }
 
 // Run runs a task in a child process.
-func Run(ctx context.Context, task Task, ready func() error) (Outcome, error) {
+func Run(ctx context.Context, task Task, ready func() error) (_ Outcome, err error) {
 	run, ok := experiments[task.Experiment]
 	if !ok {
 		return Outcome{}, fmt.Errorf("there is no experiment %q", task.Experiment)
 	}
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			panic(r)
+		}
+	}()
 	return run(ctx, task, ready)
+}
+
+// failure is the panic of check.
+type failure struct{ error }
+
+// check ends the experiment if there is an error. Only the goroutine of Run calls it.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
 }

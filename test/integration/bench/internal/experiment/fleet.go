@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	clientgo "k8s.io/client-go/dynamic/dynamicinformer"
@@ -26,6 +25,8 @@ type Type struct {
 	GVR  schema.GroupVersionResource
 	Kind string
 }
+
+func (t Type) kind() schema.GroupVersionKind { return t.GVR.GroupVersion().WithKind(t.Kind) }
 
 // fleet has a cache for each of many types. They run until the context that was given to Sync ends.
 type fleet struct {
@@ -177,9 +178,8 @@ func (f *fleet) addControllerRuntime(newCache ctrlcache.NewCacheFunc) func(*rest
 			// ends with ctx; after an error, the caches do not sync
 			go func() { _ = caches.Start(ctx) }()
 			for _, t := range types {
-				example := &unstructured.Unstructured{}
-				example.SetGroupVersionKind(t.GVR.GroupVersion().WithKind(t.Kind))
-				informer, err := caches.GetInformer(ctx, example, ctrlcache.BlockUntilSynced(false))
+				informer, err := caches.GetInformer(ctx, exampleOf(t.kind()),
+					ctrlcache.BlockUntilSynced(false))
 				shared, ok := informer.(cache.SharedIndexInformer)
 				if err != nil || !ok {
 					return fmt.Errorf("the informer is a %T: %w", informer, err)
@@ -196,7 +196,7 @@ func (f *fleet) addControllerRuntime(newCache ctrlcache.NewCacheFunc) func(*rest
 func mapperOf(types ...Type) meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, t := range types {
-		mapper.AddSpecific(t.GVR.GroupVersion().WithKind(t.Kind), t.GVR, t.GVR, meta.RESTScopeNamespace)
+		mapper.AddSpecific(t.kind(), t.GVR, t.GVR, meta.RESTScopeNamespace)
 	}
 	return mapper
 }

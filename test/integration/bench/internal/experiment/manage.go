@@ -11,7 +11,6 @@ import (
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -33,16 +32,11 @@ func manage(ctx context.Context, task Task, ready func() error) (Outcome, error)
 		return measureUpdates(ctx, task, ready)
 	}
 	before := liveHeap()
-	watch, err := startStopwatch()
-	if err != nil {
-		return Outcome{}, err
-	}
+	watch := startStopwatch()
 	reconciled := newReconciledCount(task.Objects)
 	updates := newEventTimes(task.Events)
 	manager, err := newManager(task, reconciled, updates)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -55,20 +49,12 @@ func manage(ctx context.Context, task Task, ready func() error) (Outcome, error)
 	if task.Experiment == Operator {
 		reconciled.awaitIdle()
 	}
-	cpu, wall, err := watch.Elapsed()
-	if err != nil {
-		return Outcome{}, err
-	}
-	peak, err := peakRSS()
-	if err != nil {
-		return Outcome{}, err
-	}
+	cpu, wall := watch.Elapsed()
+	peak := peakRSS()
 	heap := liveHeap() - before
 	var outcome Outcome
 	if task.Events > 0 {
-		if outcome, err = updates.receive(ctx, task, ready); err != nil {
-			return outcome, err
-		}
+		outcome = updates.receive(ctx, task, ready)
 	}
 	runtime.KeepAlive(manager)
 	metrics := map[string]float64{
@@ -131,7 +117,7 @@ func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) (ct
 			if err := manager.GetClient().Get(ctx, request.NamespacedName, object()); err != nil {
 				return reconcile.Result{}, err
 			}
-			reconciled.add(request)
+			reconciled.add(request.String())
 			return reconcile.Result{}, nil
 		}))
 	if err != nil {
@@ -145,9 +131,7 @@ func managedObject(experiment string) client.Object {
 	if experiment == ManageTyped || experiment == Operator {
 		return &certmanagerv1.Certificate{}
 	}
-	o := &unstructured.Unstructured{}
-	o.SetGroupVersionKind(certificates.GroupVersion().WithKind(certificateKind))
-	return o
+	return exampleOf(Type{certificates, certificateKind}.kind())
 }
 
 // reconciledCount counts the reconciled objects. It stores their hashes to use little memory.
@@ -169,8 +153,8 @@ func newReconciledCount(want int) *reconciledCount {
 	return t
 }
 
-func (t *reconciledCount) add(request reconcile.Request) {
-	hash := maphash.Comparable(t.seed, request)
+func (t *reconciledCount) add(key string) {
+	hash := maphash.String(t.seed, key)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.total++

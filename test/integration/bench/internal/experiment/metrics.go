@@ -70,6 +70,15 @@ const (
 	// TypeMemory is the live heap, the stacks and the kernel's memory of a synced type.
 	TypeMemory     = "type_memory_b"
 	TypeGoroutines = "type_goroutines"
+	// The same of a controller, without its type. LeftGoroutines and LeftHeap, in percent, remain when all
+	// controllers were stopped in StopTime. EnsureCost and SelectCost are those of unchanged calls.
+	ControllerMemory     = "controller_memory_b"
+	ControllerGoroutines = "controller_goroutines"
+	StopTime             = "stop_s"
+	LeftGoroutines       = "left_goroutines"
+	LeftHeap             = "left_heap_percent"
+	EnsureCost           = "ensure_ns"
+	SelectCost           = "select_ns"
 	// MemoryPerObject is the same memory of all types, divided by the number of objects.
 	MemoryPerObject = "memory_b_per_object"
 	// IdleCPU is the CPU usage of all types without changes, in percent of one CPU.

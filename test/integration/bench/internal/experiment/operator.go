@@ -47,18 +47,20 @@ func (l *ownedList[kind]) DeepCopyObject() runtime.Object {
 	return next
 }
 
-// operatorTypes are the types of an operator, because the synthetic server has no discovery.
-type operatorTypes struct{}
+// servedTypes are the types of a synthetic server, which has no discovery.
+type servedTypes []Type
 
-func (operatorTypes) Subscribe(l typesource.Listener) (stop func()) {
-	gv := certificates.GroupVersion()
-	for _, kind := range append([]string{certificateKind}, OwnedKinds...) {
-		l.SetType(typesource.Type{GroupResource: gv.WithResource(ResourceOf(kind)).GroupResource(),
-			Kind:       kind,
-			Namespaced: true, Versions: []string{gv.Version}, Established: true})
+func (types servedTypes) Subscribe(l typesource.Listener) (stop func()) {
+	for _, t := range types {
+		l.SetType(typesource.Type{GroupResource: t.GVR.GroupResource(), Kind: t.Kind, Namespaced: true,
+			Versions: []string{t.GVR.Version}, Established: true})
 	}
 	l.SetComplete()
 	return func() {}
+}
+
+func (types servedTypes) mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+	return mapperOf(types...), nil
 }
 
 // setOperatorOptions sets the types of an operator's manager.
@@ -68,15 +70,13 @@ func setOperatorOptions(task Task, options *ctrl.Options) {
 	options.Scheme.AddKnownTypeWithName(gv.WithKind(OwnedKinds[0]+"List"), &ownedList[first]{})
 	options.Scheme.AddKnownTypeWithName(gv.WithKind(OwnedKinds[1]), &owned[second]{})
 	options.Scheme.AddKnownTypeWithName(gv.WithKind(OwnedKinds[1]+"List"), &ownedList[second]{})
-	options.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
-		mapper := meta.NewDefaultRESTMapper(nil)
-		for _, kind := range append([]string{certificateKind}, OwnedKinds...) {
-			mapper.Add(gv.WithKind(kind), meta.RESTScopeNamespace)
-		}
-		return mapper, nil
+	all := servedTypes{{certificates, certificateKind}}
+	for _, kind := range OwnedKinds {
+		all = append(all, Type{gv.WithResource(ResourceOf(kind)), kind})
 	}
+	options.MapperProvider = all.mapper
 	if task.Subject == CrdcacheManager {
-		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{Types: operatorTypes{}})
+		options.NewCache = controllerruntime.NewCacheFunc(controllerruntime.Options{Types: all})
 	}
 }
 

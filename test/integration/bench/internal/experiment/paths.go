@@ -31,14 +31,10 @@ type evaluator func(object map[string]any) error
 // evaluatePaths measures single expressions over decoded objects, and eight expressions over JSON.
 func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	_, items, err := fetchSamples(ctx, task)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	objects := make([]map[string]any, len(items))
 	for i, item := range items {
-		if err := json.Unmarshal(item, &objects[i]); err != nil {
-			return Outcome{}, err
-		}
+		check(json.Unmarshal(item, &objects[i]))
 	}
 	compile, eight := clientGoEvaluator, newClientGoEightPaths
 	if task.Subject == Crdcache {
@@ -53,45 +49,35 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 		{fieldPath, PathField, objects},
 		{filterPath, PathFilter, objects},
 	} {
-		evaluate, err := compile(p.path)
-		if err != nil {
-			return Outcome{}, err
-		}
-		cost, err := averageCost(task.Budget,
-			func(n int) error { return evaluate(p.objects[n%len(p.objects)]) })
-		if err != nil {
-			return Outcome{}, fmt.Errorf("%s: %w", p.path, err)
-		}
-		metrics[p.metric] = cost
+		evaluate := compile(p.path)
+		metrics[p.metric] = averageCost(task.Budget, func(n int) error {
+			if err := evaluate(p.objects[n%len(p.objects)]); err != nil {
+				return fmt.Errorf("%s: %w", p.path, err)
+			}
+			return nil
+		})
 	}
-	evaluate, err := eight()
-	if err != nil {
-		return Outcome{}, err
-	}
-	metrics[PathEight], err = averageCost(task.Budget,
+	evaluate := eight()
+	metrics[PathEight] = averageCost(task.Budget,
 		func(n int) error { return evaluate(items[n%len(items)]) })
-	return Outcome{Metrics: metrics}, err
+	return Outcome{Metrics: metrics}, nil
 }
 
-func clientGoEvaluator(expression string) (evaluator, error) {
+func clientGoEvaluator(expression string) evaluator {
 	path := kubectl.New("benchmark").AllowMissingKeys(true)
-	if err := path.Parse("{" + expression + "}"); err != nil {
-		return nil, err
-	}
+	check(path.Parse("{" + expression + "}"))
 	return func(object map[string]any) error {
 		found, err := path.FindResults(object)
 		if err == nil && len(found[0]) == 0 {
 			err = errNothingFound
 		}
 		return err
-	}, nil
+	}
 }
 
-func crdcacheEvaluator(expression string) (evaluator, error) {
+func crdcacheEvaluator(expression string) evaluator {
 	path, err := jsonpath.Compile(expression)
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	return func(object map[string]any) error {
 		found := 0
 		path.Find(object, func(any) bool { found++; return true })
@@ -99,18 +85,14 @@ func crdcacheEvaluator(expression string) (evaluator, error) {
 			return errNothingFound
 		}
 		return nil
-	}, nil
+	}
 }
 
 // newClientGoEightPaths decodes the object first, as client-go requires.
-func newClientGoEightPaths() (func(raw []byte) error, error) {
+func newClientGoEightPaths() func(raw []byte) error {
 	var evaluators []evaluator
 	for _, expression := range eightPaths {
-		evaluate, err := clientGoEvaluator(expression)
-		if err != nil {
-			return nil, err
-		}
-		evaluators = append(evaluators, evaluate)
+		evaluators = append(evaluators, clientGoEvaluator(expression))
 	}
 	return func(raw []byte) error {
 		var object map[string]any
@@ -123,16 +105,14 @@ func newClientGoEightPaths() (func(raw []byte) error, error) {
 			}
 		}
 		return nil
-	}, nil
+	}
 }
 
-func newCrdcacheEightPaths() (func(raw []byte) error, error) {
+func newCrdcacheEightPaths() func(raw []byte) error {
 	var exprs []jsonpath.Expr
 	for _, expression := range eightPaths {
 		path, err := jsonpath.Compile(expression)
-		if err != nil {
-			return nil, err
-		}
+		check(err)
 		exprs = append(exprs, path)
 	}
 	set := jsonpath.NewSet(exprs...)
@@ -143,5 +123,5 @@ func newCrdcacheEightPaths() (func(raw []byte) error, error) {
 			err = errNothingFound
 		}
 		return err
-	}, nil
+	}
 }

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"strings"
 	"time"
@@ -18,41 +19,22 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-const queryConfig = `apiVersion: crdcache.dev/v1beta1
-kind: IndexConfig
-metadata: {name: bench}
-spec:
-  resources:
-  - name: certs
-    match: {group: cert-manager.io, kind: Certificate}
-    indexes:
-    - {name: team, path: .spec.team}
-    - {name: expiry, path: .status.notAfter, type: Time, order: Sorted}
-    references:
-    - {name: issuer, to: {group: cert-manager.io, kind: Issuer, namePath: .spec.issuerRef.name}}
-`
+//go:embed queries.yaml
+var queryConfig []byte
 
 // matchCount is the number of objects that the queries find, and of dangling references.
 const matchCount = 10
 
 // measureQueries measures queries over generated objects.
 func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	config, err := indexers.Parse(indexers.Source{Name: "bench.yaml", Data: []byte(queryConfig)})
-	if err != nil {
-		return Outcome{}, err
-	}
+	config, err := indexers.Parse(indexers.Source{Name: "bench.yaml", Data: queryConfig})
+	check(err)
 	objects := make([]any, task.Objects)
 	for i := range objects {
 		objects[i] = newCertificate(i)
 	}
-	querier, err := newQuerier(config.Resources[0], objects)
-	if err != nil {
-		return Outcome{}, err
-	}
-	graph, err := newGraph(ctx, config.Resources[0], objects)
-	if err != nil {
-		return Outcome{}, err
-	}
+	querier := newQuerier(config.Resources[0], objects)
+	graph := newGraph(ctx, config.Resources[0], objects)
 	defer graph.Close()
 	findKeys := func(q query.Query, options query.Options) func(int) error {
 		return func(int) error {
@@ -89,11 +71,7 @@ func measureQueries(ctx context.Context, task Task, _ func() error) (Outcome, er
 		{QuerySorted, findObjects(query.Eq("team", "few"), query.Options{SortBy: "expiry"})},
 		{QueryDangling, checkDangling},
 	} {
-		cost, err := averageCost(task.Budget, queryCase.run)
-		if err != nil {
-			return Outcome{}, fmt.Errorf("%s: %w", queryCase.metric, err)
-		}
-		metrics[queryCase.metric] = cost
+		metrics[queryCase.metric] = averageCost(task.Budget, queryCase.run)
 	}
 	return Outcome{Metrics: metrics}, nil
 }
@@ -117,22 +95,18 @@ func newCertificate(i int) *unstructured.Unstructured {
 }
 
 // newQuerier returns a querier over a cache of objects.
-func newQuerier(r *indexers.Resource, objects []any) (*query.Querier, error) {
+func newQuerier(r *indexers.Resource, objects []any) *query.Querier {
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	handle, err := factory.Acquire(schema.GroupVersionResource{Group: r.Match.Group, Version: "v1",
 		Resource: "certificates"}, dynamicinformer.ResourceOptions{Indexes: indexers.Compile(r)})
-	if err != nil {
-		return nil, err
-	}
-	err = handle.Informer().GetIndexer().Replace(objects, "1")
-	return query.New(bind.ForInformer(handle.Informer()), r.Indexes...), err
+	check(err)
+	check(handle.Informer().GetIndexer().Replace(objects, "1"))
+	return query.New(bind.ForInformer(handle.Informer()), r.Indexes...)
 }
 
 // newGraph returns a graph of the objects and of one issuer in each namespace.
-func newGraph(ctx context.Context, r *indexers.Resource, objects []any) (*references.Graph, error) {
+func newGraph(ctx context.Context, r *indexers.Resource, objects []any) *references.Graph {
 	graph := references.New()
 	certs, issuers := &fakeInformer{}, &fakeInformer{}
 	for _, m := range []references.InformerSource{
@@ -141,9 +115,8 @@ func newGraph(ctx context.Context, r *indexers.Resource, objects []any) (*refere
 		{Type: references.Type{Group: r.Match.Group, Resource: "issuers", Kind: "Issuer", Namespaced: true},
 			Informer: issuers},
 	} {
-		if _, err := graph.Add(m); err != nil {
-			return nil, err
-		}
+		_, err := graph.Add(m)
+		check(err)
 	}
 	for i := range 100 {
 		issuer := newCertificate(i)
@@ -153,7 +126,8 @@ func newGraph(ctx context.Context, r *indexers.Resource, objects []any) (*refere
 	for _, object := range objects {
 		certs.OnAdd(object, true)
 	}
-	return graph, graph.WaitForSync(ctx)
+	check(graph.WaitForSync(ctx))
+	return graph
 }
 
 // fakeInformer forwards events to a handler like a synced informer.

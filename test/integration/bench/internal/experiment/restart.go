@@ -22,15 +22,10 @@ const RestartChanges = 1_000
 // it returns after everything was saved.
 func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err error) {
 	config, err := config(task)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	var received atomic.Int64
 	config.Dial = countingDialer(&received)
-	watch, err := startStopwatch()
-	if err != nil {
-		return Outcome{}, err
-	}
+	watch := startStopwatch()
 	subject := task.Subject
 	var persisted persistence.Backend
 	if task.Folder != "" {
@@ -39,18 +34,11 @@ func restart(ctx context.Context, task Task, _ func() error) (_ Outcome, err err
 		subject, persisted = Packed, store
 	}
 	fleet, err := newFleet(subject, []*rest.Config{config}, restartTypes, persisted)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	defer func() { err = errors.Join(err, fleet.Close(ctx)) }()
 	var readable time.Duration
-	if err := fleet.Sync(ctx, func() { readable = time.Since(watch.wall) }); err != nil {
-		return Outcome{}, err
-	}
-	cpu, wall, err := watch.Elapsed()
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(fleet.Sync(ctx, func() { readable = time.Since(watch.wall) }))
+	cpu, wall := watch.Elapsed()
 	bytes := received.Load()
 	if objects := fleet.Len(); objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, task.Objects)

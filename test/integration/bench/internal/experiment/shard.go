@@ -13,19 +13,14 @@ const Replicas = 4
 // fillReplica fills the cache of one replica. A ServerReplica or ClientReplica is the first of Replicas
 // replicas, and caches only its share of the objects. Other subjects cache all objects.
 func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	before, err := statusBytes("VmRSS:")
-	if err != nil {
-		return Outcome{}, err
-	}
+	before := statusBytes("VmRSS:")
 	config, err := config(task)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	var received atomic.Int64
 	config.Dial = countingDialer(&received)
 	o := Options{Config: config, GVR: certificates, Kind: certificateKind}
 	var dropped func() int64
-	f, err := fillCache(ctx, func() (cache Cache, err error) {
+	f := fillCache(ctx, func() (cache Cache, err error) {
 		switch task.Subject {
 		case ServerReplica, ClientReplica:
 			cache, dropped, err = newReplica(o, Replicas)
@@ -36,13 +31,8 @@ func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error
 		}
 		return cache, err
 	})
-	if err != nil {
-		return Outcome{}, err
-	}
 	receivedBytes := received.Load()
-	if err := checkShare(task, f.objects, dropped); err != nil {
-		return Outcome{}, err
-	}
+	check(checkShare(task, f.objects, dropped))
 	return Outcome{Metrics: map[string]float64{
 		Received:   float64(receivedBytes),
 		CPU:        f.cpu.Seconds(),

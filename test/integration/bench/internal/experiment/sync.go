@@ -13,10 +13,7 @@ const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 // syncCache fills a cache without handlers.
 func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	f, err := fillCache(ctx, func() (Cache, error) { return newCache(task, NoHandler, nil) })
-	if err != nil {
-		return Outcome{}, err
-	}
+	f := fillCache(ctx, func() (Cache, error) { return newCache(task, NoHandler, nil) })
 	if f.objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the cache has %d objects, want %d", f.objects, task.Objects)
 	}
@@ -27,28 +24,26 @@ func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 		HeapPerObject: float64(f.heap) / float64(f.objects),
 		PeakRSS:       float64(f.peak),
 	}
-	return Outcome{Metrics: metrics}, measureContent(f, metrics)
+	measureContent(f, metrics)
+	return Outcome{Metrics: metrics}, nil
 }
 
 // measureContent measures cold reads, and compares the peak with the JSON of the objects, if the cache
 // permits that.
-func measureContent(f fillCost, metrics map[string]float64) error {
+func measureContent(f fillCost, metrics map[string]float64) {
 	if s, ok := f.cache.(*sharedInformer); ok && s.jsonBytes != nil {
 		length, err := s.jsonBytes()
-		if err != nil || length == 0 { // nothing is stored
-			return err
+		check(err)
+		if length == 0 {
+			return // nothing is stored
 		}
 		metrics[PeakPerJSON] = float64(f.peak) / float64(length)
 	}
-	r, ok := f.cache.(Reader)
-	if !ok {
-		return nil
+	if r, ok := f.cache.(Reader); ok {
+		keys := r.Keys()
+		slices.Sort(keys) // equal for all subjects
+		metrics[GetCold] = coldGet(r, selectEvenly(keys, coldObjects))
 	}
-	keys := r.Keys()
-	slices.Sort(keys) // equal for all subjects
-	var err error
-	metrics[GetCold], err = coldGet(r, selectEvenly(keys, coldObjects))
-	return err
 }
 
 // fillCost has the cost of filling a cache, and its memory.
@@ -60,32 +55,19 @@ type fillCost struct {
 	heap, peak int64
 }
 
-func fillCache(ctx context.Context, make func() (Cache, error)) (f fillCost, err error) {
+func fillCache(ctx context.Context, make func() (Cache, error)) (f fillCost) {
 	before := liveHeap()
-	watch, err := startStopwatch()
-	if err != nil {
-		return f, err
-	}
+	watch := startStopwatch()
 	cache, err := make()
-	if err != nil {
-		return f, err
-	}
-	if err := cache.Sync(ctx); err != nil {
-		return f, err
-	}
-	if f.cpu, f.wall, err = watch.Elapsed(); err != nil {
-		return f, err
-	}
-	if f.peak, err = peakRSS(); err != nil {
-		return f, err
-	}
+	check(err)
+	check(cache.Sync(ctx))
+	f.cpu, f.wall = watch.Elapsed()
+	f.peak = peakRSS()
 	f.cache, f.objects = cache, cache.Len()
-	if err := awaitBackgroundWork(ctx, cache); err != nil {
-		return f, err
-	}
+	check(awaitBackgroundWork(ctx, cache))
 	f.heap = liveHeap() - before
 	runtime.KeepAlive(cache)
-	return f, nil
+	return f
 }
 
 // awaitBackgroundWork waits for background work after a fill, so that it is not attributed to something else.

@@ -54,9 +54,7 @@ func clusterConfigs(server *rest.Config, count int) []*rest.Config {
 // only bookmarks arrive.
 func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, error) {
 	server, err := config(task)
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
 	configs, types := []*rest.Config{server}, TypesOf(task.Objects)
 	if task.Experiment != Types {
 		configs, types = clusterConfigs(server, task.Objects), TypesOf(ClusterTypes)
@@ -65,43 +63,19 @@ func measureTypes(ctx context.Context, task Task, _ func() error) (Outcome, erro
 	if task.Profile != "" {
 		runtime.MemProfileRate = 256 // the profile increases the measured memory
 	}
-	before, err := takeFootprint()
-	if err != nil {
-		return Outcome{}, err
-	}
-	watch, err := startStopwatch()
-	if err != nil {
-		return Outcome{}, err
-	}
+	before := takeFootprint()
+	watch := startStopwatch()
 	fleet, err := newFleet(task.Subject, configs, types, nil)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if err := fleet.Sync(ctx, func() {}); err != nil {
-		return Outcome{}, err
-	}
-	cpu, wall, err := watch.Elapsed()
-	if err != nil {
-		return Outcome{}, err
-	}
+	check(err)
+	check(fleet.Sync(ctx, func() {}))
+	cpu, wall := watch.Elapsed()
 	if objects := fleet.Len(); objects != caches*task.PerType {
 		return Outcome{}, fmt.Errorf("the caches have %d objects, want %d", objects, caches*task.PerType)
 	}
-	peak, err := peakRSS()
-	if err != nil {
-		return Outcome{}, err
-	}
-	idle, err := idleShare(ctx, task.Idle)
-	if err != nil {
-		return Outcome{}, err
-	}
-	after, err := takeFootprint()
-	if err != nil {
-		return Outcome{}, err
-	}
-	if err := writeHeapProfile(task.Profile); err != nil {
-		return Outcome{}, err
-	}
+	peak := peakRSS()
+	idle := idleShare(ctx, task.Idle)
+	after := takeFootprint()
+	check(writeHeapProfile(task.Profile))
 	runtime.KeepAlive(fleet)
 	memory := float64(after.memory() - before.memory())
 	metrics := map[string]float64{
@@ -134,19 +108,12 @@ func writeHeapProfile(prefix string) error {
 const idlePause = 3 * time.Second
 
 // idleShare returns the CPU usage of the process as a share of one CPU.
-func idleShare(ctx context.Context, during time.Duration) (float64, error) {
-	if err := pause(ctx, idlePause); err != nil {
-		return 0, err
-	}
-	watch, err := startStopwatch()
-	if err != nil {
-		return 0, err
-	}
-	if err := pause(ctx, during); err != nil {
-		return 0, err
-	}
-	cpu, wall, err := watch.Elapsed()
-	return cpu.Seconds() / wall.Seconds(), err
+func idleShare(ctx context.Context, during time.Duration) float64 {
+	check(pause(ctx, idlePause))
+	watch := startStopwatch()
+	check(pause(ctx, during))
+	cpu, wall := watch.Elapsed()
+	return cpu.Seconds() / wall.Seconds()
 }
 
 func pause(ctx context.Context, d time.Duration) error {

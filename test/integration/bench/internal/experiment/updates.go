@@ -18,42 +18,35 @@ func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome
 	}
 	times := newEventTimes(task.Events)
 	cache, err := newCache(task, handler, times.record)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if err := cache.Sync(ctx); err != nil {
-		return Outcome{}, err
-	}
+	check(err)
+	check(cache.Sync(ctx))
 	defer runtime.KeepAlive(cache)
-	return times.receive(ctx, task, ready)
+	return times.receive(ctx, task, ready), nil
 }
 
 // receive reports ready, and measures until all updates have been received.
-func (s *eventTimes) receive(ctx context.Context, task Task, ready func() error) (Outcome, error) {
+func (s *eventTimes) receive(ctx context.Context, task Task, ready func() error) Outcome {
 	runtime.GC()
-	watch, err := startStopwatch()
-	if err != nil {
-		return Outcome{}, err
-	}
-	s.begin()
-	if err := ready(); err != nil {
-		return Outcome{}, err
-	}
-	select {
-	case <-s.complete:
-	case <-ctx.Done():
-		return Outcome{}, fmt.Errorf("waiting for updates: %w", context.Cause(ctx))
-	case <-time.After(updatesTimeout):
-		return Outcome{}, errors.New("timeout before all updates: " + s.String())
-	}
-	cpu, _, err := watch.Elapsed()
-	if err != nil {
-		return Outcome{}, err
-	}
+	watch := startStopwatch()
+	s.await(ctx, ready)
+	cpu, _ := watch.Elapsed()
 	return Outcome{
 		Metrics: map[string]float64{CPUPerEvent: cpu.Seconds() * 1e6 / float64(task.Events)},
 		Seen:    s.times(),
-	}, nil
+	}
+}
+
+// await reports ready, and waits until all updates have been received.
+func (s *eventTimes) await(ctx context.Context, ready func() error) {
+	s.begin()
+	check(ready())
+	select {
+	case <-s.complete:
+	case <-ctx.Done():
+		check(fmt.Errorf("waiting for updates: %w", context.Cause(ctx)))
+	case <-time.After(updatesTimeout):
+		check(errors.New("timeout before all updates: " + s.String()))
+	}
 }
 
 // updatesTimeout limits the time of all updates.

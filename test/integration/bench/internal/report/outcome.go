@@ -1,6 +1,7 @@
 package report
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"strings"
@@ -8,33 +9,12 @@ import (
 	"github.com/crdcache/crdcache/test/integration/bench/internal/experiment"
 )
 
+//go:embed titles.yaml.fmt
+var titlesFormat string
+
 // titles names the subjects that are not caches.
-var titles = map[string]string{
-	experiment.ClientGoLibrary: "client-go, apimachinery",
-	experiment.Crdcache:        "crdcache",
-	experiment.CrdcachePack:    "crdcache, packed",
-	experiment.Kubectl:         "kubectl",
-	experiment.CrdcacheQuery:   "crdcache query",
-	experiment.ServedDump:      "crdcache dump, with serve",
-	experiment.ServedQuery:     "crdcache query, with serve",
-
-	experiment.VersionCommand: "crdcache version",
-	experiment.ServedIndex:    "crdcache query by index, with serve",
-	experiment.ServedTable:    "crdcache dump of 1,000 rows, with serve",
-
-	experiment.ControllerRuntimeManager: "manager, controller-runtime",
-	experiment.CrdcacheManager:          "manager, crdcache",
-	experiment.AdapterCache:             "controller-runtime, crdcache",
-
-	experiment.CompressedManager: "manager, crdcache, compressed",
-
-	experiment.OnlyReplica:   "one replica with all objects",
-	experiment.ServerReplica: fmt.Sprintf("one of %d replicas, filtered by the server", experiment.Replicas),
-	experiment.ClientReplica: fmt.Sprintf("one of %d replicas, filtered by the client", experiment.Replicas),
-
-	experiment.Unchanged: "crdcache, restart, no changes",
-	experiment.Changed:   "crdcache, restart, " + formatThousands(experiment.RestartChanges) + " changes",
-}
+var titles = mustParse[map[string]string](fmt.Appendf(nil, titlesFormat, experiment.Replicas,
+	formatThousands(experiment.RestartChanges)))
 
 func subjectTitle(name string) string {
 	if t, ok := titles[name]; ok {

@@ -147,7 +147,7 @@ bits32: ## Test the engine in 32 bits
 	GOARCH=386 CGO_ENABLED=0 go test -timeout 10m $(ENGINE)
 
 stranger: ## Compile programs and commands with the released modules, as users do (15 minutes)
-	cd test/integration && go test -count=1 -timeout 60m ./project -run TestReleasedModules -args -compile
+	cd test/integration && go test -count=1 -timeout 60m ./internal/project -run TestReleasedModules -args -compile
 
 promtool: ## Test the alerts with promtool, which is built first (5 minutes once)
 	go run -tags=remove_all_sd $(PROMTOOL) check rules --lint=all --lint-fatal serving/packaging/monitoring/alerts.yaml
@@ -326,7 +326,7 @@ lint-short: formatted $(BIN)/staticcheck ## Run go vet and staticcheck on the li
 linters: $(BIN)/staticcheck
 	go vet $(EVERYWHERE)
 	$(BIN)/staticcheck -checks inherit,-SA1019 $(EVERYWHERE) # what only newer versions deprecate: floor-all finds the others
-	go build -o $(BIN)/project ./test/integration/project
+	go build -o $(BIN)/project ./test/integration/internal/project
 	$(BIN)/project platforms -packages './... ./cmd/crdcache/...' $(PLATFORMS)
 	$(BIN)/project platforms -packages '$(patsubst %,./%/...,$(PUBLISHED))' windows/amd64
 	$(BIN)/project platforms -packages '$(EVERYWHERE)' darwin/arm64

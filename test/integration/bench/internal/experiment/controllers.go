@@ -104,8 +104,9 @@ func measureControllers(ctx context.Context, task Task, ready func() error) (Out
 		b.blocked, want = ctx.Done(), want-task.PerType+1
 	}
 	b.reconciled = newReconciledCount(want)
-	before := takeFootprint()
 	manager, all := b.startManager(ctx, task)
+	check(pause(ctx, idlePause))
+	before := takeFootprint()
 	settings := make([]controllers.Settings, task.Objects)
 	for n := range settings {
 		c := &benchController{controllerBench: b, index: n, own: b.types[n]}
@@ -128,14 +129,13 @@ func measureControllers(ctx context.Context, task Task, ready func() error) (Out
 		return outcome, nil
 	}
 	b.measureCalls(ctx, task, all, settings, outcome.Metrics)
-	stopAll := func() (took time.Duration) {
+	stopAll := func() {
 		start := time.Now()
 		for _, t := range b.types[:task.Objects] {
 			check(all.Stop(ctx, t.Kind))
 		}
-		took = time.Since(start)
+		outcome.Metrics[StopTime] = time.Since(start).Seconds()
 		check(pause(ctx, 2*idlePause))
-		return took
 	}
 	stopAll()
 	once := takeFootprint() // with what Go and libraries retain, such as ended goroutines
@@ -144,7 +144,7 @@ func measureControllers(ctx context.Context, task Task, ready func() error) (Out
 	}
 	check(pause(ctx, 2*idlePause))
 	check(ready()) // more updates
-	outcome.Metrics[StopTime] = stopAll().Seconds()
+	stopAll()
 	left := takeFootprint()
 	outcome.Metrics[LeftGoroutines] = float64(left.goroutines - once.goroutines)
 	outcome.Metrics[LeftHeap] = 100 * float64(left.heap-once.heap) / float64(once.heap)

@@ -29,7 +29,7 @@ func main() {
 	}
 	command, ok := commands[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "unknown command %q: see the documentation of test/integration/project\n", name)
+		fmt.Fprintf(os.Stderr, "unknown command %q: see the documentation of test/integration/internal/project\n", name)
 		os.Exit(2)
 	}
 	if err := command(ctx, flag.NewFlagSet(name, flag.ExitOnError), args); err != nil {

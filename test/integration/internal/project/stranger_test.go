@@ -32,12 +32,12 @@ type moduleProxy struct {
 // fetches a version twice.
 func newModuleProxy(t *testing.T) *moduleProxy {
 	t.Helper()
-	r, err := newRelease("../../..", "v0.0.1-test")
+	r, err := newRelease("../../../..", "v0.0.1-test")
 	if err != nil {
 		t.Fatal(err)
 	}
 	version := fmt.Sprintf("v0.0.1-test.h%x", sha256.Sum256([]byte(strings.Join(r.sums, ""))))[:32]
-	if r, err = newRelease("../../..", version); err != nil {
+	if r, err = newRelease("../../../..", version); err != nil {
 		t.Fatal(err)
 	}
 	proxy := t.TempDir()
@@ -146,7 +146,7 @@ func (g *moduleProxy) testPrograms() {
 		}
 		return string(source)
 	}
-	_, rest, _ := strings.Cut(read("../../../README.md"), "```go\n")
+	_, rest, _ := strings.Cut(read("../../../../README.md"), "```go\n")
 	readme, _, found := strings.Cut(rest, "```")
 	if !found {
 		g.t.Fatal("README.md has no Go program")

@@ -52,10 +52,11 @@ func (r *follower) newGroups() ([]*informerGroup, error) {
 	clients := []dynamic.Interface{client}
 	if r.printsTables() {
 		r.client = client
-		tableClient, err := print.NewTableClient(r.Rest, httpClient, client)
+		tables, err := print.NewPlainClient(r.Rest, httpClient)
 		if err != nil {
 			return nil, err
 		}
+		tableClient := print.NewTableClient(tables, client)
 		templates = []informerGroup{{custom: true}, {builtin: true, tableClient: tableClient}}
 		clients = append(clients, tableClient)
 	}

@@ -319,10 +319,11 @@ func newTableClient(t *testing.T, list, events string) (*TableClient, *[]*http.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed, err := NewTableClient(config, server.Client(), client)
+	tables, err := NewPlainClient(config, server.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
+	printed := NewTableClient(tables, client)
 	return printed, &requests
 }
 

@@ -37,17 +37,11 @@ type TableClient struct {
 	listedCounts map[schema.GroupVersionResource]int
 }
 
-// NewTableClient returns a client that sends table requests to the server of config. It sends all other
-// requests through client.
-func NewTableClient(config *rest.Config, httpClient *http.Client,
-	client dynamic.Interface) (*TableClient, error) {
-	restClient, err := NewPlainClient(config, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	return &TableClient{Interface: client, rest: restClient,
+// NewTableClient returns a client that sends table requests through tables, and all others through client.
+func NewTableClient(tables rest.Interface, client dynamic.Interface) *TableClient {
+	return &TableClient{Interface: client, rest: tables,
 		columns:      map[schema.GroupVersionResource][]metav1.TableColumnDefinition{},
-		listedCounts: map[schema.GroupVersionResource]int{}}, nil
+		listedCounts: map[schema.GroupVersionResource]int{}}
 }
 
 // IsWatchListSemanticsUnSupported makes reflectors list before they watch, because a list has the columns.

@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
@@ -74,11 +73,7 @@ func (t *Target) UseSchema(r discovery.Resource, config *Config, q query.Query,
 
 // definitionOf is Definition with a client of its own.
 func (t *Target) definitionOf(r discovery.Resource) (*crd.Definition, error) {
-	httpClient, err := t.HTTPClient()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamicinformer.NewClient(t.Rest, httpClient)
+	client, err := t.Client()
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,8 +59,7 @@ type Types struct {
 	Resources []discovery.Resource
 	Client    dynamic.Interface
 
-	reader     *Reader
-	httpClient *http.Client
+	reader *Reader
 	// formatters has the types with a CRD. tableClient lists the other types with the API server's rows.
 	// Both are nil before LoadRows.
 	formatters  map[schema.GroupVersionResource]print.RowFormatter
@@ -71,11 +69,15 @@ type Types struct {
 }
 
 // LoadRows must be called before objects are read that are printed as tables.
-func (t *Types) LoadRows(ctx context.Context) (err error) {
+func (t *Types) LoadRows(ctx context.Context) error {
 	if t.tableClient != nil {
 		return nil
 	}
-	t.tableClient, err = print.NewTableClient(t.reader.Rest, t.httpClient, t.Client)
+	tables, err := t.reader.PlainClient()
+	if err != nil {
+		return err
+	}
+	t.tableClient = print.NewTableClient(tables, t.Client)
 	t.formatters = map[schema.GroupVersionResource]print.RowFormatter{}
 	formatters := print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut)
 	for i, r := range t.Resources {
@@ -83,7 +85,7 @@ func (t *Types) LoadRows(ctx context.Context) (err error) {
 			t.formatters[r.GVR] = formatters[i]
 		}
 	}
-	return err
+	return nil
 }
 
 // Rows returns the row formatter of a type after its objects were read. Without LoadRows it returns nil. It
@@ -132,15 +134,8 @@ func (r *Reader) ResolveTypes(ctx context.Context) (*Types, error) {
 }
 
 func (r *Reader) newTypes(resources []discovery.Resource) (*Types, error) {
-	httpClient, err := r.HTTPClient()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamicinformer.NewClient(r.Rest, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	return &Types{Resources: resources, Client: client, reader: r, httpClient: httpClient}, nil
+	client, err := r.Client()
+	return &Types{Resources: resources, Client: client, reader: r}, err
 }
 
 // Caches creates an informer for each type, with the settings and indexes of the config and the selectors of

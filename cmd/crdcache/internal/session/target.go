@@ -14,11 +14,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
@@ -246,12 +248,17 @@ func (t *Target) HTTPClient() (*http.Client, error) {
 }
 
 // PlainClient returns a client that does not decode answers.
-func (t *Target) PlainClient() (rest.Interface, error) {
+func (t *Target) PlainClient() (rest.Interface, error) { return clientOf(t, print.NewPlainClient) }
+
+// Client returns a client that packs the objects of lists.
+func (t *Target) Client() (dynamic.Interface, error) { return clientOf(t, dynamicinformer.NewClient) }
+
+func clientOf[C any](t *Target, newClient func(*rest.Config, *http.Client) (C, error)) (client C, err error) {
 	httpClient, err := t.HTTPClient()
 	if err != nil {
-		return nil, err
+		return client, err
 	}
-	return print.NewPlainClient(t.Rest, httpClient)
+	return newClient(t.Rest, httpClient)
 }
 
 func (t *Target) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {

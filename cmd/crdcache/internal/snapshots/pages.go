@@ -25,15 +25,17 @@ const (
 // list, the error is 410 Gone, and the caller must discard the section.
 func (s *snapshotSaver) saveObjects(ctx context.Context, resource discovery.Resource,
 	section *snapshot.TypeWriter) (version string, err error) {
-	gr := resource.GVR.GroupResource()
+	gr, namespace := resource.GVR.GroupResource(), ""
+	if resource.Scope == discovery.Namespaced {
+		namespace = s.namespace
+	}
 	options := metav1.ListOptions{Limit: minPageSize}
 	for {
 		var items []any
 		var meta metav1.ListMeta
 		pageCtx, cancel := s.target.WithTimeout(ctx)
 		err := s.target.Retry(pageCtx, gr.String(), func() (err error) {
-			items, meta, err = requests.ListPage(pageCtx, s.objects, resource.GVR, s.namespaceFor(resource),
-				options, false)
+			items, meta, err = requests.ListPage(pageCtx, s.objects, resource.GVR, namespace, options, false)
 			return err
 		})
 		cancel()
@@ -75,11 +77,4 @@ func textOf(item any) (text []byte, err error) {
 		return nil
 	})
 	return text, err
-}
-
-func (s *snapshotSaver) namespaceFor(resource discovery.Resource) string {
-	if resource.Scope == discovery.Namespaced {
-		return s.namespace
-	}
-	return ""
 }

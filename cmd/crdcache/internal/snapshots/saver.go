@@ -20,7 +20,6 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
@@ -54,11 +53,7 @@ var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource
 // of the types that could not be read. The file contains them, too. unusable is set if the file is no usable
 // snapshot.
 func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
-	httpClient, err := s.target.HTTPClient()
-	if err == nil {
-		s.objects, err = dynamicinformer.NewClient(s.target.Rest, httpClient)
-	}
-	if err == nil {
+	if s.objects, err = s.target.Client(); err == nil {
 		s.client, err = s.target.PlainClient()
 	}
 	if err != nil {

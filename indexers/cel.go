@@ -83,7 +83,7 @@ func (c *collector) countFailed() {
 // WithSchema returns the resource with CEL expressions that read objects as validation rules of a CRD do: a
 // number is a double, and the order of sets and map lists does not count. read returns the schema of the
 // type's version, and is called at most once, if an expression needs it. It returns nil for a type without a
-// CRD, whose expressions read JSON, as a ValidatingAdmissionPolicy.
+// CRD, whose expressions read JSON, as admission policies do.
 //
 // The problems name the indexes and references that the result lacks, and the metrics without an index,
 // because the schema could not be read or does not permit their expressions.

@@ -29,22 +29,14 @@ func systemTypes() []readapi.Type {
 			Plural: apiServices.Resource, Singular: "apiservice", Kind: apiServiceKind.Kind,
 			Categories: []string{"api-extensions"},
 		},
-		Versions: []readapi.Version{{Name: "v1", Subresources: []string{"status"}, Columns: []crd.Column{
-			{Name: "Available", Type: "string",
-				JSONPath: `.status.conditions[?(@.type=="Available")].status`},
-			{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"},
-		}}},
+		Versions: []readapi.Version{{Name: "v1", Subresources: []string{"status"}}},
 	}, {
 		Group: definitionKind.Group,
 		Names: crd.Names{
 			Plural: definitions.Resource, Singular: "customresourcedefinition", Kind: definitionKind.Kind,
 			ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
 		},
-		Versions: []readapi.Version{{
-			Name: crd.GVR.Version, Subresources: []string{"status"}, Columns: []crd.Column{
-				{Name: "Scope", Type: "string", JSONPath: ".spec.scope"},
-				{Name: "Created At", Type: "string", JSONPath: ".metadata.creationTimestamp"},
-			}}},
+		Versions: []readapi.Version{{Name: crd.GVR.Version, Subresources: []string{"status"}}},
 	}}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/discovery/crd"
 )
 
 func TestCell(t *testing.T) {
@@ -44,7 +46,7 @@ func TestCell(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			columns := NewColumns([]ColumnDefinition{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
+			columns := NewColumns([]crd.Column{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
 			if diff := cmp.Diff(tt.want, columns[0].Cell(object)); diff != "" {
 				t.Errorf("Cell (-want +got):\n%s", diff)
 			}
@@ -54,14 +56,14 @@ func TestCell(t *testing.T) {
 			}
 		})
 	}
-	if got := NewColumns([]ColumnDefinition{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != created {
+	if got := NewColumns([]crd.Column{{Type: "date", JSONPath: ".when"}})[0].Value(object); got != created {
 		t.Errorf("Value of a date = %v, want %v", got, created)
 	}
 }
 
 func BenchmarkColumn(b *testing.B) {
 	object := map[string]any{"spec": map[string]any{"secretName": "tls"}}
-	column := NewColumns([]ColumnDefinition{{Type: "string", JSONPath: ".spec.secretName"}})[0]
+	column := NewColumns([]crd.Column{{Type: "string", JSONPath: ".spec.secretName"}})[0]
 	slow := column
 	slow.fields = nil
 	for name, column := range map[string]Column{"fields": column, "jsonpath": slow} {

@@ -18,9 +18,9 @@ type floor struct {
 // floors are in order, the lowest first.
 var floors = []floor{
 	{"text", []string{"internal/naming", "internal/jsontext", "internal/jsonpath", "internal/manifest",
-		"internal/expression", "internal/queue", "internal/display"}, false},
+		"internal/expression", "internal/queue"}, false},
 	{"values", []string{"dynamicinformer/persistence", "dynamicinformer/sharding", "dynamicinformer/status",
-		"dynamicinformer/typesource", "discovery/crd"}, false},
+		"dynamicinformer/typesource", "discovery/crd", "internal/display"}, false},
 	{"engine", []string{"internal"}, false},
 	{"discovery, dynamicinformer", []string{"discovery", "dynamicinformer"}, false},
 	{"indexers", []string{"indexers"}, true},
@@ -47,6 +47,7 @@ func floorOf(folder string) (number int) {
 // commandPackageOrder lists the packages of the command: a package imports only earlier ones.
 var commandPackageOrder = []string{
 	"cmd/crdcache/internal/startup", "cmd/crdcache/internal/localserver", "cmd/crdcache/internal/filesource",
+	"cmd/crdcache/internal/columns",
 	"cmd/crdcache/internal/print", "cmd/crdcache/internal/session", "cmd/crdcache/internal/follow",
 	"cmd/crdcache/internal/imports", "cmd/crdcache/internal/snapshots", "cmd/crdcache/internal/query",
 	"cmd/crdcache/internal/serve", "cmd/crdcache/internal/mcp",

@@ -1,6 +1,7 @@
 package naming
 
 import (
+	_ "embed" // builtin.txt
 	"slices"
 	"strings"
 
@@ -10,66 +11,53 @@ import (
 // BuiltinType is a type that every cluster has.
 type BuiltinType struct {
 	Group, Version, Plural, Kind string
-	shortNames                   string // separated by spaces
-	flags                        TypeFlags
-	subresources                 string // other than status, separated by spaces
+	ShortNames, Categories       []string
+	Subresources                 []string // other than status
+	SelectableFields             []string // paths for field selectors, except of name and namespace
+	flags                        []TypeFlag
 }
 
-// TypeFlags describe how a type is served and written.
-type TypeFlags int
+// TypeFlag describes how a type is served and written.
+type TypeFlag string
 
 // The flags of types.
 const (
-	Namespaced TypeFlags = 1 << iota
-	InCategoryAll
-	InCategoryAPIExtensions
-	HasStatus           // has the status subresource
-	HasGeneration       // has a generation
-	UnconditionalUpdate // an update without a resource version is allowed
-	CreateOnUpdate      // an update creates a missing object
-	AnyName
+	Namespaced          TypeFlag = "namespaced"
+	HasStatus           TypeFlag = "status"              // has the status subresource
+	HasGeneration       TypeFlag = "generation"          // has a generation
+	UnconditionalUpdate TypeFlag = "unconditionalUpdate" // an update without a resource version is allowed
+	CreateOnUpdate      TypeFlag = "createOnUpdate"      // an update creates a missing object
+	AnyName             TypeFlag = "anyName"
 )
 
-const eventFields = ".involvedObject.kind .involvedObject.namespace .involvedObject.name .involvedObject.uid " +
-	".involvedObject.apiVersion .involvedObject.resourceVersion .involvedObject.fieldPath .reason .type .reportingComponent"
+func (t BuiltinType) Has(f TypeFlag) bool { return slices.Contains(t.flags, f) }
 
-// selectableFields are the fields for field selectors in addition to name and namespace.
-var selectableFields = map[schema.GroupResource]string{
-	{Resource: "events"}:     eventFields,
-	{Resource: "namespaces"}: ".status.phase",
-	{Resource: "nodes"}:      ".spec.unschedulable",
-	{Resource: "pods"}: ".spec.nodeName .spec.restartPolicy .spec.schedulerName .spec.serviceAccountName .status.phase " +
-		".status.podIP .status.nominatedNodeName",
-	{Resource: "replicationcontrollers"}:                                   ".status.replicas",
-	{Resource: "secrets"}:                                                  ".type",
-	{Resource: "services"}:                                                 ".spec.clusterIP .spec.type",
-	{Group: "apps", Resource: "replicasets"}:                               ".status.replicas",
-	{Group: "batch", Resource: "jobs"}:                                     ".status.successful",
-	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}: ".spec.signerName",
-	{Group: "certificates.k8s.io", Resource: "clustertrustbundles"}:        ".spec.signerName",
-	{Group: "events.k8s.io", Resource: "events"}:                           eventFields,
-}
+//go:embed builtin.txt
+var builtinText string
 
-func (t BuiltinType) Has(f TypeFlags) bool { return t.flags&f != 0 }
+// BuiltinTypes are the types in builtin.txt.
+var BuiltinTypes = parseBuiltinTypes(builtinText)
 
-func (t BuiltinType) ShortNames() []string { return strings.Fields(t.shortNames) }
-
-// Subresources returns the subresources other than status.
-func (t BuiltinType) Subresources() []string { return strings.Fields(t.subresources) }
-
-func (t BuiltinType) Categories() []string {
-	switch {
-	case t.Has(InCategoryAll):
-		return []string{"all"}
-	case t.Has(InCategoryAPIExtensions):
-		return []string{"api-extensions"}
+func parseBuiltinTypes(text string) (types []BuiltinType) {
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if words[0] == "#" {
+			continue
+		}
+		gr := schema.ParseGroupResource(words[0])
+		t := BuiltinType{Group: gr.Group, Version: words[1], Plural: gr.Resource, Kind: words[2]}
+		lists := map[string]*[]string{"short": &t.ShortNames, "category": &t.Categories,
+			"subresources": &t.Subresources, "fields": &t.SelectableFields}
+		for _, word := range words[3:] {
+			if name, values, isList := strings.Cut(word, "="); isList {
+				*lists[name] = strings.Split(values, ",")
+			} else {
+				t.flags = append(t.flags, TypeFlag(word))
+			}
+		}
+		types = append(types, t)
 	}
-	return nil
-}
-
-// SelectableFields returns the paths of the fields for field selectors, other than name and namespace.
-func (t BuiltinType) SelectableFields() []string {
-	return strings.Fields(selectableFields[schema.GroupResource{Group: t.Group, Resource: t.Plural}])
+	return types
 }
 
 // FindBuiltinByName returns the type of a plural, singular or short name as tools write it, such as "pvs",
@@ -77,7 +65,7 @@ func (t BuiltinType) SelectableFields() []string {
 func FindBuiltinByName(name string) (BuiltinType, bool) {
 	name = strings.ReplaceAll(name, "-", "")
 	return findBuiltin(func(t BuiltinType) bool {
-		return name == t.Plural || name == strings.ToLower(t.Kind) || slices.Contains(t.ShortNames(),
+		return name == t.Plural || name == strings.ToLower(t.Kind) || slices.Contains(t.ShortNames,
 			strings.TrimSuffix(name, "s"))
 	})
 }

@@ -145,7 +145,7 @@ func (l folderLog) describe() SavedType {
 		Kind: l.At.Kind, Namespaced: l.At.Namespaced, Versions: []string{l.At.APIVersion}}
 	if known, ok := naming.FindBuiltin(t.Group, "", t.Resource); ok {
 		t.Kind, t.Namespaced = known.Kind, known.Has(naming.Namespaced)
-		t.ShortNames, t.Categories = known.ShortNames(), known.Categories()
+		t.ShortNames, t.Categories = known.ShortNames, known.Categories
 	}
 	switch {
 	case !l.View.Complete:

@@ -3,7 +3,6 @@ package readapi
 import (
 	"iter"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -118,23 +117,6 @@ type Refuser interface {
 	Collection
 	// Refused returns the error for all requests for a version of the type, or nil if it is served.
 	Refused(version string) error
-}
-
-// TablePrinter is a Collection that prints its own tables, as a kube-apiserver does for built-in types.
-type TablePrinter interface {
-	Collection
-	// TableColumns returns the columns, beginning with the name. If there are none, the columns of the type
-	// are used.
-	TableColumns() []metav1.TableColumnDefinition
-	// Cells returns the cells of an object.
-	Cells(Object) ([]any, error)
-	// Sort sorts the objects of a table. The argument is sorted by key.
-	Sort([]Object)
-}
-
-func (r *resource) tablePrinter() (TablePrinter, bool) {
-	p, ok := r.collection.(TablePrinter)
-	return p, ok && len(p.TableColumns()) > 0
 }
 
 func (r *resource) refusedError() error {

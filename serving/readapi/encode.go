@@ -45,9 +45,6 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 		if err := e.initTable(); err != nil {
 			return err
 		}
-		if e.table.tablePrinter != nil {
-			e.table.tablePrinter.Sort(objects)
-		}
 	}
 	return e.checkConversion(objects...)
 }
@@ -56,8 +53,10 @@ func (e *encoder) initTable() (err error) {
 	if e.table, err = newTabulator(e.resource.version.Columns, e.form.version, e.includeObject); err != nil {
 		return err
 	}
-	if tablePrinter, ok := e.resource.tablePrinter(); ok {
-		e.table.tablePrinter, e.table.headers = tablePrinter, tablePrinter.TableColumns()
+	if e.resource.table != nil {
+		if columns, cells := e.resource.table(e.resource.typ.GroupResource()); len(columns) > 0 {
+			e.table.headers, e.table.printCells = columns, cells
+		}
 	}
 	return nil
 }
@@ -120,7 +119,7 @@ func (e *encoder) appendItem(dst []byte, o Object) ([]byte, error) {
 	}
 	content["apiVersion"] = apiVersion.String()
 	if e.form.kind == tableForm {
-		return e.table.appendRow(dst, o, content)
+		return e.table.appendRow(dst, content)
 	}
 	return appendValue(dst, content)
 }

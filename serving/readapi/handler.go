@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -24,6 +25,9 @@ const (
 
 // HandlerOptions are the limits and hooks of a handler. The zero value is usable.
 type HandlerOptions struct {
+	// Table returns the columns of a type in tables, and a function that returns the cells of an object.
+	// Default, or if it returns no columns: the columns of the type.
+	Table func(schema.GroupResource) ([]metav1.TableColumnDefinition, func(object map[string]any) []any)
 	// StopWatches, when closed, ends all watches. Each ends with a bookmark if its client allows bookmarks,
 	// so that the client can continue at another server. Default: watches end only by their timeout.
 	StopWatches <-chan struct{}
@@ -95,6 +99,7 @@ type resource struct {
 	collection Collection
 	typ        Type
 	version    *Version
+	table      func(schema.GroupResource) ([]metav1.TableColumnDefinition, func(map[string]any) []any)
 }
 
 func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +186,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 		if versioned, ok := c.(Versioned); ok {
 			c = versioned.InVersion(t.gv.Version)
 		}
-		target := &resource{requestTarget: t, collection: c, typ: c.Type()}
+		target := &resource{requestTarget: t, collection: c, typ: c.Type(), table: h.options.Table}
 		target.version = target.typ.Version(t.gv.Version)
 		switch {
 		case target.version == nil || t.hasWrongNamespace(target.typ):

@@ -20,8 +20,8 @@ type tabulator struct {
 	includeObject metav1.IncludeObjectPolicy
 	headers       []metav1.TableColumnDefinition // nil after the first table
 	columns       []display.Column
-	// tablePrinter replaces columns if it is set.
-	tablePrinter TablePrinter
+	// printCells replaces columns if it is set.
+	printCells func(object map[string]any) []any
 }
 
 var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
@@ -39,18 +39,12 @@ func newTabulator(columns []crd.Column, version, include string) (*tabulator, er
 			"must be 'Metadata', 'Object', 'None', or empty")
 		return nil, apierrors.NewBadRequest("Unable to convert to Table as requested: " + err.Error())
 	}
-	definitions := make([]display.ColumnDefinition, len(columns))
-	for i, c := range columns {
-		definitions[i] = display.ColumnDefinition(c)
-	}
-	t.columns = display.NewColumns(definitions)
-	t.headers = []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name",
-		Description: metaDocs["name"]}}
-	for _, c := range t.columns {
-		c.Description = cmp.Or(c.Description, "Custom resource definition column (in JSONPath format): "+c.JSONPath)
-		t.headers = append(t.headers, metav1.TableColumnDefinition{
-			Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description, Priority: c.Priority,
-		})
+	t.columns = display.NewColumns(columns)
+	t.headers = display.Definitions(t.columns)
+	t.headers[0].Description = metaDocs["name"]
+	for i, c := range t.columns {
+		t.headers[i+1].Description = cmp.Or(c.Description,
+			"Custom resource definition column (in JSONPath format): "+c.JSONPath)
 	}
 	return t, nil
 }
@@ -69,9 +63,9 @@ func (t *tabulator) appendHead(dst []byte, m listMeta) ([]byte, error) {
 	return append(dst, `,"rows":[`...), err
 }
 
-func (t *tabulator) cells(o Object, content map[string]any) ([]any, error) {
-	if t.tablePrinter != nil {
-		return t.tablePrinter.Cells(o)
+func (t *tabulator) cells(content map[string]any) []any {
+	if t.printCells != nil {
+		return t.printCells(content)
 	}
 	name := ""
 	if metadata, ok := content["metadata"].(map[string]any); ok {
@@ -82,15 +76,11 @@ func (t *tabulator) cells(o Object, content map[string]any) ([]any, error) {
 	for _, c := range t.columns {
 		cells = append(cells, c.Cell(content))
 	}
-	return cells, nil
+	return cells
 }
 
-func (t *tabulator) appendRow(dst []byte, o Object, content map[string]any) ([]byte, error) {
-	var row metav1.TableRow
-	var err error
-	if row.Cells, err = t.cells(o, content); err != nil {
-		return nil, err
-	}
+func (t *tabulator) appendRow(dst []byte, content map[string]any) ([]byte, error) {
+	row := metav1.TableRow{Cells: t.cells(content)}
 	switch t.includeObject {
 	case metav1.IncludeMetadata:
 		m, err := partialObjectMetadata(content)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/web/internal/outline"
@@ -108,7 +109,7 @@ func (h *Handler) csvWriter(typ *visibleType, columnNumbers []string) (func(w io
 	error) {
 	definitions := h.tableColumns(typ)
 	if len(columnNumbers) > 0 {
-		var selected []display.ColumnDefinition
+		var selected []crd.Column
 		for _, number := range columnNumbers {
 			i, err := strconv.Atoi(number)
 			if err != nil || i < 0 || i >= len(definitions) {

@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -98,18 +98,17 @@ func typeNames(i *indexers.Index) []string {
 
 // tableColumns returns the columns after namespace and name: the columns of the CRD and the age, as in
 // kubectl.
-func (h *Handler) tableColumns(typ *visibleType) []display.ColumnDefinition {
-	var columns []display.ColumnDefinition
+func (h *Handler) tableColumns(typ *visibleType) []crd.Column {
+	var columns []crd.Column
 	hasAge := false
 	if !h.hidesValues(typ) {
 		for _, c := range h.source.columns(typ) {
-			columns = append(columns, display.ColumnDefinition(c))
+			columns = append(columns, c)
 			hasAge = hasAge || c.Name == "Age"
 		}
 	}
 	if !hasAge {
-		columns = append(columns, display.ColumnDefinition{Name: "Age", Type: "date",
-			JSONPath: ".metadata.creationTimestamp"})
+		columns = append(columns, crd.Column{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
 	}
 	return columns
 }

@@ -145,7 +145,7 @@ const admissionRejected = "a cluster in memory does not call webhooks or evaluat
 
 func typeAndRules(b naming.BuiltinType) (readapi.Type, apiserver.Rules) {
 	version := readapi.Version{
-		Name: b.Version, UnsupportedSubresources: b.Subresources(), SelectableFields: b.SelectableFields(),
+		Name: b.Version, UnsupportedSubresources: b.Subresources, SelectableFields: b.SelectableFields,
 	}
 	if b.Has(naming.HasStatus) {
 		version.Subresources = []string{"status"}
@@ -160,8 +160,8 @@ func typeAndRules(b naming.BuiltinType) (readapi.Type, apiserver.Rules) {
 	}
 	return readapi.Type{
 		Group: b.Group, Namespaced: b.Has(naming.Namespaced), Versions: []readapi.Version{version},
-		Names: crd.Names{Plural: b.Plural, Kind: b.Kind, ShortNames: b.ShortNames(),
-			Categories: b.Categories()},
+		Names: crd.Names{Plural: b.Plural, Kind: b.Kind, ShortNames: b.ShortNames,
+			Categories: b.Categories},
 	}, rules
 }
 

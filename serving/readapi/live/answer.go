@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -163,24 +164,11 @@ type rowBuilder struct{ columns []display.Column }
 
 // newRowBuilder returns the rows for the cached version of a type.
 func newRowBuilder(c *collection) *rowBuilder {
-	var declared []display.ColumnDefinition
-	for _, version := range c.typ.Versions {
-		if version.Name == c.gvr.Version {
-			for _, column := range version.Columns {
-				declared = append(declared, display.ColumnDefinition(column))
-			}
-		}
+	var declared []crd.Column
+	if version := c.typ.Version(c.gvr.Version); version != nil {
+		declared = version.Columns
 	}
 	return &rowBuilder{display.NewColumns(declared)}
-}
-
-func (r *rowBuilder) definitions() []metav1.TableColumnDefinition {
-	columns := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
-	for _, c := range r.columns {
-		columns = append(columns, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format,
-			Description: c.Description, Priority: c.Priority})
-	}
-	return columns
 }
 
 func (r *rowBuilder) rowOf(object *unstructured.Unstructured) Row {

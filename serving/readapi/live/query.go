@@ -15,6 +15,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/display"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -248,7 +249,7 @@ func (c *collection) answer(ctx context.Context, q query.Query, params url.Value
 		pending.Keys = result.Keys()
 	case params.Get("rows") == "true" && c.typ.Custom:
 		pending.result, pending.rows = result, newRowBuilder(c)
-		pending.Columns = pending.rows.definitions()
+		pending.Columns = display.Definitions(pending.rows.columns)
 	default:
 		pending.result = result
 	}

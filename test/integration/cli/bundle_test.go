@@ -10,6 +10,18 @@ import (
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
+// kubectl cluster-info dump writes the types of bundleWorkloads.
+const (
+	bundleWorkloads = "pods,replicationcontrollers,replicasets,daemonsets,deployments,services,nodes,events"
+	bundleOthers    = "apiservices,clusterrolebindings,clusterroles,configmaps,controllerrevisions,cronjobs,csidrivers," +
+		"certificatesigningrequests,csinodes,csistoragecapacities,customresourcedefinitions,endpoints,endpointslices," +
+		"events.events.k8s.io,horizontalpodautoscalers,ingressclasses,ingresses,ipaddresses,jobs,leases,limitranges," +
+		"mutatingwebhookconfigurations,namespaces,networkpolicies,persistentvolumeclaims,persistentvolumes," +
+		"poddisruptionbudgets,podtemplates,priorityclasses,prioritylevelconfigurations,resourcequotas,rolebindings," +
+		"roles,runtimeclasses,secrets,serviceaccounts,servicecidrs,statefulsets,storageclasses," +
+		"validatingadmissionpolicies,validatingwebhookconfigurations,volumeattachments,volumeattributesclasses"
+)
+
 // TestServedBundle compares kubectl against a served bundle with kubectl against the API server of which the
 // bundle was made.
 func TestServedBundle(t *testing.T) {
@@ -20,7 +32,7 @@ func TestServedBundle(t *testing.T) {
 	dir := t.TempDir()
 	harness.Kubectl(t, "cluster-info", "dump", "--all-namespaces", "--output-directory", dir)
 	writeFile(t, filepath.Join(dir, "others.yaml"), harness.Kubectl(t, "get",
-		"configmaps,secrets,leases,customresourcedefinitions,workloads,releases", "-A", "-o", "yaml"))
+		"workloads,releases,"+bundleOthers, "-A", "-o", "yaml"))
 	log := "==== START logs for container a of pod " + namespace + "/running ====\none\ntwo\n" +
 		"==== END logs for container a of pod " + namespace + "/running ====\n"
 	writeFile(t, filepath.Join(dir, namespace, "running", "logs.txt"), log)
@@ -46,11 +58,25 @@ func TestServedBundle(t *testing.T) {
 		expectSame(t, "kubectl "+strings.Join(args, " "), withoutAgeValues(want.stdout),
 			withoutAgeValues(got.stdout))
 	}
+	types := bundleWorkloads + "," + bundleOthers
+	for _, format := range []string{"", "-owide"} {
+		args := strings.Fields(types + " -n " + namespace + " " + format)
+		want := kubectl(harness.Kubeconfig(t), append([]string{"get"}, args...)...).stdout
+		if tables := strings.Count(want, "\n\n") + 1; tables != strings.Count(types, ",")+1 {
+			t.Errorf("kubectl get prints %d tables: objects of a type are missing:\n%s", tables, want)
+		}
+		for name, got := range map[string]result{
+			"kubectl get": kubectl(kubeconfig, append([]string{"get"}, args...)...),
+			"dump":        run(t, harness.Crdcache(t), append([]string{"dump", "--from", dir}, args...)...),
+		} {
+			expectSame(t, name+format, withoutAgeValues(want), withoutAgeValues(got.stdout))
+		}
+	}
 	kubectl(kubeconfig, "logs", "running", "-n", namespace, "-c", "a", "--tail", "1").expect(t, 0, "two\n", "")
 	kubectl(kubeconfig, "logs", "running", "-n", namespace, "-c", "b").expect(t, 1, "", "not found")
 	kubectl(kubeconfig, "delete", "pod", "running", "-n", namespace).expect(t, 1, "", "MethodNotAllowed")
 	kubectl(kubeconfig, "label", "pod", "running", "-n", namespace, "a=b").expect(t, 1, "", "MethodNotAllowed")
-	kubectl(kubeconfig, "get", "runtimeclasses").expect(t, 1, "", "the server doesn't have a resource type")
+	kubectl(kubeconfig, "get", "resourceslices").expect(t, 1, "", "the server doesn't have a resource type")
 	stop()
 	if _, err := os.Stat(kubeconfig); !os.IsNotExist(err) {
 		t.Errorf("the kubeconfig remains: %v", err)

@@ -119,9 +119,10 @@ func (c *clients) removeNamespace(ctx context.Context, name string) error {
 	return awaitDeleted(ctx, namespaces, name)
 }
 
-// deleteAndAwait deletes an object and waits for its deletion.
+// deleteAndAwait deletes an object and waits for its deletion. No garbage collector orphans the pods of Jobs.
 func deleteAndAwait(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
-	if err := resource.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+	options := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	if err := resource.Delete(ctx, name, options); err != nil {
 		return err
 	}
 	return awaitDeleted(ctx, resource, name)

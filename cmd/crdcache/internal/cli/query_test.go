@@ -8,6 +8,7 @@ import (
 
 	_ "github.com/crdcache/crdcache/adapters/cel" // --where-cel
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
+	_ "github.com/crdcache/crdcache/cmd/crdcache/internal/columns"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 

@@ -111,10 +111,10 @@ func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
 	}
 	return readapi.Type{
 		Group: k.Group, Namespaced: k.Has(naming.Namespaced),
-		Names: crd.Names{Plural: k.Plural, Kind: k.Kind, ShortNames: k.ShortNames(),
-			Categories: k.Categories()},
+		Names: crd.Names{Plural: k.Plural, Kind: k.Kind, ShortNames: k.ShortNames,
+			Categories: k.Categories},
 		Versions: []readapi.Version{{
-			Name: gvk.Version, Subresources: []string{"status"}, SelectableFields: k.SelectableFields(),
+			Name: gvk.Version, Subresources: []string{"status"}, SelectableFields: k.SelectableFields,
 		}},
 	}, true
 }

@@ -60,25 +60,6 @@ func TestEndlessInput(t *testing.T) {
 	}
 }
 
-// TestInvalidIdentity verifies that objects with an invalid kind, version or name are reported.
-func TestInvalidIdentity(t *testing.T) {
-	for text, want := range map[string]string{
-		"{apiVersion: a/b/c, kind: Foo, metadata: {name: a}}": `Foo has the apiVersion "a/b/c", which is neither VERSION nor GROUP/VERSION`,
-		"{apiVersion: /, kind: Foo, metadata: {name: a}}":     `Foo has the apiVersion "/", which is neither VERSION nor GROUP/VERSION`,
-		"{apiVersion: v1, kind: Foo, metadata: {name: 007}}":  "Foo has a metadata.name that is not a string: 7; put it in quotes",
-		"{apiVersion: v1, kind: Foo, metadata: {name: null}}": "Foo has no metadata.name",
-		"{apiVersion: v1, kind: Foo, metadata: {name: ''}}":   "Foo has no metadata.name",
-		"{apiVersion: v1, kind: Foo, metadata: null}":         "Foo has no metadata.name",
-		"{apiVersion: v1, kind: Foo}":                         "Foo has no metadata.name",
-		"{apiVersion: v1, kind: Foo, metadata: [a]}":          "Foo has metadata that is not a map",
-	} {
-		s := openSource(t, Options{Paths: []string{manifest.Stdin}, In: strings.NewReader(text)})
-		if err := s.Err(); err == nil || err.Error() != "stdin:1: document 1: "+want {
-			t.Errorf("%s: the error is %v, want %q", text, err, want)
-		}
-	}
-}
-
 // TestManyProblems verifies that the first problems of a file and the number of the others are reported.
 func TestManyProblems(t *testing.T) {
 	dir := writeTree(t, map[string]string{

@@ -24,6 +24,7 @@ import (
 type loader struct {
 	storage *apiserver.Storage
 	reader  *manifest.Reader
+	clock   *clock
 
 	kinds   map[schema.GroupKind]*kind
 	origins map[objectKey]origin
@@ -95,10 +96,10 @@ type inferredType struct {
 	manifest.Position
 }
 
-func newLoader(storage *apiserver.Storage, report func(*manifest.Problem)) *loader {
+func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.Problem)) *loader {
 	l := &loader{
-		storage: storage, reader: manifest.NewReader(report), kinds: map[schema.GroupKind]*kind{},
-		origins:  map[objectKey]origin{},
+		storage: storage, clock: clock, reader: manifest.NewReader(report),
+		kinds: map[schema.GroupKind]*kind{}, origins: map[objectKey]origin{},
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
@@ -113,6 +114,7 @@ var crdGroupKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceD
 
 // add stores the object of a document, or retains the object until its type is known.
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
+	l.clock.read(e.Data)
 	if l.addWithoutDecoding(f, e) {
 		return
 	}

@@ -3,6 +3,7 @@ package filesource
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -91,8 +93,9 @@ func (b *snapshotBackend) typeFromDefinition(t snapshot.Type) (readapi.Type, boo
 }
 
 func newSnapshotHandler(b *snapshotBackend) http.Handler {
-	served := readapi.NewHandler(b, readapi.HandlerOptions{WriteTimeout: -1})
-	server := b.file.Contents().Server
+	contents := b.file.Contents()
+	server := contents.Server
+	served := newHandler(b, func() time.Time { return cmp.Or(contents.Created, time.Now()) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")
 		switch document := server.Documents[path]; {

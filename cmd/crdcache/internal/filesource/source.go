@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -52,6 +53,7 @@ type Source struct {
 	snapshot    *snapshot.File // nil for other files
 	backend     versionedBackend
 	unconverted atomic.Bool // set by SelectVersions
+	clock       clock
 
 	// reading is locked while files are read.
 	reading struct {
@@ -93,10 +95,10 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		Compress: true, OmitAPIServices: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
 	})
 	s.backend = s.storage
-	s.handler = readapi.NewHandler(s.storage, readapi.HandlerOptions{WriteTimeout: -1})
+	s.handler = newHandler(s.storage, s.clock.now)
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	s.reading.loader = newLoader(s.storage, s.addProblem)
+	s.reading.loader = newLoader(s.storage, &s.clock, s.addProblem)
 	listing, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
 	if err != nil {
 		return nil, err
@@ -120,6 +122,22 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	l.isServed = true
 	l.typesChanged = false
 	return s, nil
+}
+
+// Table returns the columns of a built-in type, and a function that returns the cells of an object with ages
+// until a time. Package columns sets it when a program is initialized. By default there are no columns.
+var Table = func(schema.GroupResource) (columns []metav1.TableColumnDefinition,
+	cells func(object map[string]any, now time.Time) []any) {
+	return nil, nil
+}
+
+// newHandler returns a handler with the tables of Table.
+func newHandler(b readapi.Backend, now func() time.Time) http.Handler {
+	table := func(gr schema.GroupResource) ([]metav1.TableColumnDefinition, func(map[string]any) []any) {
+		columns, cells := Table(gr)
+		return columns, func(object map[string]any) []any { return cells(object, now()) }
+	}
+	return readapi.NewHandler(b, readapi.HandlerOptions{WriteTimeout: -1, Table: table})
 }
 
 func (s *Source) addProblem(p *manifest.Problem) {

@@ -3,7 +3,6 @@ package filesource
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -118,53 +117,5 @@ func TestPaths(t *testing.T) {
 	cancel()
 	if _, err := Open(ctx, Options{Paths: []string{dir}}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Open() with an ended context = %v, want context.Canceled", err)
-	}
-}
-
-// TestKnownKinds verifies that built-in kinds, also in the output of kubectl cluster-info dump, have their
-// plural names and scopes.
-func TestKnownKinds(t *testing.T) {
-	dir := writeTree(t, map[string]string{
-		"app.yaml":              "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: a}\n---\napiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: b}\n",
-		"nodes.json":            `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"900"},"items":[{"metadata":{"name":"n","uid":"u","resourceVersion":"77"}}]}`,
-		"kube-system/pods.json": `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"p","namespace":"kube-system"},"spec":{"nodeName":"n"}},{"metadata":{"name":"q","namespace":"kube-system"},"spec":{}}]}`,
-		"kube-system/jobs.json": `{"kind":"JobList","apiVersion":"batch/v1","metadata":{},"items":null}`,
-		"service.yaml":          "apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1.metrics.k8s.io}\nspec: {group: metrics.k8s.io, version: v1}\n",
-	})
-	s := openSource(t, Options{Paths: []string{dir}})
-	if got := problemsOf(s, dir); len(got) > 0 {
-		t.Errorf("Problems() = %q, want none", got)
-	}
-	for path, name := range map[string]string{
-		"/apis/apps/v1/namespaces/default/deployments/a":    "a",
-		"/apis/rbac.authorization.k8s.io/v1/clusterroles/a": "a",
-		"/api/v1/nodes/n": "n", "/api/v1/namespaces/kube-system/pods/p": "p",
-		"/apis/apiregistration.k8s.io/v1/apiservices/v1.metrics.k8s.io":      "v1.metrics.k8s.io",
-		"/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers/a": "a",
-		"/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/b": "b",
-	} {
-		if got := readObject(t, s, path); got == nil || got.GetName() != name {
-			t.Errorf("GET %s = %v, want the object %s", path, got, name)
-		}
-	}
-	if node := readObject(t, s, "/api/v1/nodes/n"); node.GetResourceVersion() != "77" || node.GetUID() != "u" {
-		t.Errorf("the node is %v, want the UID u and the resource version 77", node.Object)
-	}
-	if pods := readObject(t, s, "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"); len(
-		pods.Object["items"].([]any)) != 1 {
-		t.Errorf("the pods of the node are %v, want 1", pods.Object)
-	}
-	var types []string
-	served, _ := s.storage.ServedTypes()
-	for _, known := range served {
-		types = append(types, fmt.Sprint(known.GroupResource(), " ", known.Namespaced, " ",
-			len(known.Versions)))
-	}
-	want := []string{"nodes false 1", "pods true 1", "customresourcedefinitions.apiextensions.k8s.io false 1",
-		"apiservices.apiregistration.k8s.io false 1",
-		"deployments.apps true 1", "horizontalpodautoscalers.autoscaling true 2", "jobs.batch true 1",
-		"clusterroles.rbac.authorization.k8s.io false 1"}
-	if diff := cmp.Diff(want, types); diff != "" {
-		t.Errorf("types (-want +got):\n%s", diff)
 	}
 }

@@ -27,22 +27,9 @@ type RowFormatter interface {
 type crdRows struct{ columns []display.Column }
 
 // NewRows returns the formatter for the columns of a CRD. Without columns it prints the age.
-func NewRows(columns []crd.Column) RowFormatter {
-	declared := make([]display.ColumnDefinition, len(columns))
-	for i, c := range columns {
-		declared[i] = display.ColumnDefinition(c)
-	}
-	return crdRows{display.NewColumns(declared)}
-}
+func NewRows(columns []crd.Column) RowFormatter { return crdRows{display.NewColumns(columns)} }
 
-func (r crdRows) Definitions() []metav1.TableColumnDefinition {
-	definitions := []metav1.TableColumnDefinition{{Name: "Name", Type: "string", Format: "name"}}
-	for _, c := range r.columns {
-		definitions = append(definitions, metav1.TableColumnDefinition{Name: c.Name, Type: c.Type,
-			Format: c.Format, Priority: c.Priority})
-	}
-	return definitions
-}
+func (r crdRows) Definitions() []metav1.TableColumnDefinition { return display.Definitions(r.columns) }
 
 func (r crdRows) Cells(obj *unstructured.Unstructured) []any { return r.row(obj, display.Column.Cell) }
 

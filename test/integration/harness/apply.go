@@ -20,7 +20,6 @@ import (
 )
 
 var applyOptions = metav1.ApplyOptions{FieldManager: "integration", Force: true}
-
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
 // Apply applies objects and their status, namespaces first. At the end of the test it removes them and their
@@ -121,8 +120,8 @@ func (c *clients) removeNamespace(ctx context.Context, name string) error {
 
 // deleteAndAwait deletes an object and waits for its deletion. No garbage collector orphans the pods of Jobs.
 func deleteAndAwait(ctx context.Context, resource dynamic.ResourceInterface, name string) error {
-	options := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
-	if err := resource.Delete(ctx, name, options); err != nil {
+	inBackground := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	if err := resource.Delete(ctx, name, inBackground); err != nil {
 		return err
 	}
 	return awaitDeleted(ctx, resource, name)

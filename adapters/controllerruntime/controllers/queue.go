@@ -134,8 +134,10 @@ func (o *order) Pop() reconcile.Request {
 		if priority, isReady := o.mu.readyPriorities[r]; isReady && priority == highest {
 			delete(o.mu.readyPriorities, r)
 			delete(o.mu.priorities, r)
-			if o.mu.taken[r] = highest; len(o.mu.readyPriorities) == 0 { // free the memory of a burst
+			o.mu.taken[r] = highest
+			if len(o.mu.readyPriorities)+len(o.mu.priorities) == 0 { // free the memory of a burst
 				o.mu.readyPriorities = map[reconcile.Request]int{}
+				o.mu.priorities = map[reconcile.Request]int{}
 			}
 			return r
 		}

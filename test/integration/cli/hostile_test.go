@@ -123,17 +123,18 @@ func TestSnapshotsAreLive(t *testing.T) {
 	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	file := filepath.Join(t.TempDir(), "all.snapshot")
 	var types []string
-	for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch",
-		"-o", "name")) {
+	for name := range strings.FieldsSeq(harness.Kubectl(t, "api-resources", "--verbs=list,watch", "-o", "name")) {
 		// These types change continuously or have an ambiguous name.
 		if !slices.Contains([]string{"endpoints", "events", "events.events.k8s.io",
 			"leases.coordination.k8s.io"}, name) {
 			types = append(types, name)
 		}
 	}
+	// In its tables a server sorts flow schemas by precedence.
+	byName := slices.DeleteFunc(slices.Clone(types), func(name string) bool { return name[:4] == "flow" })
 	commands := [][]string{
-		append([]string{"dump", "-A", "-o", "table"}, types...),
-		append([]string{"dump", "-A", "-o", "wide"}, types...),
+		append([]string{"dump", "-A", "-o", "table"}, byName...),
+		append([]string{"dump", "-A", "-o", "wide"}, byName...),
 		append([]string{"dump", "-A", "-o", "json", "--show-managed-fields"}, types...),
 		append([]string{"dump", "-A", "-o", "jsonl"}, types...),
 		append([]string{"dump", "-A", "-o", "yaml"}, types...),
@@ -143,7 +144,6 @@ func TestSnapshotsAreLive(t *testing.T) {
 		{"dump", "workloads", "-n", "edge", "-L", "app.kubernetes.io/name", "--show-labels"},
 		{"dump", "routes.v1beta1.demo.crdcache.dev", "-A", "-o", "json"},
 		{"dump", "workload/dns", "-n", "edge", "-o", "yaml"},
-		{"dump", "flowschemas"},
 		{"dump", "namespace/edge"},
 		{"query", "workloads", "-A", "--where", ".spec.paused"},
 		{"resources", "-o", "wide"},

@@ -81,7 +81,7 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 }
 
 // endsDocument reports whether a line after a document's content ends it. The next document begins after the
-// line, or with what the line has besides a separator, as in "--- {a: b}".
+// line, or with the rest of the line after a separator, as in "--- {a: b}".
 func (t *documentReader) endsDocument(line []byte) bool {
 	if unmarked := bytes.TrimPrefix(line, byteOrderMark); isSeparator(unmarked) {
 		line = unmarked

@@ -156,7 +156,7 @@ func (f *ReadFlags) connectCache(ctx context.Context, r *Reader) (err error) {
 	return err
 }
 
-// SharesCaches reports whether verbs share their caches: they are not told another source.
+// SharesCaches reports whether verbs share their caches: no flag names another source.
 func (f *ReadFlags) SharesCaches() bool { return f.cacheFlag == cacheAuto }
 
 func (r *Reader) HasServer() bool { return r.localServer != nil }

@@ -38,7 +38,7 @@ func NewShared(ctx context.Context, namespace string) *Shared {
 
 type sharedKey struct{}
 
-// Context returns a context for verbs that use s, and report about what they read in answer.
+// Context returns a context for verbs that use s, and report about their reads in answer.
 func (s *Shared) Context(ctx context.Context, answer *Report) context.Context {
 	return context.WithValue(context.WithValue(ctx, sharedKey{}, s), reportKey{}, answer)
 }
@@ -127,7 +127,7 @@ func (c *Caches) share(ctx context.Context, t *Target) error {
 
 type reportKey struct{}
 
-// Report is what a verb tells the caller of Shared.Context besides its output. It is safe for concurrent use.
+// Report is returned to the caller of Shared.Context besides a verb's output. It is safe for concurrent use.
 // A nil *Report ignores everything.
 type Report struct {
 	// Skip is the number of objects before the page, and Limit that of the objects on it.

@@ -138,7 +138,7 @@ func measureControllers(ctx context.Context, task Task, ready func() error) (Out
 		check(pause(ctx, 2*idlePause))
 	}
 	stopAll()
-	once := takeFootprint() // with what Go and libraries retain, such as ended goroutines
+	once := takeFootprint() // with memory that Go and libraries retain, such as ended goroutines
 	for n, s := range settings {
 		check(all.Ensure(ctx, b.types[n].Kind, s))
 	}

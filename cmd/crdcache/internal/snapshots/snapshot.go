@@ -77,9 +77,7 @@ func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
 	contents := file.Contents()
 	record := snapshotRecord{Origin: contents.Origin, Bytes: contents.Size, notes: contents.Notes}
 	record.Server.Documents = nil // repeated among the types
-	for _, t := range contents.Types {
-		record.Types = append(record.Types, t)
-	}
+	record.Types = contents.Types
 	if o.format != session.FormatText {
 		return errors.Join(append(contents.Damage, session.WriteStructured(o.Out, o.format, record))...)
 	}

@@ -66,15 +66,6 @@ func ExpiredEvent() Effect {
 	}
 }
 
-// Throttle answers with 429 and a Retry-After header.
-func Throttle(seconds int) Effect {
-	return statusEffect(metav1.Status{
-		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
-		Message: "Too many requests, please try again later.",
-		Details: &metav1.StatusDetails{RetryAfterSeconds: int32(seconds)},
-	})
-}
-
 // Header adds a header to the answer of another effect, such as an invalid Retry-After.
 func Header(name, value string, effect Effect) Effect {
 	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {

@@ -28,6 +28,7 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
@@ -133,6 +134,12 @@ func (c *Controllers) Start(ctx context.Context) error {
 		return err
 	}
 	defer types.Close()
+	listener, err := c.factory.AddListener(status.Listener{IncarnationSynced: c.enqueueAll,
+		IncarnationEnded: func(ended status.Incarnation, _ status.Reason) { c.enqueueAll(ended) }})
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
 	c.mu.Lock()
 	c.ctx = ctx
 	c.mu.Unlock()
@@ -268,7 +275,7 @@ func (k *running) apply(c *Controllers) (err error) {
 			k.watches, previous = append(k.watches, previous[i]), slices.Delete(previous, i, i+1)
 			continue
 		}
-		added, failure := k.newWatch(c.factory, w, n == 0)
+		added, failure := k.newWatch(w, n == 0)
 		if err = errors.Join(err, failure); failure == nil {
 			k.watches = append(k.watches, added)
 		}
@@ -354,8 +361,7 @@ type watch struct {
 	err          atomic.Pointer[error]
 }
 
-func (k *running) newWatch(factory *dynamicinformer.Factory, settings Watch, isFor bool) (w *watch,
-	err error) {
+func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
 	w = &watch{Watch: settings, isFor: isFor}
 	h, selects := settings.Handler, predicate.And(settings.Predicates...)
 	if h == nil && isFor {
@@ -364,7 +370,7 @@ func (k *running) newWatch(factory *dynamicinformer.Factory, settings Watch, isF
 		h = handler.EnqueueRequestsFromMapFunc(k.owners)
 	}
 	h = handler.WithLowPriorityWhenUnchanged(h)
-	w.subscription, err = factory.Subscribe(dynamicinformer.Selection{
+	w.subscription, err = k.controllers.factory.Subscribe(dynamicinformer.Selection{
 		Group: settings.Group, Version: settings.Version, Resource: "*",
 		Match: func(t typesource.Type) bool {
 			if t.Kind == settings.Kind && isFor {

@@ -86,6 +86,13 @@ func (f *fixture) load(format string, args ...any) {
 	}
 }
 
+func (f *fixture) delete(from dynamic.ResourceInterface, name string) {
+	f.Helper()
+	if err := from.Delete(f.Context(), name, metav1.DeleteOptions{}); err != nil {
+		f.Fatal(err)
+	}
+}
+
 // install creates the CRD of a kind, whose plural is the kind with s.
 func (f *fixture) install(kind string) { f.installVersions(kind, "Namespaced", "v1") }
 

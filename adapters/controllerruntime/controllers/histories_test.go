@@ -76,6 +76,9 @@ func (o *observer) readSelected(ctx context.Context, color string) (state string
 	if err != nil {
 		return "", err
 	}
+	if len(list.Items) > 0 && o.all.Informer(watchOf(o.dependsOn).Type) == nil {
+		return "", errors.New("the type may be deleted before it is discovered")
+	}
 	var all []string
 	for _, u := range list.Items {
 		all = append(all, " "+u.GetName()+"@"+u.GetResourceVersion())
@@ -240,10 +243,7 @@ func (h *history) changeType(kind string, isInstalled bool) {
 	defer h.mu.Unlock()
 	if isInstalled {
 		delete(h.scopes, kind)
-		if err := h.cluster.Client().Resource(crds).Delete(h.Context(), kind+"s.example.com",
-			metav1.DeleteOptions{}); err != nil {
-			h.Fatal(err)
-		}
+		h.delete(h.cluster.Client().Resource(crds), kind+"s.example.com")
 		return
 	}
 	h.scopes[kind] = []string{"Namespaced", "Cluster"}[h.random.IntN(2)]

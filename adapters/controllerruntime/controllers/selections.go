@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
 
@@ -36,9 +37,9 @@ type Objects struct {
 }
 
 // Select enqueues an instance, a request of a controller, whenever an object that it selects is created,
-// changes or is deleted, and when the first selection of objects has been listed. It replaces the objects of
-// this type that the instance has selected before. Call it in each reconcile, before the objects are read: if
-// nothing has changed, it costs about a microsecond.
+// changes or is deleted, when the type comes or goes, and when selected objects have first been listed. It
+// replaces the objects of this type that the instance has selected before. Call it in each reconcile, before
+// the objects are read: if nothing has changed, it costs about a microsecond.
 //
 // All instances that select objects of a type share one watch, which receives the selected objects, and the
 // objects of new instances are listed alone. For objects that are selected already, Select enqueues nothing.
@@ -94,18 +95,9 @@ func (c *Controllers) Informer(t Type) *dynamicinformer.Informer {
 
 // selector returns the selector of the objects.
 func (o Objects) selector() dynamicinformer.Selector {
-	s := dynamicinformer.Selector{Label: o.Labels}
-	var all []fields.Selector
-	if o.Name != "" {
-		all = append(all, fields.OneTermEqualSelector("metadata.name", o.Name))
-	}
-	if o.Namespace != "" {
-		all = append(all, fields.OneTermEqualSelector("metadata.namespace", o.Namespace))
-	}
-	if len(all) > 0 {
-		s.Field = fields.AndSelectors(all...)
-	}
-	return s
+	all := fields.Set{"metadata.name": o.Name, "metadata.namespace": o.Namespace}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	return dynamicinformer.Selector{Label: o.Labels, Field: all.AsSelector()}
 }
 
 // setSelectionLocked changes the objects that an instance selects.
@@ -135,20 +127,21 @@ func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects
 	if t, ok := c.types[of.GroupKind]; ok && p.current == nil {
 		p.resolveLocked(c, t)
 	}
-	if len(added) > 0 && p.current != nil {
-		// The instance may have read an object that was deleted before its list.
+	if len(objects) > 0 && p.current != nil {
 		informer := p.current.Informer()
-		c.lists.Go(func() { // ended by the list, or with the controller
-			if informer.WaitForSelectors(k.ctx) == nil {
-				k.queue.Add(reconcile.Request{NamespacedName: name})
-			}
-		})
+		if now := informer.Status(); now.State != status.Pending && len(added)+now.UnlistedSelectors > 0 {
+			c.lists.Go(func() { // ended by the list, or with the controller
+				if informer.WaitForSelectors(k.ctx) == nil {
+					enqueue(map[instance]struct{}{i: {}})
+				}
+			})
+		}
 	}
-	if p.selectors.Remove(removed...); !p.isEmpty() {
+	if p.selectors.Remove(removed...); len(p.mu.selected) > 0 {
 		return
 	}
 	end := func() {
-		if p.isEmpty() && c.parts[of] == p {
+		if len(p.mu.selected) == 0 && c.parts[of] == p {
 			delete(c.parts, of)
 			for _, handle := range p.informers {
 				handle.Release() // nothing else has these selectors
@@ -166,6 +159,20 @@ func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects
 	})
 }
 
+// enqueueAll enqueues the instances that select objects of a type when its first list is in the cache, and
+// when the type is gone: they may have read objects that the watch never showed.
+func (c *Controllers) enqueueAll(of status.Incarnation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.parts {
+		if p.current != nil && p.current == p.informers[of.GVR] {
+			for _, s := range p.mu.selected {
+				enqueue(s.instances)
+			}
+		}
+	}
+}
+
 // part has the objects of a type that instances select. Controllers.mu guards the fields outside of mu.
 type part struct {
 	of        Type
@@ -173,6 +180,7 @@ type part struct {
 	informers map[schema.GroupVersionResource]*dynamicinformer.Handle
 	current   *dynamicinformer.Handle // nil until the type is known
 
+	// Controllers.mu is also held when it changes.
 	mu struct {
 		sync.RWMutex
 		selected map[objectsKey]*selectedObjects
@@ -311,12 +319,6 @@ func (p *part) change(i instance, before, after []Objects) (added, removed []dyn
 	return added, removed
 }
 
-func (p *part) isEmpty() bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return len(p.mu.selected) == 0
-}
-
 // handler returns the handler that enqueues the instances of objects. It decodes nothing.
 func (p *part) handler() toolscache.ResourceEventHandler {
 	return dynamicinformer.Named("controllers: selected objects",
@@ -333,9 +335,13 @@ func (p *part) enqueue(object any) {
 		object = tombstone.Obj
 	}
 	if o, ok := object.(client.Object); ok {
-		for i := range p.instancesOf(o) {
-			i.controller.queue.Add(reconcile.Request{NamespacedName: i.name})
-		}
+		enqueue(p.instancesOf(o))
+	}
+}
+
+func enqueue(instances map[instance]struct{}) {
+	for i := range instances {
+		i.controller.queue.Add(reconcile.Request{NamespacedName: i.name})
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -46,7 +45,8 @@ func named(instance string) types.NamespacedName {
 }
 
 // TestSelect verifies that an object enqueues exactly the instances that select it, that another instance
-// lists only its part, and that the watch of a type ends with the last instance.
+// lists only its part, that the watch of a type ends with the last instance, and that instances are enqueued
+// after each first list, and when their type goes.
 func TestSelect(t *testing.T) {
 	f := newFixture(t, Options{Workers: 2})
 	f.install("apple")
@@ -60,10 +60,10 @@ func TestSelect(t *testing.T) {
 		f.load("{apiVersion: example.com/v1, kind: pear, metadata: {namespace: web, name: "+
 			"%s, labels: {team: %s}}, step: %s}", name, team, step)
 	}
-	selects := func(instance string, objects ...Objects) {
+	selects := func(of Type, instance string, objects ...Objects) {
 		t.Helper()
 		f.eventually("Select", func() bool { // it fails before the start of the manager
-			return f.all.Select("apples", pears, named(instance), objects...) == nil
+			return f.all.Select("apples", of, named(instance), objects...) == nil
 		})
 	}
 	expect := func(step string, want ...string) {
@@ -90,17 +90,17 @@ func TestSelect(t *testing.T) {
 	pear("a", "red", "a")
 	pear("b", "blue", "a")
 	pear("c", "green", "a")
-	selects("one", Objects{Namespace: "web", Labels: inTeam("red")})
+	selects(pears, "one", Objects{Namespace: "web", Labels: inTeam("red")})
 	expect("the first instance", "one")
 	lists := func() int {
 		return f.cluster.Faults().Count(testcluster.Match{Verbs: []string{"list", "watch-list"}, Resource: "pears"})
 	}
 	before := lists()
-	selects("two", Objects{Labels: inTeam("blue")}, Objects{Namespace: "web", Name: "a"})
+	selects(pears, "two", Objects{Labels: inTeam("blue")}, Objects{Namespace: "web", Name: "a"})
 	expect("the second instance", "two")
-	selects("three", Objects{Namespace: "web", Name: "b"})
+	selects(pears, "three", Objects{Namespace: "web", Name: "b"})
 	expect("the third instance", "three")
-	selects("three", Objects{Namespace: "web", Name: "b"})
+	selects(pears, "three", Objects{Namespace: "web", Name: "b"})
 	expect("the same selection")
 	pear("a", "red", "b")
 	expect("an update of a", "one", "two")
@@ -116,20 +116,30 @@ func TestSelect(t *testing.T) {
 		t.Errorf("%d lists for two more instances, want one for each selector", more)
 	}
 	f.all.Unselect("apples", named("two"))
-	if err := f.objects("pear").Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	f.delete(f.objects("pear"), "b")
 	expect("a deletion", "three")
 	f.load("{apiVersion: example.com/v1, kind: apple, metadata: {namespace: web, name: three}}")
 	expect("the creation of an instance", "three")
-	if err := f.objects("apple").Delete(t.Context(), "three", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	f.delete(f.objects("apple"), "three")
 	expect("the deletion of an instance", "three")
 	f.all.Unselect("apples", named("one"), pears)
 	if f.all.Informer(pears) != nil {
 		t.Error("the watch of a type continues after the last instance")
 	}
+	plums := watchOf("plum").Type
+	selects(plums, "four", Objects{})
+	expect("a type that is not installed")
+	f.install("plum")
+	expect("an installed type", "four")
+	release := make(chan struct{})
+	f.cluster.Faults().Add(testcluster.Fault{Effect: testcluster.Hold(release),
+		Match: testcluster.Match{Verbs: testcluster.Reads, Resource: "plums"}})
+	selects(plums, "five", Objects{Labels: inTeam("red")})
+	selects(plums, "six", Objects{Labels: inTeam("red")}) // before it is listed for five
+	close(release)
+	expect("a list for two instances", "five", "six")
+	f.delete(f.cluster.Client().Resource(crds), "plums.example.com")
+	expect("a deleted type", "five", "four", "six")
 	if err := f.all.Select("apples", pears, named("one"), Objects{Labels: labels.Nothing()}); err == nil {
 		t.Error("Select() with a selector that matches nothing = nil")
 	}

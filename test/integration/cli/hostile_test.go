@@ -130,11 +130,9 @@ func TestSnapshotsAreLive(t *testing.T) {
 			types = append(types, name)
 		}
 	}
-	// In its tables a server sorts flow schemas by precedence.
-	byName := slices.DeleteFunc(slices.Clone(types), func(name string) bool { return name[:4] == "flow" })
 	commands := [][]string{
-		append([]string{"dump", "-A", "-o", "table"}, byName...),
-		append([]string{"dump", "-A", "-o", "wide"}, byName...),
+		append([]string{"dump", "-A", "-o", "table"}, types...),
+		append([]string{"dump", "-A", "-o", "wide"}, types...),
 		append([]string{"dump", "-A", "-o", "json", "--show-managed-fields"}, types...),
 		append([]string{"dump", "-A", "-o", "jsonl"}, types...),
 		append([]string{"dump", "-A", "-o", "yaml"}, types...),
@@ -172,7 +170,11 @@ func TestSnapshotsAreLive(t *testing.T) {
 	}
 	for i, args := range commands {
 		got := run(args, "--from", file)
-		if want, got := withoutAgeValues(live[i]), withoutAgeValues(got); want != got {
+		want, got := withoutAgeValues(live[i]), withoutAgeValues(got)
+		if i < 2 { // in its tables a server sorts flow schemas by precedence
+			want, got = sortRows(want, "flowschema."), sortRows(got, "flowschema.")
+		}
+		if want != got {
 			t.Errorf("%q: the snapshot differs from the cluster\n%s", args, firstDifference(want, got))
 		}
 	}
@@ -181,6 +183,15 @@ func TestSnapshotsAreLive(t *testing.T) {
 		"services"}); !strings.HasSuffix(got, "exit code 0") {
 		t.Errorf("diff reports unchanged objects: %s", got)
 	}
+}
+
+// sortRows sorts the rows with a prefix, which follow each other.
+func sortRows(table, prefix string) string {
+	start := strings.Index(table, "\n"+prefix) + 1
+	end := strings.LastIndex(table, "\n"+prefix) + 1
+	end += strings.Index(table[end:], "\n") + 1
+	rows := slices.Sorted(strings.Lines(table[start:end]))
+	return table[:start] + strings.Join(rows, "") + table[end:]
 }
 
 // runCrdcache returns all output and the exit code of a command.

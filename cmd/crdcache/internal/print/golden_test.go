@@ -135,7 +135,8 @@ var specialValues = []any{
 func TestListsEqualKubectl(t *testing.T) {
 	for _, format := range []string{JSON, YAML, KYAML, Name} {
 		t.Run(format+"/none", func(t *testing.T) { compareWithKubectl(t, format, nil) })
-		var all []*unstructured.Unstructured
+		all := []*unstructured.Unstructured{{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "a"}}}}
 		for n, value := range specialValues {
 			obj := newThing(fmt.Sprint("n", n), map[string]any{"value": value, "list": []any{value, value}})
 			all = append(all, obj)
@@ -146,12 +147,6 @@ func TestListsEqualKubectl(t *testing.T) {
 		}
 		t.Run(format+"/all", func(t *testing.T) { compareWithKubectl(t, format, all) })
 	}
-}
-
-func TestNamesAreKubectls(t *testing.T) {
-	core := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
-		"metadata": map[string]any{"name": "a"}}}
-	compareWithKubectl(t, Name, []*unstructured.Unstructured{core, newThing("b", nil)})
 }
 
 // randomObject returns an object with random content.
@@ -323,8 +318,7 @@ func newTableClient(t *testing.T, list, events string) (*TableClient, *[]*http.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	printed := NewTableClient(tables, client)
-	return printed, &requests
+	return NewTableClient(tables, client), &requests
 }
 
 // TestPrintedList verifies that objects are returned with their rows in the server's order.
@@ -362,8 +356,7 @@ func TestPrintedList(t *testing.T) {
 // TestPrintedWatch verifies that the row of each event's object, bookmarks and errors are returned.
 func TestPrintedWatch(t *testing.T) {
 	event := func(kind, object string) string {
-		return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n",
-			kind, object)
+		return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, object)
 	}
 	printed, _ := newTableClient(t, "", event("ADDED", tableJSON(columnsJSON, rowJSON("a", `["a",0]`)))+
 		event("DELETED", tableJSON("null", rowJSON("a", `["a",1]`)))+

@@ -27,7 +27,7 @@ type suggestVerb struct {
 	keep    bool
 
 	types  []string
-	target *session.Target // nil with --crds
+	target *session.Target
 }
 
 func newSuggest(streams genericiooptions.IOStreams) *cobra.Command {
@@ -50,10 +50,11 @@ func (o *suggestVerb) complete(cmd *cobra.Command, args []string) (err error) {
 	if o.types, err = session.SplitTypes(args); err != nil {
 		return err
 	}
-	if len(o.crds) > 0 {
-		return o.flags.RejectSourceFlags("with --crds: use one of them")
+	if len(o.crds) == 0 {
+		o.target, err = o.flags.Target(cmd.Context(), o.streams)
+	} else if err = o.flags.RejectSourceFlags("with --crds: use one of them"); err == nil {
+		o.target, err = o.flags.FileTarget(cmd.Context(), o.streams, o.crds...)
 	}
-	o.target, err = o.flags.Target(cmd.Context(), o.streams)
 	return err
 }
 
@@ -80,11 +81,6 @@ type servedType struct {
 // find reads the definitions of the types from files or the cluster. It also returns the possible targets of
 // references, and the joined errors of missing names.
 func (o *suggestVerb) find(ctx context.Context) (types []servedType, targets targetTypes, err error) {
-	if o.target == nil {
-		definitions, err := session.DefinitionsFromFiles(ctx, o.crds, o.streams.In)
-		types, unresolved := typesInFiles(o.types, definitions)
-		return types, typesOfDefinitions(definitions), errors.Join(err, unresolved)
-	}
 	target := o.target
 	ctx, cancel := target.WithTimeout(ctx)
 	defer cancel()
@@ -129,73 +125,22 @@ func readDefinitions(ctx context.Context, target *session.Target, client dynamic
 	return types, errs
 }
 
-// typesInFiles resolves names, with or without group and version, among the definitions.
-func typesInFiles(names []string, definitions []*crd.Definition) ([]servedType, error) {
-	var found []servedType
-	var errs []error
-	for _, text := range names {
-		name, err := discovery.ParseName(text)
-		if err != nil {
-			return nil, session.Usagef("%v", err)
-		}
-		matches := matchDefinitions(name, definitions)
-		if len(matches) == 0 {
-			errs = append(errs, fmt.Errorf("the files define no type %q", text))
-		}
-		found = append(found, matches...)
-	}
-	return found, errors.Join(errs...)
-}
-
-func matchDefinitions(name discovery.Name, definitions []*crd.Definition) []servedType {
-	var found []servedType
-	for _, interpretation := range name.Interpretations {
-		for _, d := range definitions {
-			versions := make([]string, len(d.Versions))
-			for i, v := range d.Versions {
-				versions[i] = v.Name
-			}
-			names := append([]string{d.Names.Plural, d.Names.Singular, d.Names.Kind}, d.Names.ShortNames...)
-			if !interpretation.Matches(d.Group, versions, names) {
-				continue
-			}
-			version := interpretation.Version
-			if served := d.ServedVersions(); version == "" && len(served) > 0 {
-				version = served[0]
-			}
-			if v, ok := d.Version(version); ok {
-				found = append(found, servedType{d, v})
-			}
-		}
-		if len(found) > 0 {
-			return found
-		}
-	}
-	return nil
-}
-
 type targetTypes []*crd.Definition
 
-func typesOfDefinitions(definitions []*crd.Definition) targetTypes {
-	all := slices.Clone(definitions)
+// typesOfCatalog returns the types of a server and the built-in types, without versions.
+func typesOfCatalog(catalog *discovery.Catalog) (all targetTypes) {
+	for _, r := range catalog.Resources() {
+		if r.Preferred {
+			names := crd.Names{Plural: r.GVR.Resource, Kind: r.GVK.Kind}
+			all = append(all, &crd.Definition{Group: r.GVR.Group, Names: names,
+				Namespaced: r.Scope == discovery.Namespaced})
+		}
+	}
 	for _, t := range naming.BuiltinTypes {
 		all = append(all, &crd.Definition{Group: t.Group,
 			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Has(naming.Namespaced)})
 	}
 	return all
-}
-
-// typesOfCatalog returns the types of a server and the built-in types, without versions.
-func typesOfCatalog(catalog *discovery.Catalog) targetTypes {
-	var served []*crd.Definition
-	for _, r := range catalog.Resources() {
-		if r.Preferred {
-			names := crd.Names{Plural: r.GVR.Resource, Kind: r.GVK.Kind}
-			served = append(served, &crd.Definition{Group: r.GVR.Group, Names: names,
-				Namespaced: r.Scope == discovery.Namespaced})
-		}
-	}
-	return typesOfDefinitions(served)
 }
 
 func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +31,7 @@ type validateVerb struct {
 	format string
 
 	configs []string
-	target  *session.Target // nil without --live
+	target  *session.Target // nil without --live and --crds
 }
 
 func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
@@ -58,10 +60,15 @@ func (o *validateVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		return session.Usagef("--crds is empty: is a shell variable unset?")
 	case o.live && len(o.crds) > 0:
 		return session.Usagef("--crds and --live cannot be used together: use one of them")
-	case !o.live:
-		return o.flags.RejectSourceFlags("without --live, which compares with the types of a cluster or of --from")
+	case o.live:
+		o.target, err = o.flags.Target(cmd.Context(), o.IOStreams)
+		return err
 	}
-	o.target, err = o.flags.Target(cmd.Context(), o.IOStreams)
+	err = o.flags.RejectSourceFlags("without --live, which compares with the types of a cluster or of --from")
+	if err == nil && len(o.crds) > 0 { // other objects are ignored without a warning
+		streams := genericiooptions.IOStreams{In: o.In, ErrOut: io.Discard}
+		o.target, err = o.flags.FileTarget(cmd.Context(), streams, o.crds...)
+	}
 	return err
 }
 
@@ -94,22 +101,16 @@ func (o *validateVerb) run(ctx context.Context) error {
 // parseConfigs parses the configs and compares them with the schemas.
 func (o *validateVerb) parseConfigs(ctx context.Context) (*indexers.Config, error) {
 	sources := indexers.ReadSources(o.configs...)
-	switch {
-	case len(o.crds) > 0:
-		return indexers.CheckSources(indexers.CheckOptions{Definitions: func([]string) ([]*crd.Definition,
-			error) {
-			return session.DefinitionsFromFiles(ctx, o.crds, o.In)
-		}}, sources...)
-	case o.target == nil:
+	if o.target == nil {
 		return indexers.Parse(sources...)
 	}
-	return indexers.CheckSources(indexers.CheckOptions{Cluster: true,
+	return indexers.CheckSources(indexers.CheckOptions{Cluster: o.live,
 		Definitions: func(groups []string) ([]*crd.Definition, error) {
 			return o.readDefinitions(ctx, groups)
 		}}, sources...)
 }
 
-// readDefinitions returns the CRDs of the groups, which can be patterns.
+// readDefinitions returns the CRDs of the groups, which can be patterns, or all those of --crds.
 func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]*crd.Definition, error) {
 	ctx, cancel := o.target.WithTimeout(ctx)
 	defer cancel()
@@ -118,14 +119,16 @@ func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]
 		return nil, err
 	}
 	definitions, err := bind.Definitions(ctx, client, func(group string) bool {
-		return slices.ContainsFunc(groups, func(text string) bool {
-			return naming.Match(text, group)
-		})
+		matches := func(text string) bool { return naming.Match(text, group) }
+		return !o.live || slices.ContainsFunc(groups, matches)
 	})
 	if err != nil {
 		return nil, o.target.Explain(ctx, err)
 	}
-	return definitions, nil
+	if err = o.target.FilesErr(); !o.live && err == nil && len(definitions) == 0 {
+		err = fmt.Errorf("%w in %s", crd.ErrNoDefinitions, strings.Join(o.crds, ", "))
+	}
+	return definitions, err
 }
 
 func (o *validateVerb) printSummary(config *indexers.Config) error {
@@ -135,7 +138,7 @@ func (o *validateVerb) printSummary(config *indexers.Config) error {
 	}
 	comparison := "the paths were not compared with any schema, give --crds or --live for that"
 	switch {
-	case o.target != nil:
+	case o.live:
 		comparison = "compared with the cluster's types"
 	case len(o.crds) > 0:
 		comparison = "compared with the types in files"
@@ -191,7 +194,7 @@ const metricSample = 1000
 func (o *validateVerb) warnOfManySeries(ctx context.Context, config *indexers.Config) []indexers.Diagnostic {
 	var warnings []indexers.Diagnostic
 	for _, r := range config.Resources {
-		if o.target == nil || len(r.Metrics) == 0 {
+		if !o.live || len(r.Metrics) == 0 {
 			continue
 		}
 		resourceWarnings, err := o.resourceSeriesWarnings(ctx, r)

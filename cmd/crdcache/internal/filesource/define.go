@@ -27,6 +27,11 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		return
 	}
 	definition, err := crd.FromUnstructured(u.Object)
+	if spec, _ := u.Object["spec"].(map[string]any); spec["group"] == nil && spec["names"] == nil &&
+		spec["versions"] == nil { // kubebuilder generates such files next to the CRDs
+		l.reader.Problem(f, e.Position, true, errors.New("ignored: a patch of a CustomResourceDefinition, for kustomize"))
+		return
+	}
 	if err != nil {
 		l.reader.Problem(f, e.Position, false, err)
 		return

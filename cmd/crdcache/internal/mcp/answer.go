@@ -38,12 +38,15 @@ type answer struct {
 	Columns []string `json:"columns,omitempty"`
 	Rows    [][]any  `json:"rows,omitempty"`
 	Skip    int      `json:"skip,omitempty"` // for the next page
-	Data    any      `json:"data,omitempty"`
+	// Namespaces has the numbers of all objects of a query by namespace if not all are shown.
+	Namespaces [][]any `json:"namespaces,omitempty"`
+	Data       any     `json:"data,omitempty"`
 }
 
 // setRows sets the rows that fit the budget, of those after skip. total is the number of all rows.
 func (a *answer) setRows(rows [][]any, skip, total, budget int) {
 	size := reservedBytes
+	a.Rows = nil
 	for _, row := range rows {
 		row = shorten(row, maxCell, len(row)).([]any)
 		if size += len(marshal(row)) + 1; size > budget {

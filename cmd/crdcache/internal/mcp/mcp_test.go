@@ -54,7 +54,7 @@ type answer struct {
 	ContactSeconds   *float64
 	ResourceVersion  string
 	Shown            string
-	Rows             [][]any
+	Rows, Namespaces [][]any
 	Skip             int
 }
 
@@ -91,6 +91,7 @@ func TestTools(t *testing.T) {
 	}
 	for name, tt := range map[string]struct{ tool, arguments, want string }{
 		"types":    {"types", `{"match":"workloads"}`, `"rows":[["workloads.demo.crdcache.dev","Workload","Namespaced","v1","Served","workloads/environment,`},
+		"objects":  {"types", `{"match":"workloads"}`, `",18]]`},
 		"index":    {"query", `{"type":"workloads","index":"environment=scratch","columns":[".spec.tier"]}`, `"rows":[["media","archive-sweeper","batch"]]`},
 		"several":  {"query", `{"type":"workloads","where":"@.spec.replicas > 11","namespace":"storefront","columns":[".spec.ports[*].port",".spec.none"]}`, `"rows":[["storefront","shop-web",[8080,8443],[]]]`},
 		"none":     {"query", `{"type":"workloads","namespace":"nowhere"}`, `{"complete":true,"freshness":"files","notes":["No resources found in nowhere namespace."],"shown":"0 of 0"}`},
@@ -156,8 +157,9 @@ func TestBudget(t *testing.T) {
 		if skip = a.Skip; skip == 0 {
 			break
 		}
-		if !strings.HasPrefix(a.Shown, fmt.Sprintf("%d of 301 shown", len(a.Rows))) {
-			t.Fatalf("shown %q", a.Shown)
+		if !strings.HasPrefix(a.Shown, fmt.Sprintf("%d of 301 shown", len(a.Rows))) ||
+			fmt.Sprint(a.Namespaces) != "[[n0 100] [n1 100] [n2 100] [n3 1]]" {
+			t.Fatalf("shown %q of %v", a.Shown, a.Namespaces)
 		}
 	}
 	if len(seen) != 301 {
@@ -236,10 +238,14 @@ func TestUnknownIsNotNone(t *testing.T) {
 	if a, text := ask(t, session, "query", `{"type":"gizmos"}`); !a.Complete || len(a.Rows) != 1 || a.Freshness != "live cache" {
 		t.Errorf("the answer is %s", text)
 	}
-	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError, 0} {
+	for status, count := range map[int]string{http.StatusForbidden: "Forbidden",
+		http.StatusInternalServerError: "InternalError", 0: "unknown"} {
 		server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos", Status: status})
 		session := connect(t, "-s", server.URL, "--timeout", "4s") // without a cache
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			if a, text := ask(t, session, "types", `{"match":"gizmos"}`); len(a.Rows) != 1 || a.Rows[0][5] != count {
+				t.Errorf("types answered %s, want the count %s", text, count)
+			}
 			for _, tool := range []string{"query", "aggregate", "explain"} {
 				t.Run(tool, func(t *testing.T) {
 					t.Parallel() // some wait for the timeout

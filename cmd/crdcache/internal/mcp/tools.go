@@ -140,7 +140,21 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 		if report.Objects == 0 {
 			rows = rows[min(in.Skip, len(rows)):]
 		}
+		isTypes := tool == "types" && len(rows) > 0
+		if isTypes {
+			a.Columns = append(a.Columns, "OBJECTS")
+			for i := range rows {
+				rows[i] = append(rows[i], unknownCount)
+			}
+		}
 		a.setRows(rows, in.Skip, total, budget)
+		switch {
+		case isTypes:
+			err = o.countObjects(ctx, a, in.Namespace)
+		case tool == "query" && a.Skip > 0 && in.Namespace == "" && o.shared != nil:
+			a.Namespaces = o.countNamespaces(ctx, verb, in)
+			a.setRows(rows, in.Skip, total, budget-len(marshal(a.Namespaces)))
+		}
 	}
 	return marshal(a), err
 }

@@ -1,0 +1,92 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/ptr"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+)
+
+const (
+	maxNamespaces, maxParallelCounts = 8, 10
+	countTimeout                     = 5 * time.Second
+	unknownCount                     = "unknown"
+)
+
+// countObjects sets the last cell of the row of each type to the number of its objects, by a list of one
+// object, or to the reason why the number is unknown.
+func (o *verb) countObjects(ctx context.Context, a *answer, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
+	defer cancel()
+	targets, err := o.flags.Targets(ctx, genericiooptions.IOStreams{ErrOut: io.Discard})
+	if err != nil {
+		return err
+	}
+	name := slices.Index(a.Columns, "NAME")
+	return session.EachCluster(ctx, targets, func(ctx context.Context, t *session.Target) error {
+		client, err := t.Client()
+		if err != nil {
+			return err
+		}
+		var counting sync.WaitGroup
+		defer counting.Wait()
+		slots := make(chan struct{}, maxParallelCounts)
+		for _, row := range a.Rows {
+			if t.Cluster != "" && row[0] != t.Cluster {
+				continue
+			}
+			version, _, _ := strings.Cut(row[name+3].(string), ",")
+			gvr := schema.ParseGroupResource(row[name].(string)).WithVersion(version)
+			objects := dynamic.ResourceInterface(client.Resource(gvr))
+			if row[name+2] == "Namespaced" {
+				objects = client.Resource(gvr).Namespace(namespace)
+			}
+			slots <- struct{}{}
+			counting.Go(func() { // ended by ctx
+				defer func() { <-slots }()
+				row[len(row)-1] = countOf(ctx, objects)
+			})
+		}
+		return nil
+	})
+}
+
+// countOf returns the number of objects, or the reason why it is unknown.
+func countOf(ctx context.Context, objects dynamic.ResourceInterface) any {
+	list, err := objects.List(ctx, metav1.ListOptions{Limit: 1})
+	switch {
+	case err != nil:
+		return cmp.Or(string(apierrors.ReasonForError(err)), unknownCount)
+	case list.GetContinue() != "" && list.GetRemainingItemCount() == nil:
+		return unknownCount
+	}
+	return len(list.Items) + int(ptr.Deref(list.GetRemainingItemCount(), 0))
+}
+
+// countNamespaces returns the numbers of objects that a query selects in the namespaces with most of them. It
+// returns nil if they are in one namespace, or unknown.
+func (o *verb) countNamespaces(ctx context.Context, verb []string, in args) [][]any {
+	in.Columns, in.SortBy, in.GroupBy = nil, "", []string{".metadata.namespace"}
+	line, err := o.commandLine("aggregate", verb, in)
+	var out bytes.Buffer
+	if err != nil || o.runVerb(o.shared.Context(ctx, nil), line, &out, io.Discard) != 0 {
+		return nil
+	}
+	if _, counts, err := readRows(out.Bytes(), nil, false); err == nil && len(counts) > 1 {
+		return counts[:min(len(counts), maxNamespaces)]
+	}
+	return nil
+}

@@ -10,8 +10,6 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Reader reads files and reports problems. It must not be used concurrently.
@@ -176,53 +174,4 @@ func (r *Reader) Summarize() {
 		}
 	}
 	clear(r.tallies)
-}
-
-// ReadOptions configure ReadFiles.
-type ReadOptions struct {
-	// Paths are files, directories, and Stdin.
-	Paths []string
-	// In is read for Stdin.
-	In io.Reader
-	// Warn is called for every file and document that is skipped. Optional.
-	Warn func(*Problem)
-}
-
-// ObjectHandler receives an object. It passes errors of the object to reportProblem, which adds the
-// position of the object.
-type ObjectHandler func(object *unstructured.Unstructured, reportProblem func(error))
-
-// ReadFiles passes the objects of files to handle, in order. It reads as much as possible until ctx ends, and
-// returns the joined errors: a *Problem for each document.
-func ReadFiles(ctx context.Context, options ReadOptions, handle ObjectHandler) error {
-	var errs []error
-	r := NewReader(func(p *Problem) {
-		if !p.Warning {
-			errs = append(errs, p)
-		} else if options.Warn != nil {
-			options.Warn(p)
-		}
-	})
-	listing, err := List(ctx, options.Paths, ListOptions{})
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	errs = append(errs, err)
-	listing.Report(r.report)
-	for _, f := range listing.Files {
-		err := r.Read(ctx, f, options.In, func(e Entry) {
-			u, err := e.Decode()
-			if err != nil {
-				r.NotObject(f, e.Position, err)
-				return
-			}
-			handle(u, func(err error) { r.Problem(f, e.Position, false, err) })
-		})
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		errs = append(errs, err)
-	}
-	r.Summarize()
-	return errors.Join(errs...)
 }

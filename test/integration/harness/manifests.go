@@ -19,10 +19,19 @@ import (
 func ReadManifests(t testing.TB, paths ...string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
-	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: paths},
-		func(object *unstructured.Unstructured, _ func(error)) {
+	reader := manifest.NewReader(func(p *manifest.Problem) {
+		if !p.Warning {
+			t.Error(p)
+		}
+	})
+	listing, err := manifest.List(t.Context(), paths, manifest.ListOptions{})
+	for _, file := range listing.Files {
+		must(t, reader.Read(t.Context(), file, nil, func(e manifest.Entry) {
+			object, err := e.Decode()
+			must(t, err)
 			objects = append(objects, object)
-		})
+		}))
+	}
 	must(t, err)
 	if len(objects) == 0 {
 		t.Fatalf("no objects in %q", paths)

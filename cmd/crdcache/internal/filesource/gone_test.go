@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
@@ -29,14 +27,6 @@ func TestDeletedFile(t *testing.T) {
 	if got := problemsOf(s, dir); len(got) != 2 ||
 		got[1] != "warning: b.yaml: the file was removed before it could be read" {
 		t.Errorf("Problems() = %q, want a warning about the removed file", got)
-	}
-	var names []string
-	err := manifest.ReadFiles(t.Context(), manifest.ReadOptions{Paths: []string{dir},
-		Warn: removes("c.yaml")}, func(u *unstructured.Unstructured, _ func(error)) {
-		names = append(names, u.GetName())
-	})
-	if err != nil || !slices.Equal(names, []string{"widgets.example.com", "d"}) {
-		t.Errorf("ReadFiles() = %v with the objects %q, want the CRD and d", err, names)
 	}
 	if _, err := Open(t.Context(), Options{Paths: []string{filepath.Join(dir, "a.yaml"),
 		filepath.Join(dir, "d.yaml")}, Report: removes("d.yaml")}); err == nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,6 +79,9 @@ func TestServedBundle(t *testing.T) {
 	kubectl(kubeconfig, "label", "pod", "running", "-n", namespace, "a=b").expect(t, 1, "", "MethodNotAllowed")
 	kubectl(kubeconfig, "get", "resourceslices").expect(t, 1, "", "the server doesn't have a resource type")
 	stop()
+	kubeconfig, stop = serveBundle(t, dir, "--web")
+	kubectl(kubeconfig, "get", "pod", "running", "-n", namespace, "-o", "name").expect(t, 0, "pod/running\n", "")
+	stop()
 	if _, err := os.Stat(kubeconfig); !os.IsNotExist(err) {
 		t.Errorf("the kubeconfig remains: %v", err)
 	}
@@ -105,11 +109,13 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// serveBundle serves a folder, and returns a kubeconfig for it and a function that stops the server.
-func serveBundle(t *testing.T, dir string) (kubeconfig string, stop func()) {
+// serveBundle serves a folder, also as a page with --web. It returns a kubeconfig for it and a function that
+// stops the server.
+func serveBundle(t *testing.T, dir string, web ...string) (kubeconfig string, stop func()) {
 	t.Helper()
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	cmd := newCommand(t, harness.Crdcache(t), "serve", "--from", dir, "--write-kubeconfig", kubeconfig)
+	cmd := newCommand(t, harness.Crdcache(t), append([]string{"serve", "--from", dir,
+		"--write-kubeconfig", kubeconfig}, web...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +123,12 @@ func serveBundle(t *testing.T, dir string) (kubeconfig string, stop func()) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for lines := bufio.NewScanner(stderr); lines.Scan() && !strings.HasPrefix(lines.Text(), "serving "); {
+	isAddress := regexp.MustCompile("^(serving|open http://)").MatchString
+	lines := bufio.NewScanner(stderr)
+	for missing := 1 + len(web); missing > 0 && lines.Scan(); {
+		if isAddress(lines.Text()) {
+			missing--
+		}
 	}
 	return kubeconfig, func() {
 		_ = cmd.Process.Signal(os.Interrupt)

@@ -23,7 +23,7 @@ import (
 
 // serveAPI serves the read API of files on a loopback address until it is stopped, and has a kubeconfig for
 // it meanwhile.
-func (o *verb) serveAPI(ctx context.Context) error {
+func (o *verb) serveAPI(ctx context.Context, activity *localserver.ActiveRequests) error {
 	loopback := net.IPv4(127, 0, 0, 1)
 	certificate, key, err := cert.GenerateSelfSignedCertKey(loopback.String(), []net.IP{loopback}, nil)
 	if err != nil {
@@ -46,13 +46,18 @@ func (o *verb) serveAPI(ctx context.Context) error {
 		return err
 	}
 	defer os.Remove(o.kubeconfigPath)
+	api := &localserver.Page{Listener: listener, Handler: WithToken(token, o.FilesHandler())}
+	return localserver.ServePage(ctx, api, activity, func() {
+		fmt.Fprintf(o.ErrOut, "serving %s; try KUBECONFIG=%s kubectl get all -A\n", o.FilesTitle(), o.kubeconfigPath)
+	})
+}
+
+// serveOnlyAPI is serveAPI of a process without a page, which follows the files.
+func (o *verb) serveOnlyAPI(ctx context.Context) error {
 	followCtx, stopFollowing := context.WithCancel(ctx)
 	defer stopFollowing()
 	go o.Follow(followCtx, nil) // ended by stopFollowing
-	api := &localserver.Page{Listener: listener, Handler: WithToken(token, o.FilesHandler())}
-	err = localserver.ServePage(ctx, api, localserver.NewActiveRequests(o.idleTimeout), func() {
-		fmt.Fprintf(o.ErrOut, "serving %s; try KUBECONFIG=%s kubectl get all -A\n", o.FilesTitle(), o.kubeconfigPath)
-	})
+	err := o.serveAPI(ctx, localserver.NewActiveRequests(o.idleTimeout))
 	if err == nil && ctx.Err() != nil {
 		err = session.ErrInterrupted
 	}

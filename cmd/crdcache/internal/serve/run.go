@@ -27,8 +27,8 @@ func (o *verb) run(ctx context.Context) error {
 	if o.detached {
 		return o.detach(ctx)
 	}
-	if o.kubeconfigPath != "" {
-		return o.serveAPI(ctx)
+	if o.kubeconfigPath != "" && !o.web {
+		return o.serveOnlyAPI(ctx)
 	}
 	servers, prepareErr := o.prepareServers(ctx)
 	defer func() {
@@ -46,8 +46,14 @@ func (o *verb) run(ctx context.Context) error {
 		return err
 	}
 	defer shared.close()
-	errs := make([]error, len(servers))
+	errs := make([]error, len(servers)+1)
 	var running sync.WaitGroup
+	if o.kubeconfigPath != "" {
+		running.Go(func() { // ended with the page
+			errs[len(servers)] = o.serveAPI(serveCtx, shared.activity)
+			stopServing(nil)
+		})
+	}
 	for i, s := range servers {
 		running.Go(func() { // the first that ends stops all
 			if errs[i] = s.runCluster(serveCtx, stopServing, shared); errs[i] != nil && s.Cluster != "" {

@@ -96,7 +96,7 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	if o.kubeconfigPath != "" && len(args) > 0 {
+	if o.kubeconfigPath != "" && !o.web && len(args) > 0 {
 		return session.Usagef("types have no effect with --write-kubeconfig: clients read all types of the files")
 	}
 	if o.all || fromFiles && len(args) == 0 {
@@ -145,8 +145,8 @@ func (o *verb) checkWeb(set *pflag.FlagSet) (err error) {
 		}
 	}
 	switch {
-	case o.kubeconfigPath != "" && (!fromFiles || o.web):
-		return session.Usagef("--write-kubeconfig needs --from, without --web: run another server for the page")
+	case o.kubeconfigPath != "" && !fromFiles:
+		return session.Usagef("--write-kubeconfig needs --from: kubectl reads a cluster without a server")
 	case !fromFiles:
 		return nil
 	case !o.web && o.kubeconfigPath == "":

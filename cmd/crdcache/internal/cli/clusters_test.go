@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,12 +24,8 @@ func writeKubeconfig(t *testing.T, servers map[string]string) string {
 		fmt.Fprintf(&contexts, "- {name: %q, context: {cluster: %[1]q}}\n", name)
 		fmt.Fprintf(&clusters, "- {name: %q, cluster: {server: %q}}\n", name, server)
 	}
-	path := filepath.Join(t.TempDir(), "config")
 	text := "apiVersion: v1\nkind: Config\ncontexts:\n" + contexts.String() + "clusters:\n" + clusters.String()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return "--kubeconfig=" + path
+	return "--kubeconfig=" + writeTempFile(t, "config", text)
 }
 
 // newKubeconfig writes a kubeconfig with two clusters with gizmos, one that cannot be reached and one that
@@ -284,9 +279,7 @@ func TestCompletion(t *testing.T) {
 func TestCompletionReadsMetadata(t *testing.T) {
 	server := newIndexedServer(t)
 	target, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	forward := httputil.NewSingleHostReverseProxy(target)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		accept := r.Header.Get("Accept")

@@ -177,10 +177,7 @@ func TestUsageErrors(t *testing.T) {
 func TestHelpWithoutCluster(t *testing.T) {
 	server := newCluster(t)
 	requestsBefore := len(server.Requests())
-	invalidKubeconfig := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(invalidKubeconfig, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	invalidKubeconfig := writeTempFile(t, "config", "{")
 	for _, args := range [][]string{{}, {"--help"}, {"help", "dump"}, {"dump", "--help"},
 		{"dump", "gizmos", "-h"}} {
 		if slices.Contains(args, "dump") && args[0] != "help" {
@@ -242,9 +239,7 @@ func TestKubeconfig(t *testing.T) {
 	dir := t.TempDir()
 	writeFile := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	server := newCluster(t)
@@ -293,9 +288,7 @@ var rewriteScripts = flag.Bool("rewrite-scripts", false,
 // testdata.
 func TestScripts(t *testing.T) {
 	data, err := filepath.Abs("../../../../testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	files, err := filepath.Glob("scripts/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

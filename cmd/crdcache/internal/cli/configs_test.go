@@ -227,9 +227,7 @@ func newGuardedServer(t *testing.T, allowed func(*http.Request) bool) *httptest.
 	for _, text := range []string{roomCRD,
 		"{apiVersion: example.com/v1, kind: Room, metadata: {name: hall, namespace: web}, spec: {floor: 7, owner: eve}}"} {
 		var object unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(text), &object.Object))
 		if _, err := storage.Apply(&object); err != nil {
 			t.Fatal(err)
 		}

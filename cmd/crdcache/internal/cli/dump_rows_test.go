@@ -22,9 +22,7 @@ func TestServeDumpsRows(t *testing.T) {
 	definition := &unstructured.Unstructured{}
 	deprecated := strings.Replace(roomCRD, "served: true",
 		"served: true\n    deprecated: true\n    deprecationWarning: rooms are no more", 1)
-	if err := yaml.Unmarshal([]byte(deprecated), &definition.Object); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(deprecated), &definition.Object))
 	server.Create(t, crd.GVR, definition)
 	for i, namespace := range []string{"web", "web-a", "web.a", "web0"} {
 		room := newObject("Room", namespace, "hall", map[string]any{"floor": int64(1_000_000 * i),

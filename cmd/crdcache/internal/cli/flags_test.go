@@ -150,9 +150,7 @@ func TestFlagPairs(t *testing.T) {
 		"config.yaml": gizmoIndexes, "object.yaml": flagObjects,
 		"redact.yaml": "redact: [{type: gizmos, paths: [.spec.color]}]",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	crdcache(t, "snapshot", "save", filepath.Join(dir, "gizmos.snapshot"), "gizmos", "--from",
 		filepath.Join(dir, "object.yaml")).expect(t, cli.ExitOK, "")
@@ -170,15 +168,11 @@ func TestFlagPairs(t *testing.T) {
 			got := verb.pairTable(t, name, verb.flagSettings(t, cmd.LocalFlags()), dir)
 			golden := filepath.Join("testdata", "flags", strings.ReplaceAll(name, " ", "-")+".txt")
 			if *rewriteFlags {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(golden, []byte(got), 0o644))
 				return
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 				t.Errorf("read it, then write it with -rewrite-flags (-want +got):\n%s", diff)
 			}

@@ -47,9 +47,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 	s.apply(t, gizmoCRD)
 	widgets := readapi.Type{Group: "demo", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
 		Namespaced: true, Versions: []readapi.Version{{Name: "v1"}}}
-	if err := s.storage.SetType(widgets); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.storage.SetType(widgets))
 	for i := range pagedObjectCount {
 		s.applyGizmo(t, i, "red")
 		s.apply(
@@ -117,9 +115,7 @@ func startPiped(t *testing.T, args ...string) *pipedCommand {
 	t.Helper()
 	hideSettings(t)
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &pipedCommand{out: reader, reader: bufio.NewReader(reader), code: make(chan int, 1)}
 	go func() { // ends with the command, which ends with ctx
@@ -137,9 +133,7 @@ func startPiped(t *testing.T, args ...string) *pipedCommand {
 func (p *pipedCommand) readRest(t *testing.T) string {
 	t.Helper()
 	text, err := io.ReadAll(p.reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

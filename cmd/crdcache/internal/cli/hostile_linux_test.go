@@ -13,9 +13,7 @@ func newTerminal(t testing.TB, columns int) *testkit.Terminal {
 	t.Helper()
 	t.Setenv("TERM", "xterm")
 	terminal, err := testkit.OpenTerminal(columns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return terminal
 }
 

@@ -30,9 +30,7 @@ func TestMain(m *testing.M) {
 // TestFlagsAreCollected verifies that the flags of a command do not outlive it. crdcache mcp runs many.
 func TestFlagsAreCollected(t *testing.T) {
 	dump, _, err := cli.Command().Find([]string{"dump"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	output := weak.Make(dump.Flag("output"))
 	for range 10 {
 		if runtime.GC(); output.Value() == nil {
@@ -43,3 +41,11 @@ func TestFlagsAreCollected(t *testing.T) {
 }
 
 func crdcacheMain() { os.Exit(cli.Program()) }
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -21,9 +21,7 @@ spec: {parts: [{id: p, size: 1}, {id: q, size: 2.5}], none: null, empty: {}}
 func writeTempFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -88,13 +86,7 @@ func TestOfflineWatch(t *testing.T) {
 	file := filepath.Join(dir, "a.yaml")
 	writeFile := func(text string) {
 		t.Helper()
-		next := filepath.Join(t.TempDir(), "next")
-		if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(next, file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(writeTempFile(t, "next", text), file))
 	}
 	writeFile(gizmoObject)
 	w := watchGizmos(t, "gizmos", "--from", dir, "-o",

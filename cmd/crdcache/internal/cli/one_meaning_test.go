@@ -39,18 +39,12 @@ func TestOneMeaning(t *testing.T) {
 			"  - {name: absent, match: {group: example.com, resource: nothing}, optional: true}\n",
 			strings.TrimPrefix(settings+", indexes: [{name: size, path: .spec.size}]", ", "))
 		config, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		binding, err := bind.Run(t.Context(), &rest.Config{Host: server.URL}, config,
 			bind.Options{Compression: s2.New()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		target, err := binding.Target("things")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := target.Informer.Snapshot().Len(); got != len(test.keys) {
 			t.Errorf("with %q: the library has %d objects, want %d", settings, got, len(test.keys))
 		}

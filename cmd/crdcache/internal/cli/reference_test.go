@@ -29,16 +29,12 @@ var (
 // and keep special characters.
 func TestReference(t *testing.T) {
 	man, markdown := createFolder(t, *manFolder), createFolder(t, *markdownFolder)
-	if err := doc.GenMarkdownTree(referenceCommand(), markdown); err != nil {
-		t.Fatal(err)
-	}
+	must(t, doc.GenMarkdownTree(referenceCommand(), markdown))
 	root := referenceCommand()
 	escapeFlags(root)
 	// The date of the pages is SOURCE_DATE_EPOCH, if it is set.
-	if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache",
-		Manual: "crdcache"}, man); err != nil {
-		t.Fatal(err)
-	}
+	must(t, doc.GenManTree(root, &doc.GenManHeader{Title: "CRDCACHE", Section: "1", Source: "crdcache",
+		Manual: "crdcache"}, man))
 	for path, want := range map[string]string{
 		filepath.Join(man, "crdcache-query.1"):        "expiry<now+14d",
 		filepath.Join(markdown, "crdcache_query.md"):  `expiry\<now+14d`,
@@ -47,9 +43,7 @@ func TestReference(t *testing.T) {
 		filepath.Join(man, "crdcache-serve-status.1"): "new link",
 	} {
 		page, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("%s has no %s", path, want)
 		}
@@ -62,9 +56,7 @@ func createFolder(t *testing.T, path string) string {
 	if path == "" {
 		return t.TempDir()
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(path, 0o755))
 	return path
 }
 
@@ -107,13 +99,9 @@ func TestTour(t *testing.T) {
 	if err == nil {
 		err = os.Symlink(program, filepath.Join(bin, "crdcache"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !consoleBlock.Match(text) {
 		t.Fatal("docs/tour.md has no console block")
 	}
@@ -129,9 +117,7 @@ func TestTour(t *testing.T) {
 		return b.String() + "```"
 	})
 	if *rewriteTour {
-		if err := os.WriteFile(page, []byte(updated), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(page, []byte(updated), 0o644))
 		return
 	}
 	if diff := cmp.Diff(string(text), updated); diff != "" {

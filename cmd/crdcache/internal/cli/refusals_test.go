@@ -289,9 +289,7 @@ func newHostileServer(t testing.TB, supportsWatchList bool, objects ...string) s
 				JSONPath: ".spec.size"},
 		}}},
 	}
-	if err := storage.SetType(gizmo); err != nil {
-		t.Fatal(err)
-	}
+	must(t, storage.SetType(gizmo))
 	injector := testcluster.NewInjector(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 	injector.Add(testcluster.Fault{
 		Match: testcluster.Match{Path: gizmosPath},

@@ -40,9 +40,7 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 	shortRuntimeDir(t)
 	serve.AccountInterval = time.Millisecond
 	address, err := url.Parse(newIndexedServer(t).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The exec plugin's credentials are sent only over TLS.
 	var failing atomic.Int64
 	outageEnded := make(chan struct{})
@@ -70,12 +68,8 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 	setCredentials := func(account string, n int) {
 		t.Helper()
 		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z","token":"` + token(account, n) + `"}}`
-		if err := os.WriteFile(credentials+".new", []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(credentials+".new", credentials); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(credentials+".new", []byte(text), 0o600))
+		must(t, os.Rename(credentials+".new", credentials))
 	}
 	setCredentials("reader", 1)
 	file := clientcmdapi.NewConfig()
@@ -86,9 +80,7 @@ func testServeEndsWithAccount(t *testing.T, token func(account string, n int) st
 		InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 	}}
 	file.CurrentContext = "c"
-	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(*file, kubeconfig))
 	var stderr strings.Builder
 	exitCode := startServe(t, &stderr, "gz", "--kubeconfig", kubeconfig)
 	serving := func() bool {

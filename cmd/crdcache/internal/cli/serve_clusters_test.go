@@ -72,14 +72,10 @@ func TestServeClusters(t *testing.T) {
 	}
 	page.get("/clusters/gone/api/health", http.StatusOK)
 	response, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	metrics, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, want := range []string{`gizmos{cluster="a",color="red"} 2`, `gizmos{cluster="b/eu",color="red"} 1`} {
 		if !strings.Contains(string(metrics), want) {
 			t.Errorf("the metrics are %s, want %s in them", metrics, want)

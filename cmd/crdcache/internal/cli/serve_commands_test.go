@@ -223,9 +223,7 @@ func TestServerThatIsSuspended(t *testing.T) {
 	if err == nil {
 		err = os.Chmod(socket, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	r := crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL)
 	r.expect(t, cli.ExitOK, "4\n")

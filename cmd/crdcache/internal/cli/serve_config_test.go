@@ -42,9 +42,7 @@ func TestServeReloads(t *testing.T) {
 			t.Errorf("serve status: %s, want %q", r.out, status)
 		}
 		response, err := http.Get(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close()
 		if text, err := io.ReadAll(response.Body); err != nil ||
 			!strings.Contains(string(text), "\ncrdcache_config_last_reload_"+metric) {

@@ -42,19 +42,13 @@ func TestServeMetrics(t *testing.T) {
 	awaitServer(t, server.URL, 1)
 	get := func(host string) (status int, text string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Host = host
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return response.StatusCode, string(body)
 	}
 	const want = `# HELP gizmo_size Size.

@@ -25,9 +25,7 @@ import (
 func shortRuntimeDir(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // removes the temporary directory
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
@@ -177,9 +175,7 @@ func TestServeOutOfContact(t *testing.T) {
 	for !strings.Contains(crdcache(t, "query", "gz", "-A", "--count", "-v", "-s", server.URL).errOut,
 		"answered by the cache server") {
 	}
-	if err := server.Listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Listener.Close())
 	for t.Context().Err() == nil {
 		// repeat, because a connection may open while the listener closes
 		server.CloseClientConnections()
@@ -234,9 +230,7 @@ func TestServeCachesLaterTypes(t *testing.T) {
 		t.Errorf("the status is %s, want a pattern without types", got)
 	}
 	rooms := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(roomCRD), &rooms.Object); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(roomCRD), &rooms.Object))
 	server.Create(t, crd.GVR, rooms)
 	awaitServer(t, server.URL, 3)
 	if r := crdcache(t, "dump", "rooms", "-A", "-v", "-s", server.URL); !strings.Contains(r.errOut,
@@ -315,9 +309,7 @@ func TestQueryCEL(t *testing.T) {
 	const text = `{apiVersion: example.com/v1, kind: Gizmo, metadata: {name: a, namespace: web},
   spec: {ratio: 1, groups: [a, b]}}`
 	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(lampDefinition), &definition.Object); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(lampDefinition), &definition.Object))
 	server := apitest.New(t, apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true},
 		apitest.Type{GVR: zones, Kind: "Zone"})
 	server.Create(t, crds, definition)

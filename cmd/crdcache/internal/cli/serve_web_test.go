@@ -38,9 +38,7 @@ func newBrowser(t *testing.T, output string) *browser {
 		t.Fatalf("no link in %q", output)
 	}
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := &browser{t, at, &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
 	if page := b.get(at.RequestURI(), http.StatusOK); !strings.Contains(page, "<html") {
 		t.Errorf("the link returned %s, want the page", page)
@@ -53,13 +51,9 @@ func (b *browser) open(path string) *http.Response {
 	ctx, cancel := context.WithCancel(context.Background())
 	b.t.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.baseURL.Host+path, nil)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	response, err := b.client.Do(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.t.Cleanup(func() { response.Body.Close() })
 	return response
 }
@@ -127,9 +121,7 @@ func TestServeWeb(t *testing.T) {
 	stranger.get(b.baseURL.RequestURI(), http.StatusUnauthorized)
 	stranger.get("/", http.StatusUnauthorized)
 	elsewhere, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+b.baseURL.Host+"/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	elsewhere.Host = "evil.example"
 	if response, err := b.client.Do(elsewhere); err != nil ||
 		response.StatusCode != http.StatusMisdirectedRequest {
@@ -181,7 +173,5 @@ func TestServeWebIsLocal(t *testing.T) {
 // read decodes the response to a GET.
 func (b *browser) read(path string, into any) {
 	b.t.Helper()
-	if err := json.Unmarshal([]byte(b.get(path, http.StatusOK)), into); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, json.Unmarshal([]byte(b.get(path, http.StatusOK)), into))
 }

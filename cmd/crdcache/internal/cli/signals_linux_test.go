@@ -40,9 +40,7 @@ func newProcess(t *testing.T, args ...string) *process {
 func (p *process) pipeStdout(t *testing.T) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.stdout, p.Stdout = reader, writer
 	p.start(t)
 	_ = writer.Close() // the program has its own copy
@@ -51,9 +49,7 @@ func (p *process) pipeStdout(t *testing.T) {
 
 func (p *process) start(t *testing.T) {
 	t.Helper()
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 }
 
 // firstLine waits for the first line of output.
@@ -66,9 +62,7 @@ func (p *process) firstLine(t *testing.T) {
 
 func (p *process) signal(t *testing.T, signal os.Signal) {
 	t.Helper()
-	if err := p.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Process.Signal(signal))
 }
 
 // exitCode waits until the program ends. It returns the exit code, or the shell's code for a signal.
@@ -94,9 +88,7 @@ func manyGizmosFile(t *testing.T) string {
 func newFIFO(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo.yaml")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(path, 0o600))
 	return path
 }
 
@@ -104,9 +96,7 @@ func newFIFO(t *testing.T) string {
 func awaitReader(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0) // blocks until the program opens the pipe
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = file.Close() })
 }
 
@@ -124,16 +114,12 @@ func TestSignals(t *testing.T) {
 		},
 		"connecting": func(t *testing.T) *process {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { _ = listener.Close() })
 			p := newProcess(t, "dump", "gizmos", "-s", "https://"+listener.Addr().String())
 			p.start(t)
 			connection, err := listener.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { _ = connection.Close() })
 			return p
 		},
@@ -246,9 +232,7 @@ func TestClosedPipe(t *testing.T) {
 func TestProcessFullDisk(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = full.Close() })
 	file := writeTempFile(t, "a.yaml", gizmoObject)
 	verbs := [][]string{{"--help"}, {"version"}, {"resources", "--from", file}}

@@ -35,16 +35,10 @@ func TestRecommendedLimits(t *testing.T) {
 	program.Env = append(os.Environ(), relistEnv+"="+server.URL, fmt.Sprint("GOMEMLIMIT=", l.GoMemoryLimit))
 	program.Stderr = os.Stderr
 	stdin, err := program.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := program.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, program.Start())
 	answers := bufio.NewScanner(stdout)
 	for round := range 3 {
 		for n := range 500 {

@@ -81,9 +81,7 @@ func suggestedTargets(t *testing.T, config string) map[string]map[string]string 
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(config), &parsed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(config), &parsed))
 	out := map[string]map[string]string{}
 	for _, r := range parsed.Spec.Resources {
 		found := map[string]string{}
@@ -109,13 +107,9 @@ func TestSuggestedReferences(t *testing.T) {
 		t.Skip("takes seconds")
 	}
 	data, err := os.ReadFile("testdata/references.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	labelled := map[string]labelledType{}
-	if err := yaml.Unmarshal(data, &labelled); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(data, &labelled))
 	arguments, documents := []string{"suggest"}, strings.Builder{}
 	for _, name := range slices.Sorted(maps.Keys(labelled)) {
 		documents.WriteString(crdOf(name, labelled[name]))
@@ -228,9 +222,7 @@ func TestSuggestReferences(t *testing.T) {
 		apitest.Type{GVR: gvr("issuers"), Kind: "Issuer", Singular: "issuer", Namespaced: true})
 	for _, document := range vaultCRDs {
 		definition := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &definition.Object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(document), &definition.Object))
 		server.Create(t, crds, definition)
 	}
 	file := writeTempFile(t, "crds.yaml", strings.Join(vaultCRDs, "---\n"))

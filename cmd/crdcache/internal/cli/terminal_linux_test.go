@@ -100,9 +100,7 @@ func TestProgressGivesWayToWarnings(t *testing.T) {
 func newProxy(t *testing.T, target string, intercept func(http.ResponseWriter, *http.Request)) string {
 	t.Helper()
 	address, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(address)
 	proxy.FlushInterval = -1 // flush immediately, for watches
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -29,9 +29,7 @@ func createOwned(t *testing.T, server *apitest.Server, u *unstructured.Unstructu
 			from = server.Client(t).Resource(gizmos).Namespace(u.GetNamespace())
 		}
 		object, err := from.Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: kind, Name: name,
 			UID: object.GetUID()})
 	}
@@ -185,9 +183,7 @@ func TestTreeForbidden(t *testing.T) {
 		Read    []string
 		NotRead []struct{ Type, Reason string }
 	}
-	if err := json.Unmarshal([]byte(r.out), &record); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(r.out), &record))
 	if got := fmt.Sprint(record); !strings.Contains(got, "{[{north}] [") ||
 		!strings.Contains(got, "{gizmos.example.com may not be read}") {
 		t.Errorf("the record is %s, want the parent north and the error of gizmos", got)

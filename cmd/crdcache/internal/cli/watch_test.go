@@ -134,9 +134,7 @@ func TestWatchQuery(t *testing.T) {
 			Exists bool
 		}
 		line := w.nextOutput()
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &event))
 		if got := fmt.Sprint(event.Type, " ", event.Object.Name, " ", event.Exists); got != step.want {
 			t.Errorf("the watch printed %q in %s, want %q", got, line, step.want)
 		}
@@ -170,9 +168,7 @@ func update(t *testing.T, server *apitest.Server, obj *unstructured.Unstructured
 	t.Helper()
 	client := server.Client(t).Resource(gizmos).Namespace(obj.GetNamespace())
 	now, err := client.Get(t.Context(), obj.GetName(), metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now.Object["spec"] = obj.Object["spec"]
 	if managers := obj.GetManagedFields(); managers != nil {
 		now.SetManagedFields(managers)

@@ -94,13 +94,9 @@ func archiveOf(t testing.TB, files map[string]string) string {
 	w := tar.NewWriter(compressed)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		header := &tar.Header{Name: name, Mode: 0o600, Size: int64(len(files[name]))}
-		if err := w.WriteHeader(header); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(header))
 		_, _ = w.Write([]byte(files[name])) // Close reports the error
 	}
-	if err := errors.Join(w.Close(), compressed.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(w.Close(), compressed.Close()))
 	return b.String()
 }

@@ -54,14 +54,16 @@ func writeTree(t testing.TB, files map[string]string) string {
 
 func writeFile(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	// Replace the file atomically, as editors do.
-	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+"~", path); err != nil {
+	must(t, os.WriteFile(path+"~", []byte(text), 0o600))
+	must(t, os.Rename(path+"~", path))
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -69,9 +71,7 @@ func writeFile(t testing.TB, path, text string) {
 func openSource(t testing.TB, options Options) *Source {
 	t.Helper()
 	s, err := Open(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -94,22 +94,14 @@ func describe(problems []*manifest.Problem, dir string) []string {
 func readObject(t testing.TB, s *Source, path string) *unstructured.Unstructured {
 	t.Helper()
 	client, err := rest.HTTPClientFor(s.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.Config().Host+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(data); err != nil {
 		return nil // plain text: not found
@@ -243,9 +235,7 @@ func TestVersionsFollowed(t *testing.T) {
 	s := openSource(t, Options{Paths: []string{dir}})
 	expect := func(step string, v1, v1beta1 []string) {
 		t.Helper()
-		if err := s.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Refresh(t.Context()))
 		if got := written(t, s, "v1"); !cmp.Equal(got, v1) {
 			t.Errorf("%s: v1 = %q, want %q", step, got, v1)
 		}

@@ -54,9 +54,7 @@ func startFixture(t *testing.T, dir string) *followFixture {
 	refresh = s.tracker.Refresh
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.source.Config(),
 		Types: s.tracker.Types()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.informer, err = factory.ForResource(schema.GroupVersionResource{Group: "example.com", Version: "v1",
 		Resource: "widgets"}); err != nil {
 		t.Fatal(err)
@@ -73,9 +71,7 @@ func startFixture(t *testing.T, dir string) *followFixture {
 	// Both goroutines end with ctx.
 	wg.Go(func() { _ = s.tracker.Run(ctx) })
 	wg.Go(func() { s.source.Follow(ctx) })
-	if err := factory.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, factory.Start(ctx))
 	t.Cleanup(func() {
 		_ = factory.Shutdown(context.Background())
 		cancel()
@@ -142,53 +138,35 @@ func TestFollow(t *testing.T) {
 	s.expect(t, "update web/a")
 	// A coarse clock gives the replacement, of equal size, the time of the file.
 	info, err := os.Stat(at("b.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeFile(t, at("b.off"), widget("a", "olive"))
-	if err := errors.Join(os.Chtimes(at("b.off"), time.Time{}, info.ModTime()),
-		os.Rename(at("b.off"), at("b.yaml"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chtimes(at("b.off"), time.Time{}, info.ModTime()),
+		os.Rename(at("b.off"), at("b.yaml"))))
 	s.expect(t, "update web/a")
 	writeFile(t, at("new/deep/c.yaml"), widget("c", "red"))
 	s.expect(t, "add web/c")
 	writeFile(t, at("new/deep/d.yaml"), widget("d", "red"))
 	s.expect(t, "add web/d")
-	if err := os.RemoveAll(at("new")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(at("new")))
 	s.expectObjects(t, "web/a")
 	// Without its definition the type is inferred and keeps its objects.
-	if err := os.Rename(at("a.yaml"), at("a.off")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(at("a.yaml"), at("a.off")))
 	s.expect(t, "delete web/a", "add web/a")
-	if err := os.Rename(at("a.off"), at("a.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(at("a.off"), at("a.yaml")))
 	// The file is written in place, in two steps.
 	f, err := os.OpenFile(at("b.yaml"), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, text := range []string{"---\n", widget("e", "red")} {
 		if _, err := f.WriteString(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 	s.expectObjects(t, "web/a", "web/e")
 	// The type is removed with its objects, and recreated with them.
-	if err := os.Remove(at("b.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(at("b.yaml")))
 	s.expectObjects(t)
-	if err := os.Remove(at("a.yaml")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(at("a.yaml")))
 	writeFile(t, at("z.yaml"), widgetCRD+"---\n"+widget("z", "red"))
 	s.expectObjects(t, "web/z")
 }
@@ -201,9 +179,7 @@ func TestFollowLostDirectory(t *testing.T) {
 	fill()
 	s := startFixture(t, deep)
 	s.expect(t, "add web/a")
-	if err := os.RemoveAll(filepath.Dir(deep)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Dir(deep)))
 	s.expect(t, "delete web/a")
 	fill()
 	s.expect(t, "add web/a")

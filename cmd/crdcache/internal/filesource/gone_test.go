@@ -41,9 +41,7 @@ func TestProblemsOfLatestRead(t *testing.T) {
 	for i := range 50 {
 		writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "red")+fmt.Sprintf("---\na%s: [\n",
 			strings.Repeat("a", i)))
-		if err := s.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Refresh(t.Context()))
 		if got := problemsOf(s, dir); len(got) != 1 {
 			t.Fatalf("after %d changes, Problems() = %q, want 1", i+1, got)
 		}

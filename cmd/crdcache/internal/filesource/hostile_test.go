@@ -42,9 +42,7 @@ func TestEndlessInput(t *testing.T) {
 	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	if err := errors.Join(w.WriteHeader(&tar.Header{Name: "a.yaml", Mode: 0o600}), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(w.WriteHeader(&tar.Header{Name: "a.yaml", Mode: 0o600}), w.Close()))
 	for want, in := range map[string]io.Reader{
 		"only zero bytes":                strings.NewReader(""),
 		"follows the end of the archive": &archive,

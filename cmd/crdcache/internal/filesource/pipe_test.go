@@ -17,9 +17,7 @@ import (
 // TestSilentPipe checks that reading a pipe or standard input without a writer ends with the context.
 func TestSilentPipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(fifo, 0o600))
 	silent, writer := io.Pipe()
 	defer writer.Close()
 	for name, options := range map[string]Options{"fifo": {Paths: []string{fifo}},

@@ -45,9 +45,7 @@ func TestRead(t *testing.T) {
 func TestNoFiles(t *testing.T) {
 	dir := writeTree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
 	linked := writeTree(t, map[string]string{"a.yaml": widget("a", "red")})
-	if err := os.Symlink(dir+"/deep", linked+"/b.yaml"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(dir+"/deep", linked+"/b.yaml"))
 	const none = ": the directory has no YAML or JSON files (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
 	const unread = ": not read: 1 files with other names than .yaml, .yml, .json, .jsonl, or pipes, or links to directories"
 	for name, tt := range map[string]struct {

@@ -20,18 +20,12 @@ func TestStdinIsKept(t *testing.T) {
 	dir := writeTree(t, map[string]string{"a.yaml": widgetCRD})
 	s := openSource(t, Options{Paths: []string{dir, manifest.Stdin}, In: strings.NewReader(widget("a", "red"))})
 	writeFile(t, filepath.Join(dir, "b.yaml"), widget("b", "red"))
-	if err := s.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Refresh(t.Context()))
 	if diff := cmp.Diff([]string{"web/a red", "web/b red"}, colors(t, s)); diff != "" {
 		t.Errorf("colors of the objects (-want +got):\n%s", diff)
 	}
-	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "a.yaml")))
+	must(t, s.Refresh(t.Context()))
 	if err := s.Err(); err == nil ||
 		!strings.Contains(err.Error(), "stdin:1: document 1: Widget web/a is no longer shown") {
 		t.Errorf("Err() = %v, want the problem of standard input", err)
@@ -59,9 +53,7 @@ func TestRefreshModel(t *testing.T) {
 		} else if step%11 == 3 {
 			writeFile(t, filepath.Join(dir, "crd.yaml"), widgetCRD)
 		}
-		if err := s.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Refresh(t.Context()))
 		want := colors(t, openSource(t, Options{Paths: []string{dir}}))
 		got := colors(t, s)
 		if len(got) == 0 && len(want) == 0 {
@@ -87,9 +79,7 @@ func TestRefresh(t *testing.T) {
 	write := func(name, text string) func() { return func() { writeFile(t, filepath.Join(dir, name), text) } }
 	removeFile := func(name string) func() {
 		return func() {
-			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(filepath.Join(dir, name)))
 		}
 	}
 	steps := []struct {
@@ -158,9 +148,7 @@ func TestRefresh(t *testing.T) {
 			reported = nil
 			before := typesChangedCalls
 			step.change()
-			if err := s.Refresh(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Refresh(t.Context()))
 			if diff := cmp.Diff(step.colors, colors(t, s)); diff != "" {
 				t.Errorf("widgets (-want +got):\n%s", diff)
 			}
@@ -199,9 +187,7 @@ func writeCertificates(tb testing.TB, n int) string {
 			"status": map[string]any{"conditions": []any{map[string]string{"type": "Ready", "status": "True",
 				"message": fmt.Sprintf("%0700d", i)}}},
 		})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must(tb, err)
 		if i > 0 {
 			text.WriteString(",\n")
 		}
@@ -209,9 +195,7 @@ func writeCertificates(tb testing.TB, n int) string {
 	}
 	text.WriteString("\n],\n\"kind\": \"List\"\n}\n")
 	path := filepath.Join(tb.TempDir(), "certificates.json")
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, os.WriteFile(path, text.Bytes(), 0o600))
 	return path
 }
 
@@ -229,9 +213,7 @@ func TestMemory(t *testing.T) {
 	const n = 1000
 	path := writeCertificates(t, n)
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	before := liveHeap()
 	s := openSource(t, Options{Paths: []string{path}})
 	perObject := float64(liveHeap()-before) / n

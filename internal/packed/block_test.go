@@ -29,18 +29,14 @@ func writeAndReadBlock(t testing.TB, objects ...*packed.Object) []*packed.Object
 	index, bodies := w.AppendBlock(nil)
 	bodies = bytes.Clone(bodies)
 	read, err := packed.ReadBlock(index, func() ([]byte, error) { return bodies, nil }, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return read
 }
 
 func jsonOf(t testing.TB, o *packed.Object) string {
 	t.Helper()
 	text, err := o.AppendJSON(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 
@@ -106,14 +102,10 @@ func TestBlocksOfDecompressed(t *testing.T) {
 	for n := range 5 {
 		want := packed.NewPacker(nil).TryPack(certificate(n))
 		again, err := codec.Compress(want).Decompress()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		o := writeAndReadBlock(t, again)[0]
 		extracted, err := o.Decompress()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for form, o := range map[string]*packed.Object{"in the block": o, "extracted": extracted} {
 			if diff := cmp.Diff(identityFields(want), identityFields(o)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", form, diff)
@@ -169,9 +161,7 @@ func TestDamagedBlocks(t *testing.T) {
 	}
 	index, _ := w.AppendBlock(nil)
 	read, err := packed.ReadBlock(index, func() ([]byte, error) { return nil, errBodies }, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := read[0].AppendJSON(nil); !errors.Is(err, errBodies) {
 		t.Errorf("AppendJSON() = %v, want errBodies", err)
 	}

@@ -77,9 +77,7 @@ func project(value any, paths []packed.Path) any {
 func keepPacker(t testing.TB) *packed.Packer {
 	t.Helper()
 	pruner, err := packed.NewKeepList(nil, nil, keepPaths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return packed.NewPacker(pruner)
 }
 
@@ -92,13 +90,9 @@ func compareKeepList(t *testing.T, packer *packed.Packer, data []byte) {
 	}
 	want := project(whole.Object, append(alwaysKept, keepPaths...))
 	got, err := packer.Pack(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	decoded, err := got.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !reflect.DeepEqual(want, any(decoded.Object)) {
 		t.Fatalf("%.300q (-want +got):\n%s", data, cmp.Diff(want, any(decoded.Object)))
 	}
@@ -149,14 +143,10 @@ type wholeCase struct {
 func wholeCases(t testing.TB) (cases []wholeCase) {
 	t.Helper()
 	managedFields, err := packed.NewPruner(packed.Prune{ManagedFields: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for text, read := range wholeConditions {
 		filter, err := jsonpath.CompileFilter(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, selector := range []labels.Selector{nil, labels.SelectorFromSet(labels.Set{"x": "y"})} {
 			condition := &packed.Condition{Labels: selector, Filter: filter}
 			pruner, err := packed.NewKeepList(condition, managedFields, keepPaths)
@@ -181,17 +171,11 @@ func (c wholeCase) check(t *testing.T, data []byte) {
 	selected := c.condition.Filter.Match(object.Object) &&
 		(c.condition.Labels == nil || c.condition.Labels.Matches(labels.Set(object.GetLabels())))
 	got, err := c.packer.Pack(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	decoded, err := got.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := c.packer.FromUnstructured(decoded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	applied := c.packer.Pruner().Pruned(object)
 	var want any = object.Object
 	if metadata, ok := object.Object["metadata"].(map[string]any); ok {
@@ -227,9 +211,7 @@ func wholeDocuments() []string {
 func TestInvalidConditions(t *testing.T) {
 	for _, text := range []string{`@..a`, `@['a','b']`, `@.*.a`, `@[0]`} {
 		filter, err := jsonpath.CompileFilter(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := packed.NewKeepList(&packed.Condition{Filter: filter}, nil, nil); err == nil {
 			t.Errorf("NewKeepList() of the condition %s succeeded, want an error", text)
 		}
@@ -240,13 +222,9 @@ func TestInvalidConditions(t *testing.T) {
 // whole.
 func TestKeepWholeReuses(t *testing.T) {
 	filter, err := jsonpath.CompileFilter(`@.spec.mine`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pruner, err := packed.NewKeepList(&packed.Condition{Filter: filter}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	packer, cached := packed.NewPacker(pruner), (*packed.Object)(nil)
 	packer.SetLookup(func(string) *packed.Object { return cached })
 	for _, spec := range []string{`{"mine":1,"a":2}`, `{"a":2}`} {
@@ -284,16 +262,12 @@ func TestRemoves(t *testing.T) {
 	managedFields := newPath("metadata", "managedFields")
 	prune := func(paths ...packed.Path) *packed.Pruner {
 		pruner, err := packed.NewPruner(packed.Prune{Paths: paths})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return pruner
 	}
 	list := func(whole *packed.Condition, exempt *packed.Pruner, paths ...packed.Path) *packed.Pruner {
 		pruner, err := packed.NewKeepList(whole, exempt, paths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return pruner
 	}
 	keep := func(paths ...packed.Path) *packed.Pruner { return list(nil, nil, paths...) }

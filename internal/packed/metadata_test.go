@@ -65,9 +65,7 @@ func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
 	}
 	packer.Pruner().Apply(want)
 	plain, err := packer.Pack(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compressor := &deflate{}
 	small := packed.NewCodec(compressor).Compress(plain)
 	forms := []*packed.Object{plain, small}
@@ -77,9 +75,7 @@ func checkMetadata(t *testing.T, packer *packed.Packer, document []byte) {
 	} else if ok {
 		index, bodies := writer.AppendBlock(nil)
 		block, err := packed.ReadBlock(index, func() ([]byte, error) { return slices.Clone(bodies), nil }, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		forms = append(forms, block...)
 	}
 	for _, o := range forms {
@@ -184,9 +180,7 @@ func TestCompress(t *testing.T) {
 					t.Fatal("Compress() compressed a compressed object again")
 				}
 				want, err := plain.Decode()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				expectEqual(t, want, small)
 				a, errA := plain.AppendJSON([]byte("x"))
 				b, errB := small.AppendJSON([]byte("x"))
@@ -231,9 +225,7 @@ func TestKeepDecoded(t *testing.T) {
 	type second struct{ Number int }
 	o, err := packed.NewPacker(nil).
 		Pack([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if o.DecodedAs(reflect.TypeFor[first]()) != nil {
 		t.Error("DecodedAs() returned a struct before one was stored")
 	}

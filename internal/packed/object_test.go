@@ -20,9 +20,7 @@ import (
 func pack(t testing.TB, data string) *packed.Object {
 	t.Helper()
 	o, err := (*packed.Packer)(nil).Pack([]byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return o
 }
 
@@ -37,9 +35,7 @@ func TestBytesAreCopied(t *testing.T) {
 		}
 		key, want := strings.Clone(o.Key()), summarizeMetadata(o)
 		before, err := o.Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range data {
 			data[i] = '#'
 		}
@@ -56,9 +52,7 @@ func TestBytesAreCopied(t *testing.T) {
 func TestCopiesAreIndependent(t *testing.T) {
 	o := pack(t, string(certificate(1)))
 	want, err := o.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, _ := o.JSON()
 	text = strings.Clone(text)
 	for _, u := range []*unstructured.Unstructured{o.Unstructured(), want.DeepCopy()} {
@@ -72,9 +66,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 		t.Error("changing a decoded object changed the JSON")
 	}
 	got, err := o.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
 		t.Errorf("unpacked object (-want +got):\n%s", diff)
 	}
@@ -160,9 +152,7 @@ func TestFromUnstructured(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := &unstructured.Unstructured{Object: content(test.value)}
 			o, err := (*packed.Packer)(nil).FromUnstructured(u)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if o.Key() != "b/a" || o.GetName() != "a" || o.GetNamespace() != "b" || o.GetUID() != "u" ||
 				o.GetResourceVersion() != "7" || o.Labels().Get("l") != "m" || o.GetKind() != "K" {
 				t.Errorf("identity = %q, %q, %q, %q and %q; want b/a, u, 7, m and K", o.Key(), o.GetUID(),
@@ -199,9 +189,7 @@ func TestOriginalJSON(t *testing.T) {
 	}{{1, `"value":1`}, {[]string{"a"}, `"value":["a"]`}, {make(chan int), ""}} {
 		o, err := (*packed.Packer)(nil).FromUnstructured(
 			&unstructured.Unstructured{Object: content(test.value)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text, err := o.AppendJSON([]byte("before"))
 		if (err == nil) != (test.want != "") || !strings.Contains(string(text), test.want) || err == nil &&
 			!strings.HasPrefix(string(text), "before{") {
@@ -265,9 +253,7 @@ func TestPrunePaths(t *testing.T) {
 		key("x", "y", "z"), key("x")}
 	for range 2 {
 		p, err := packed.NewPruner(packed.Prune{Paths: nested})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		compareWithUnstructured(t, packed.NewPacker(p),
 			[]byte(`{"apiVersion":"v1","kind":"K","a":{"b":1,"c":2},"b":1,"x":{"y":{"z":1}}}`))
 		o, err := packed.NewPacker(p).
@@ -292,9 +278,7 @@ func TestOriginalIsNotChanged(t *testing.T) {
 	u.Object["spec"] = map[string]any{"a": 1, "b": []any{map[string]any{"a": 1}}}
 	want := u.Object["spec"].(map[string]any)["a"]
 	o, err := testPackers(t)["paths"].FromUnstructured(u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, there := o.Unstructured().Object["spec"].(map[string]any)["a"]; there {
 		t.Error("spec.a was not removed")
 	}

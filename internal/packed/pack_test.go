@@ -34,9 +34,7 @@ func testPackers(t testing.TB) map[string]*packed.Packer {
 		"labels": {Paths: []packed.Path{{{Key: "metadata"}, {Key: "labels"}}, {{Key: "spec"}}}},
 	} {
 		pruner, err := packed.NewPruner(prune)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[name] = packed.NewPacker(pruner)
 	}
 	all["keep-list"] = keepPacker(t)
@@ -163,9 +161,7 @@ func readManifests(t testing.TB) [][]byte {
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for document := range bytes.SplitSeq(text, []byte("\n---")) {
 				converted, err := yaml.YAMLToJSON(document)
 				if err != nil {
@@ -212,6 +208,14 @@ func certificate(n int) []byte {
 		n, n%50, n%60, 1_000_000+n)
 }
 
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // compareWithUnstructured fails the test unless Packer p and apimachinery decode data to the same object, or
 // both reject it.
 func compareWithUnstructured(t *testing.T, p *packed.Packer, data []byte) {
@@ -231,9 +235,7 @@ func compareWithUnstructured(t *testing.T, p *packed.Packer, data []byte) {
 	p.Pruner().Apply(want)
 	expectEqual(t, want, got)
 	repacked, err := (*packed.Packer)(nil).FromUnstructured(got.Unstructured())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expectEqual(t, want, repacked)
 }
 
@@ -241,23 +243,17 @@ func compareWithUnstructured(t *testing.T, p *packed.Packer, data []byte) {
 func expectEqual(t *testing.T, want *unstructured.Unstructured, got *packed.Object) {
 	t.Helper()
 	decoded, err := got.Decode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !reflect.DeepEqual(want.Object, decoded.Object) { // cmp takes minutes for deep nesting
 		t.Fatalf("decoded: (-want +got)\n%s", cmp.Diff(want.Object, decoded.Object))
 	}
 	key, err := cache.MetaNamespaceKeyFunc(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got.Key() != key {
 		t.Fatalf("got the key %q, want %q", got.Key(), key)
 	}
 	accessor, err := meta.Accessor(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expectEqualMetadata(t, want, accessor)
 	if got.GroupVersionKind() != want.GroupVersionKind() {
 		t.Fatalf("got the kind %v, want %v", got.GroupVersionKind(), want.GroupVersionKind())

@@ -141,13 +141,9 @@ func FuzzPair(f *testing.F) {
 				return
 			}
 			wantPrevious, err := before.Decode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wantCurrent, err := after.Decode()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			previous, current := packed.PeekPair(before, after)
 			if !reflect.DeepEqual(wantPrevious, previous) || !reflect.DeepEqual(wantCurrent, current) {
 				t.Fatalf("%q and %q: (-want +got)\n%s\n%s", first, second, cmp.Diff(wantPrevious, previous),

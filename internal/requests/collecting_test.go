@@ -45,9 +45,7 @@ func TestWrappedClient(t *testing.T) {
 	}))
 	defer server.Close()
 	own, err := NewClient(&rest.Config{Host: server.URL, QPS: -1}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &Server{Client: wrappedClient{own}, Limiter: NewListPool(1).NewLimiter(1, time.Now),
 		RestoreDetector: NewRestoreDetector()}
 	noTweak := func(*metav1.ListOptions) {}
@@ -60,9 +58,7 @@ func TestWrappedClient(t *testing.T) {
 			n++
 			return true
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n < objects {
 		t.Errorf("received %d events, want at least %d", n, objects)
 	}
@@ -282,9 +278,7 @@ func storedJSON(t *testing.T, store cache.Store) map[string]string {
 	versions := map[string]string{}
 	for _, obj := range store.List() {
 		o, err := meta.Accessor(obj)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		versions[o.GetNamespace()+"/"+o.GetName()] = o.GetResourceVersion()
 	}
 	return versions
@@ -331,9 +325,7 @@ func contentAfterWatchList(t *testing.T, events string, fails bool,
 func clientGoInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dynamicinformer.NewFilteredDynamicInformer(client, gadgets, "default", 0, cache.Indexers{},
 		nil).Informer()
 }
@@ -341,9 +333,7 @@ func clientGoInformer(t *testing.T, config *rest.Config) cache.SharedIndexInform
 func crdcacheInformer(t *testing.T, config *rest.Config) cache.SharedIndexInformer {
 	t.Helper()
 	client, err := NewClient(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	from := &Server{Client: client, Limiter: NewListPool(1).NewLimiter(1, time.Now),
 		RestoreDetector: NewRestoreDetector()}
 	target := Target{GVR: gadgets, Namespace: "default", Objects: packedObjects,

@@ -40,21 +40,15 @@ func TestConnectionPool(t *testing.T) {
 	}
 	field.SetInt(size)
 	connection, err := NewConnection(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, config := range map[string]*rest.Config{"client": config, "connection": connection.Config()} {
 		client, err := NewClient(config, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		addresses := map[string]bool{}
 		for range 2 * size {
 			pods := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 			stream, err := pods.Watch(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer stream.Stop()
 			addresses[<-arrived] = true
 		}
@@ -83,14 +77,10 @@ func TestDropManagedFields(t *testing.T) {
 	field.SetBool(true)
 	featurestesting.SetFeatureDuringTest(t, "ManagedFieldsOptOutClient", true)
 	client, err := NewClient(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := newResource(client, gadgets, "", packedObjects, nil)
 	list, err := r.List(t.Context(), metav1.ListOptions{}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if accept := <-accepts; !strings.Contains(accept, "drop=metadata.managedFields") {
 		t.Errorf("the request accepts %q, want objects without managedFields", accept)
 	}

@@ -50,9 +50,7 @@ func followWatch(t *testing.T, w watch.Interface, initial bool, reports Reporter
 		verb = VerbWatchList
 	}
 	o, err := l.open(t.Context(), verb, &metav1.ListOptions{SendInitialEvents: &initial})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if initial {
 		o.initial = &initialList{release: func() {}}
 		o.watchSilence(InitialEventsTimeout)
@@ -187,14 +185,10 @@ func TestReader(t *testing.T) {
 	defer server.Close()
 	config := &rest.Config{Host: server.URL, QPS: -1}
 	own, err := NewClient(config, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stock := dynamic.NewForConfigOrDie(config)
 	want, err := stock.Resource(gadgets).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want.Items[0].Object["spec"] == nil {
 		t.Fatalf("the gadget %v has no spec to remove", want.Items[0])
 	}
@@ -206,18 +200,14 @@ func TestReader(t *testing.T) {
 		}
 		reader := NewReader(client, NewRestoreDetector(), gadgets, []string{"spec"})
 		list, err := reader.List(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(want.Items, list.Items); diff != "" ||
 			list.GetResourceVersion() != want.GetResourceVersion() ||
 			*list.GetRemainingItemCount() != *want.GetRemainingItemCount() {
 			t.Errorf("%T: the list has the metadata %v and items (-want +got):\n%s", client, list.Object, diff)
 		}
 		w, err := reader.Watch(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		added, failed := <-w.ResultChan(), <-w.ResultChan()
 		if diff := cmp.Diff(&want.Items[0], added.Object); diff != "" {
 			t.Errorf("%T: the event has the object (-want +got):\n%s", client, diff)

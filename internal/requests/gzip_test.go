@@ -20,9 +20,7 @@ func compressedList(b *testing.B) (plain, packed []byte) {
 	}
 	var out bytes.Buffer
 	w, err := stdgzip.NewWriterLevel(&out, stdgzip.BestSpeed)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	_, _ = w.Write(plain)
 	_ = w.Close()
 	return plain, out.Bytes()
@@ -37,9 +35,7 @@ func BenchmarkInflate(b *testing.B) {
 			buffer := make([]byte, 64<<10)
 			for b.Loop() {
 				r, err := open(bytes.NewReader(packed))
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				for err == nil {
 					_, err = r.Read(buffer)
 				}

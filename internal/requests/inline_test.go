@@ -29,9 +29,7 @@ func newInlineListWatch(t *testing.T, config *rest.Config, client *http.Client,
 	objects ObjectOptions) *listWatch {
 	t.Helper()
 	own, err := NewClient(config, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &Server{Client: own, Limiter: NewListPool(1).NewLimiter(1, time.Now),
 		RestoreDetector: NewRestoreDetector()}
 	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Objects: objects,
@@ -73,9 +71,7 @@ func TestInlineWatchesAreStock(t *testing.T) {
 			defer server.Close()
 			config := &rest.Config{Host: server.URL, QPS: -1}
 			clientGo, err := dynamic.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := receiveInline(t, newInlineListWatch(t, config, nil, packedObjects))
 			if reply.code == http.StatusOK && !strings.HasPrefix(reply.contentType, "application/json") {
 				if len(got) != 2 || got[1].(watch.Event).Type != watch.Error {
@@ -113,9 +109,7 @@ func TestInlineWatchesAreNotCompressed(t *testing.T) {
 		for range 2 {
 			err := w.WatchInline(t.Context(), &metav1.ListOptions{ResourceVersion: "7",
 				AllowWatchBookmarks: true}, func(watch.Event) bool { return true })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		if encoding.Load() != "identity" || accept.Load() != want ||
 			query.Load() != "allowWatchBookmarks=true&resourceVersion=7&watch=true" {
@@ -272,9 +266,7 @@ func TestUpdateBeforeFirstResponse(t *testing.T) {
 	}))
 	defer laterServer.Close()
 	connection, err := NewConnection(&rest.Config{Host: earlierServer.URL}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	failed := make(chan error)
 	go func() { // ended by sendResponse
 		_, err := getPods(connection)
@@ -322,13 +314,9 @@ func TestUpdateAfterErrors(t *testing.T) {
 		http.StatusBadGateway} {
 		earlier, later := serve(code), serve(http.StatusOK)
 		connection, err := NewConnection(&rest.Config{Host: earlier.URL}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		client, err := NewClient(connection.Config(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, first := getPods(connection)
 		updated := connection.Update(&rest.Config{Host: later.URL})
 		text, err := getPods(connection)

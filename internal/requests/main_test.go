@@ -15,3 +15,11 @@ func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	os.Exit(testkit.Main(m, "crdcache/", "tools/cache."))
 }
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

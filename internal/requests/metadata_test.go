@@ -93,24 +93,18 @@ func TestMetadataIsRequested(t *testing.T) {
 			server := httptest.NewServer(tt.server)
 			defer server.Close()
 			own, err := NewClient(&rest.Config{Host: server.URL, QPS: -1}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r := newResource(own, gadgets, "default", ObjectOptions{Packer: packed.NewPacker(nil),
 				Metadata: true}, nil)
 			for range 2 {
 				list, err := r.List(t.Context(), metav1.ListOptions{}, true)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if items := listedKinds(list); fmt.Sprint(items) != "["+tt.kind+"]" {
 					t.Errorf("the list %T has items of the kinds %v, want [%s]", list, items, tt.kind)
 				}
 			}
 			w, err := openEvents(t, r, metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer w.Close()
 			for event, _, err := w.Next(); err == nil; event, _, err = w.Next() {
 				if kind := event.Object.GetObjectKind().GroupVersionKind().Kind; event.Type != watch.Added ||
@@ -194,13 +188,9 @@ func TestClientListsAreStock(t *testing.T) {
 			defer server.Close()
 			config := &rest.Config{Host: server.URL, QPS: -1}
 			stock, err := dynamic.NewForConfig(config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			own, err := NewClient(config, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, wantErr := stock.Resource(gadgets).Namespace("default").List(t.Context(),
 				metav1.ListOptions{Limit: 5})
 			got, gotErr := own.Resource(gadgets).Namespace("default").List(t.Context(),

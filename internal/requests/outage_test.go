@@ -83,9 +83,7 @@ func (r *clientComparison) create(name string) {
 
 func (r *clientComparison) start(typeKnown bool) {
 	stock, err := dynamic.NewForConfigAndClient(r.config, r.http)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	store := cache.NewStore(cache.MetaNamespaceKeyFunc)
 	r.stores[clientGoGVR] = store
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -102,9 +100,7 @@ func (r *clientComparison) start(typeKnown bool) {
 // startOurs starts this package's reflector only.
 func (r *clientComparison) startOurs(typeKnown bool) {
 	own, err := NewClient(r.config, r.http)
-	if err != nil {
-		r.Fatal(err)
-	}
+	must(r, err)
 	from := &Server{Client: own, Limiter: r.limiter, RestoreDetector: NewRestoreDetector()}
 	target := Target{GVR: gadgets, Objects: packedObjects, Tweak: func(*metav1.ListOptions) {}}
 	lw := from.ListWatch(target, r.reports, NewPacer(typeKnown, false, NewRetrySignal()), nil)
@@ -299,13 +295,9 @@ func TestRelistsAreNotOlderThanWatch(t *testing.T) {
 		newest := 0
 		for _, obj := range listed {
 			o, err := meta.Accessor(obj)
-			if err != nil {
-				r.Fatal(err)
-			}
+			must(r, err)
 			version, err := strconv.Atoi(o.GetResourceVersion())
-			if err != nil {
-				r.Fatal(err)
-			}
+			must(r, err)
 			newest = max(newest, version)
 		}
 		for _, verb := range []string{"watch-list", "list"} {

@@ -80,9 +80,7 @@ func seconds(s ...float64) []time.Duration {
 func measurePause(t *testing.T, p *Pacer) time.Duration {
 	t.Helper()
 	before := time.Now()
-	if err := p.awaitRound(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.awaitRound(t.Context()))
 	return time.Since(before)
 }
 

@@ -168,9 +168,7 @@ func openEvents(t *testing.T, r resource, options metav1.ListOptions) (events, e
 func newTestResource(t *testing.T, host string, compressed bool, objects ObjectOptions) resource {
 	t.Helper()
 	own, err := NewClient(&rest.Config{Host: host, QPS: -1, DisableCompression: !compressed}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := newResource(own, gadgets, "default", objects, nil)
 	return r
 }
@@ -189,9 +187,7 @@ func TestRequestsEqualClientGo(t *testing.T) {
 				defer server.Close()
 				stockClient, err := dynamic.NewForConfig(&rest.Config{Host: server.URL, QPS: -1,
 					DisableCompression: !compressed})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				want := receive(t, decodedResource{stockClient.Resource(gadgets).Namespace("default")})
 				got := receive(t, newTestResource(t, server.URL, compressed, packedObjects))
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -215,9 +211,7 @@ func TestRequestsPack(t *testing.T) {
 	}))
 	defer server.Close()
 	withoutManaged, err := packed.NewPruner(packed.Prune{ManagedFields: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tests := map[string]struct {
 		objects     ObjectOptions
 		list, watch string // Accept headers
@@ -241,9 +235,7 @@ func TestRequestsPack(t *testing.T) {
 			requests.Store(0)
 			r := newTestResource(t, server.URL, false, test.objects)
 			list, err := r.List(t.Context(), metav1.ListOptions{LabelSelector: "a=b", Limit: 5}, true)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, isPacked := list.(*packed.List); !isPacked {
 				t.Errorf("the list is a %T, want a *packed.List", list)
 			}
@@ -254,14 +246,10 @@ func TestRequestsPack(t *testing.T) {
 				t.Errorf("a list accepts %s, want %s", accept.Load(), test.list)
 			}
 			w, err := openEvents(t, r, metav1.ListOptions{ResourceVersion: "7"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer w.Close()
 			event, _, err := w.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if _, isPacked := event.Object.(*packed.Object); !isPacked {
 				t.Errorf("the object of an event is a %T, want a *packed.Object", event.Object)
 			}
@@ -317,9 +305,7 @@ func TestListIsCancelled(t *testing.T) {
 // TestRateLimitIsShared checks that one rate limit applies to the requests of all types and of other clients.
 func TestRateLimitIsShared(t *testing.T) {
 	made, err := NewClient(&rest.Config{Host: "http://127.0.0.1:1", QPS: 3, Burst: 4}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	limit := made.defaultREST.GetRateLimiter()
 	for range 4 {
 		if !limit.TryAccept() {
@@ -345,9 +331,7 @@ func TestCheckList(t *testing.T) {
 		`{"apiVersion":"v1","kind":"Status","status":"Failure","message":"gone","code":410}`:           "gone",
 	} {
 		list := &unstructured.UnstructuredList{}
-		if err := list.UnmarshalJSON([]byte(body)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, list.UnmarshalJSON([]byte(body)))
 		if err := CheckList(list); (err == nil) != (want == "") || err != nil &&
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("CheckList(%s) = %v, want %q", body, err, want)

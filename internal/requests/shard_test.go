@@ -37,13 +37,9 @@ func FuzzShardHash(f *testing.F) {
 			"metadata": map[string]any{
 				"name": "x", "uid": uid, "namespace": namespace,
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		decoded := &unstructured.Unstructured{}
-		if err := decoded.UnmarshalJSON(text); err != nil {
-			t.Fatal(err)
-		}
+		must(t, decoded.UnmarshalJSON(text))
 		for _, key := range []shards.Key{shards.ByUID, shards.ByNamespace} {
 			want := ranges.Contains(key.Hash(decoded))
 			s := NewSelection(key, func() Ranges { return ranges }, nil, nil)

@@ -304,16 +304,12 @@ func TestProgressOfWatchLists(t *testing.T) {
 // have learned about watches.
 func TestClientsShareConnections(t *testing.T) {
 	shared, err := NewConnection(&rest.Config{Host: "https://a.test"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	clients := map[*watchRecord]int{}
 	for _, config := range []*rest.Config{{Host: "https://a.test"}, {Host: "https://a.test"},
 		{Host: "https://b.test"}, shared.Config(), shared.Config()} {
 		client, err := NewClient(config, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		clients[client.watches]++
 	}
 	if len(clients) != 3 || clients[&shared.watches] != 2 {

@@ -36,13 +36,9 @@ type certificateAuthority struct {
 func newCertificateAuthority(t *testing.T, name string) *certificateAuthority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	certificate, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: name}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &certificateAuthority{certificate, key}
 }
 
@@ -59,9 +55,7 @@ func (s *certificateAuthority) issueUserCertificate(t *testing.T, name string) t
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, s.certificate, s.key.Public(), s.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: s.key}
 }
 
@@ -100,10 +94,8 @@ func (c *denyingCluster) reviewedUser() string {
 func TestUsersBeforeClientCAs(t *testing.T) {
 	users, proxies := newCertificateAuthority(t, "users"), newCertificateAuthority(t, "proxies")
 	backend, err := testcluster.New(t.Context(), testcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := backend.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+	must(t, err)
+	must(t, backend.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": clientCAConfigMap,
 			"namespace": clientCANamespace},
 		"data": map[string]any{
@@ -113,9 +105,7 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 			"requestheader-group-headers":        `["X-Remote-Group"]`,
 			"requestheader-extra-headers-prefix": `["X-Remote-Extra-"]`,
 		},
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	publishCA := make(chan struct{})
 	backend.Faults().Add(testcluster.Fault{
 		Match:  testcluster.Match{Verbs: []string{"list", "watch", "watch-list"}, Resource: "configmaps"},
@@ -136,14 +126,10 @@ func TestUsersBeforeClientCAs(t *testing.T) {
 	get := func(path string) (code int, text string) {
 		t.Helper()
 		answer, err := client.Get("https://" + address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer answer.Body.Close()
 		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return answer.StatusCode, string(body)
 	}
 	if code, text := get("/readyz?verbose"); code == http.StatusOK ||
@@ -172,16 +158,12 @@ func TestClusterWithoutClientCAs(t *testing.T) {
 	for name, data := range map[string]map[string]any{"no ConfigMap": nil,
 		"none in it": {"requestheader-client-ca-file": "a"}} {
 		backend, err := testcluster.New(t.Context(), testcluster.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if data != nil {
-			if err := backend.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			must(t, backend.Load(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": clientCAConfigMap,
 					"namespace": clientCANamespace}, "data": data,
-			}}); err != nil {
-				t.Fatal(err)
-			}
+			}}))
 		}
 		api := httptest.NewServer(backend)
 		defer api.Close()
@@ -213,9 +195,7 @@ func startServer(t *testing.T, cluster http.Handler) (address string) {
 	options.Config.Types = []string{"namespaces"}
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
 	s, err := New(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }() // ended by cancel

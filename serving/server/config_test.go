@@ -35,9 +35,7 @@ const configHeader = "apiVersion: crdcache.dev/v1beta1\nkind: ServerConfig\n"
 func writeConfigFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -50,9 +48,7 @@ memoryBudget: 2Gi
 watches: {min: 1m}
 limits: {watches: 5, bytesPerSecond: 0}
 `))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := DefaultConfig()
 	want.Types, want.Storage, want.MemoryBudget = []string{"*.example.com"}, dynamicinformer.StoragePacked,
 		resource.MustParse("2Gi")
@@ -115,13 +111,9 @@ func TestFlagsOverFile(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(flags)
 	file := writeConfigFile(t, configHeader+"types: [a]\nstorage: Packed\nsecrets: true\npersistenceDirectory: /a\n")
-	if err := flags.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi",
-		"--persistence-dir=/b", "--page"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := options.Complete(flags); err != nil {
-		t.Fatal(err)
-	}
+	must(t, flags.Parse([]string{"--config", file, "--type=b,c", "--type=d", "--memory-budget=1Mi",
+		"--persistence-dir=/b", "--page"}))
+	must(t, options.Complete(flags))
 	if usage := flags.Lookup("secure-port").Usage; !strings.Contains(usage, "0: a free port") {
 		t.Errorf("the usage of --secure-port is %q, want it to explain 0", usage)
 	}
@@ -133,9 +125,7 @@ func TestFlagsOverFile(t *testing.T) {
 		c.MemoryBudget.Value() != 1<<20 || !c.Page.Enabled {
 		t.Errorf("the config is %+v, want the flags' values", c)
 	}
-	if err := flags.Set("memory-budget", "Mi"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, flags.Set("memory-budget", "Mi"))
 	if err := options.Complete(flags); err == nil || !strings.Contains(err.Error(), "--memory-budget: \"Mi\" has no") {
 		t.Errorf("--memory-budget=Mi gives %v, want an error", err)
 	}
@@ -168,10 +158,8 @@ func TestInvalidCertificates(t *testing.T) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	options.AddFlags(set)
 	file := writeConfigFile(t, "no certificate")
-	if err := set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file,
-		"--tls-private-key-file", file}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, set.Parse([]string{"--bind-address=127.0.0.1", "--secure-port=0", "--tls-cert-file", file,
+		"--tls-private-key-file", file}))
 	_, err := options.genericConfig(t.Context(), newLimits(Limits{}, 0))
 	if err == nil || !strings.Contains(err.Error(), "--tls-cert-file "+file) {
 		t.Errorf("the error is %v, want one that names the flag and the file", err)
@@ -188,9 +176,7 @@ func TestInvalidFlags(t *testing.T) {
 		options := NewOptions()
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
 		options.AddFlags(set)
-		if err := set.Parse([]string{flag}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, set.Parse([]string{flag}))
 		if err := options.Complete(set); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gives %v, want %q", flag, err, want)
 		}
@@ -210,9 +196,7 @@ func TestTypesInLines(t *testing.T) {
 // TestFieldsAreDocumented verifies that docs/crdcached.md has each field of a config file with its default.
 func TestFieldsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/crdcached.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, table, _ := strings.Cut(string(page), "| field | default | meaning |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var documented []string
@@ -254,16 +238,12 @@ func TestFieldsAreDocumented(t *testing.T) {
 // does not set itself.
 func TestFieldsOfChart(t *testing.T) {
 	text, err := os.ReadFile("../packaging/crdcached/chart/values.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	type object struct {
 		Properties map[string]object `json:"properties"`
 	}
 	var schema object
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &schema))
 	got := []string{"types", "indexConfigs", "persistenceDirectory"}
 	var add func(object, string)
 	add = func(o object, path string) {
@@ -302,14 +282,10 @@ func fieldNames(of reflect.Type, path string) []string {
 func TestStalledHandler(t *testing.T) {
 	a, config := newAPIServer(t), newConfig("workloads.demo.crdcache.dev")
 	c, err := newTypeCache(t.Context(), &rest.Config{Host: a.URL}, &config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.stopTimeout = time.Millisecond
 	stalled, err := c.factory.Acquire(crd.GVR)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	entered, gate := make(chan struct{}), make(chan struct{})
 	defer close(gate)
 	enter := sync.OnceFunc(func() { close(entered) })
@@ -317,9 +293,7 @@ func TestStalledHandler(t *testing.T) {
 		enter()
 		<-gate
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- c.run(ctx) }() // ended by cancel
@@ -336,23 +310,15 @@ func TestStalledHandler(t *testing.T) {
 func TestOneInformerOfDefinitions(t *testing.T) {
 	config := DefaultConfig()
 	c, err := newTypeCache(t.Context(), &rest.Config{Host: "https://cluster.example"}, &config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.live.Close()
 	p, err := newPage(c, PageConfig{}, nil, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.close()
 	options, err := bind.Options{}.ResourceOptions(&indexers.Resource{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	handle, err := c.factory.Acquire(crd.GVR, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer handle.Release()
 	if all := c.factory.Informers(); len(all) != 1 {
 		t.Errorf("%d informers, want 1 of CustomResourceDefinitions", len(all))

@@ -81,9 +81,7 @@ spec:
 		d.server.cache.indexConfigWatcher.Reload(t.Context())
 		if test.resource == "workloads" {
 			gr := schema.ParseGroupResource("workloads.demo.crdcache.dev")
-			if err := d.server.cache.live.WaitForSync(t.Context(), gr); err != nil {
-				t.Fatal(err)
-			}
+			must(t, d.server.cache.live.WaitForSync(t.Context(), gr))
 		}
 		answer := query(test.resource, test.index)
 		if test.index != "" && answer.code != http.StatusOK {
@@ -176,18 +174,12 @@ func TestOneMeaning(t *testing.T) {
 		d := startDaemon(t, api, c)
 		d.awaitReady()
 		config, err := indexers.Parse(indexers.Source{Data: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := bind.Run(t.Context(), &rest.Config{Host: api.URL}, config,
 			bind.Options{Compression: compression})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		q, err := b.Querier("r")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, err := q.Keys(t.Context(), query.Exists("tier"), query.Options{})
 		path := "/query/apis/demo.crdcache.dev/v1/workloads?keys=true&q=tier"
 		if strings.Contains(settings, "include") {
@@ -224,9 +216,7 @@ spec:
 		`{name: slow, cel: '[0,1,2,3,4,5,6,7,8,9].map(a, [0,1,2,3,4,5,6,7,8,9].map(b, [0,1,2,3,4,5,6,7,8,9].map(c, [0,1,2,3,4,5,6,7,8,9].map(d, [0,1,2,3,4,5,6,7,8,9].map(e, a + b + c + d + e))))).size()'}`:                                                                          `the index "slow" takes`,
 	}
 	for indexes, want := range costly {
-		if err := os.WriteFile(file, []byte(fmt.Sprintf(text, indexes)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(fmt.Sprintf(text, indexes)), 0o600))
 		outcome := d.server.cache.indexConfigWatcher.Reload(t.Context())
 		if outcome.Err == nil || !strings.Contains(outcome.Err.Error(), want) {
 			t.Errorf("%s: the error is %v, want %s", indexes, outcome.Err, want)

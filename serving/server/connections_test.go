@@ -54,9 +54,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 	var accepted []net.Conn
 	for range 4 {
 		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		accepted = append(accepted, c)
 		got = append(got, c.RemoteAddr().(*net.TCPAddr).IP.String())
 	}
@@ -113,9 +111,7 @@ func TestHandshakesEndSoon(t *testing.T) {
 	defer server.Close()
 	before := time.Now()
 	response, err := server.Client().Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = response.Body.Close()
 	recorder.mu.Lock()
 	defer recorder.mu.Unlock()

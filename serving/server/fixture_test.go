@@ -37,9 +37,7 @@ func newAPIServer(t *testing.T) *apiServer {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(),
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := &apiServer{cluster: cluster}
 	a.Server = httptest.NewServer(http.HandlerFunc(a.serve))
 	t.Cleanup(func() { a.CloseClientConnections(); a.Close() })
@@ -99,16 +97,12 @@ func startDaemon(t *testing.T, a *apiServer, config Config) *daemon {
 	file.Clusters["c"], file.Contexts["c"] = &clientcmdapi.Cluster{Server: a.URL},
 		&clientcmdapi.Context{Cluster: "c"}
 	file.CurrentContext = "c"
-	if err := clientcmd.WriteToFile(*file, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(*file, kubeconfig))
 	options := NewOptions()
 	options.Kubeconfig, options.Config = kubeconfig, config
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
 	s, err := New(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }() // ended by cancel
@@ -121,6 +115,14 @@ func startDaemon(t *testing.T, a *apiServer, config Config) *daemon {
 		}
 	})
 	return &daemon{t, s, &http.Client{Transport: transport}}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func newConfig(types ...string) Config {
@@ -146,21 +148,15 @@ func (d *daemon) request(user, method, path, body string) response {
 	d.Helper()
 	request, err := http.NewRequestWithContext(d.Context(), method, "https://"+d.server.Address().String()+
 		path, bytes.NewBufferString(body))
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	if user != "" {
 		request.Header.Set("Authorization", "Bearer "+user)
 	}
 	answer, err := d.client.Do(request)
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		d.Fatal(err)
-	}
+	must(d, err)
 	return response{answer.StatusCode, answer.Header, text}
 }
 

@@ -133,9 +133,7 @@ func TestSlicesAreShared(t *testing.T) {
 		var ends []func()
 		for range 2 {
 			end, err := scheduler.Begin(withUser(t.Context(), "first"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ends = append(ends, end)
 		}
 		started := make(chan string)
@@ -178,9 +176,7 @@ func TestHugeSelectors(t *testing.T) {
 	var ends []func()
 	for range scheduler.slotsPerUser {
 		end, err := scheduler.Begin(withUser(t.Context(), "greedy"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ends = append(ends, end)
 	}
 	const list = "/apis/demo.crdcache.dev/v1/workloads"
@@ -238,9 +234,7 @@ func TestLongSelectorsAreNotReviewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := "/api/v1/pods?labelSelector=" + tt.selector + "&fieldSelector=" + tt.selector
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			info, err := resolver.NewRequestInfo(r)
 			if err != nil || info.LabelSelector != tt.want || info.FieldSelector != tt.want {
 				t.Errorf("the authorized selectors are %q and %q, %v", info.LabelSelector, info.FieldSelector,

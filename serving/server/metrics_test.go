@@ -24,9 +24,7 @@ func TestUnknownNamesShareMetrics(t *testing.T) {
 	apimetrics.Register()
 	config := DefaultConfig()
 	c, err := newTypeCache(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, &config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.live.Close()
 	c.cachedVersion = func(schema.GroupResource) (discovery.Resource, bool) {
 		return discovery.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1",
@@ -44,18 +42,14 @@ func TestUnknownNamesShareMetrics(t *testing.T) {
 		} {
 			r := httptest.NewRequest(http.MethodGet, fmt.Sprintf(path, 1+i), nil)
 			info, err := resolver.NewRequestInfo(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx := apirequest.WithUser(apirequest.WithRequestInfo(r.Context(), info),
 				&user.DefaultInfo{Name: "a"})
 			h.ServeHTTP(httptest.NewRecorder(), r.WithContext(ctx))
 		}
 	}
 	exposed, err := c.metricsHandler(h.limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer := httptest.NewRecorder()
 	exposed.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	names := map[string]int{}

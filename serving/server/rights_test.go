@@ -227,9 +227,7 @@ func TestMatchesAuthorized(t *testing.T) {
 func isServed(t *testing.T, target string) bool {
 	t.Helper()
 	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &http.Request{Method: http.MethodGet, URL: u}
 	info, err := resolver.NewRequestInfo(r)
 	if err != nil || !info.IsResourceRequest {

@@ -73,9 +73,7 @@ func newFixture(t *testing.T, options Options) *fixture {
 	t.Cleanup(cancel)
 	cluster, err := testcluster.New(ctx,
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &fixture{t: t, cluster: cluster}
 	s.load(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
@@ -95,42 +93,26 @@ func (f *fixture) startFactory(ctx context.Context, options Options) {
 	t := f.t
 	config, err := indexers.Parse(append(indexers.ReadSources("../../testdata/indexes/platform.yaml"),
 		indexers.Source{Name: "secrets.yaml", Data: []byte(secretConfig)})...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client, err := discovery.NewClient(f.cluster.Config(), discovery.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	catalog, err := client.Catalog(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: f.cluster.Config()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = f.factory.Shutdown(context.Background()) })
 	binding, err := bind.New(f.factory, config, bind.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(binding.Close)
-	if err := binding.Resolve(catalog); err != nil {
-		t.Fatal(err)
-	}
+	must(t, binding.Resolve(catalog))
 	if _, err := f.factory.ForResource(schema.GroupVersionResource{Version: "v1",
 		Resource: "namespaces"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.factory.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.factory.Start(ctx))
 	waiting, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	if err := f.factory.WaitForSync(waiting); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.factory.WaitForSync(waiting))
 	definitions := definitionsOf(t)
 	f.serve(Source{Title: "memory", Factory: f.factory, Binding: binding,
 		Definition: func(gvr schema.GroupVersionResource) *crd.Definition {
@@ -143,9 +125,7 @@ func definitionsOf(t *testing.T) map[schema.GroupResource]*crd.Definition {
 	definitions := map[schema.GroupResource]*crd.Definition{}
 	for _, name := range []string{"environments", "releases", "routes", "workloads"} {
 		read, err := crd.ReadFile("../../testdata/crds/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range read {
 			definitions[d.GroupResource()] = d
 		}
@@ -155,9 +135,7 @@ func definitionsOf(t *testing.T) map[schema.GroupResource]*crd.Definition {
 
 func (f *fixture) serve(source Source, options Options) {
 	handler, err := NewHandler(source, options)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	f.handler, f.server = handler, httptest.NewServer(handler)
 	f.t.Cleanup(f.server.Close)
 	f.t.Cleanup(handler.Close) // ends the streams, because the server's Close waits for them
@@ -166,37 +144,27 @@ func (f *fixture) serve(source Source, options Options) {
 // browser returns a client with its own session.
 func (f *fixture) browser() *http.Client {
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	client := &http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get(f.server.URL + f.handler.Login())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	_ = response.Body.Close()
 	return client
 }
 
 func (f *fixture) load(object map[string]any) {
 	f.t.Helper()
-	if err := f.cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, f.cluster.Load(context.Background(), &unstructured.Unstructured{Object: object}))
 }
 
 // get requests a path, expects a status, and returns the body.
 func (f *fixture) get(path string, status int) string {
 	f.t.Helper()
 	response, err := f.client.Get(f.server.URL + path)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	if response.StatusCode != status {
 		f.t.Errorf("%s: %d, want %d: %s", path, response.StatusCode, status, body)
 	}
@@ -207,10 +175,8 @@ func (f *fixture) get(path string, status int) string {
 func getJSON[T any](s *fixture, endpoint string, arguments ...string) T {
 	s.t.Helper()
 	var out T
-	if err := json.Unmarshal([]byte(s.get(pageURL(endpoint, arguments...), http.StatusOK)),
-		&out); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, json.Unmarshal([]byte(s.get(pageURL(endpoint, arguments...), http.StatusOK)),
+		&out))
 	return out
 }
 
@@ -238,13 +204,9 @@ func (f *fixture) openStream(arguments ...string) <-chan [2]string {
 	ctx, cancel := context.WithCancel(context.Background())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
 		f.server.URL+streamURL(arguments...), nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	response, err := f.client.Do(request)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	events, done := make(chan [2]string), make(chan struct{})
 	f.t.Cleanup(func() { cancel(); <-done })
 	go func() { // ends with cancel or the stream
@@ -312,5 +274,13 @@ func eventually(t *testing.T, holds func() bool) {
 		case <-end:
 			t.Fatal("timed out")
 		}
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

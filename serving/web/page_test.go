@@ -184,18 +184,12 @@ func TestFirstListIsNoChange(t *testing.T) {
 	f, now := newFigures(s.handler.source), time.Now()
 	f.sample(now)
 	informer, err := s.factory.ForResource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.load(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "a", "namespace": "payments"}})
 	f.sample(now.Add(sampleInterval)) // before its list
-	if err := s.factory.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := informer.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.factory.Start(t.Context()))
+	must(t, informer.WaitForSync(t.Context()))
 	f.sample(now.Add(2 * sampleInterval))
 	s.update(workloads, "payments", "ledger", `{"spec":{"replicas":7}}`)
 	changed := func() (all map[string]int64) {
@@ -236,9 +230,7 @@ func TestBuiltInColumns(t *testing.T) {
 		Resource: "deployments"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.factory.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.factory.Start(t.Context()))
 	const id = "deployments.apps/v1"
 	eventually(t, func() bool {
 		typ := s.handler.source.find(id)
@@ -266,13 +258,9 @@ func TestBuiltInColumns(t *testing.T) {
 func TestClusterPages(t *testing.T) {
 	config := &rest.Config{Host: "http://127.0.0.1:1"}
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	otherFactory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = otherFactory.Close() })
 	s := newFixture(t, Options{Clusters: []Source{{Title: "arn:eks/other", Factory: otherFactory}}})
 	const workload = "api/type?type=workloads.demo.crdcache.dev/v1"

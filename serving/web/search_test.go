@@ -28,12 +28,8 @@ func (f *fixture) loadEvent(kind, namespace, name, reason string) {
 func (f *fixture) cacheEvents() {
 	f.t.Helper()
 	informer, err := f.factory.ForResource(events)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	if err := f.factory.Start(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
+	must(f.t, f.factory.Start(f.t.Context()))
 	eventually(f.t, func() bool { return informer.HasSynced() })
 }
 

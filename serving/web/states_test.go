@@ -38,9 +38,7 @@ func TestStates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.factory.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.factory.Start(t.Context()))
 	awaitEvent(t, allChanges, "changes", func(data string) bool {
 		return strings.Contains(data, `"type":"services/v1","key":"","op":"degraded","reason":"Forbidden"`) &&
 			strings.Contains(data, "not today")
@@ -125,9 +123,7 @@ func TestRowsOfUnknownResult(t *testing.T) {
 func TestHostilePaths(t *testing.T) {
 	s := newFixture(t, Options{})
 	u, err := url.Parse(s.server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cookies := s.client.Jar.Cookies(u)
 	if len(cookies) != 1 {
 		t.Fatalf("the cookies are %v, want 1", cookies)
@@ -135,18 +131,14 @@ func TestHostilePaths(t *testing.T) {
 	ask := func(t *testing.T, path, cookie string) *http.Response {
 		t.Helper()
 		conn, err := net.Dial("tcp", u.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = conn.Close() })
 		if _, err := fmt.Fprintf(conn,
 			"GET %s HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\nConnection: close\r\n\r\n", path, u.Host, cookie); err != nil {
 			t.Fatal(err)
 		}
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = response.Body.Close() })
 		return response
 	}

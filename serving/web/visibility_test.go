@@ -139,9 +139,7 @@ func TestConditionMessagesNeedFullAccess(t *testing.T) {
 			Resource: "services"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.factory.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.factory.Start(t.Context()))
 		awaitEvent(t, s.openStream(), "types", func(data string) bool {
 			visible := strings.Contains(data, "edge/dns")
 			for _, c := range typesOf(t, data).Conditions {
@@ -177,14 +175,10 @@ func TestTablesAreNotShared(t *testing.T) {
 	for header, want := range map[string]int{"Sees": http.StatusGone,
 		"Fails": http.StatusInternalServerError} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set(header, "edge")
 		response, err := s.client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != want {
 			t.Errorf("rows with the header %s: %s, want %d", header, response.Status, want)
@@ -194,9 +188,7 @@ func TestTablesAreNotShared(t *testing.T) {
 
 func typesOf(t *testing.T, data string) (event typesEvent) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(data), &event); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(data), &event))
 	return event
 }
 
@@ -290,28 +282,18 @@ func TestObjectsThatLeaveTheShard(t *testing.T) {
 	t.Cleanup(cancel)
 	cluster, err := testcluster.New(ctx,
 		testcluster.Options{Paths: []string{"../../testdata/crds", "../../testdata/objects"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &fixture{t: t, cluster: cluster}
 	halves := sharding.Split(2)
 	shard := dynamicinformer.NewShard(sharding.ByNamespace, halves...)
 	s.factory, err = dynamicinformer.New(dynamicinformer.Options{Config: cluster.Config(),
 		Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.factory.Shutdown(context.Background()) })
 	informer, err := s.factory.ForResource(workloads)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.factory.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if err := informer.WaitForSync(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.factory.Start(ctx))
+	must(t, informer.WaitForSync(ctx))
 	s.serve(Source{Factory: s.factory}, Options{})
 	s.client = s.browser()
 	events := s.openStream("changes", "1", "match", "payments/ledger")

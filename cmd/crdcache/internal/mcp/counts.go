@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/utils/ptr"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
@@ -67,13 +66,16 @@ func (o *verb) countObjects(ctx context.Context, a *answer, namespace string) er
 // countOf returns the number of objects, or the reason why it is unknown.
 func countOf(ctx context.Context, objects dynamic.ResourceInterface) any {
 	list, err := objects.List(ctx, metav1.ListOptions{Limit: 1})
-	switch {
-	case err != nil:
+	if err != nil {
 		return cmp.Or(string(apierrors.ReasonForError(err)), unknownCount)
-	case list.GetContinue() != "" && list.GetRemainingItemCount() == nil:
+	}
+	switch remaining := list.GetRemainingItemCount(); {
+	case remaining != nil:
+		return len(list.Items) + int(*remaining)
+	case list.GetContinue() != "":
 		return unknownCount
 	}
-	return len(list.Items) + int(ptr.Deref(list.GetRemainingItemCount(), 0))
+	return len(list.Items)
 }
 
 // countNamespaces returns the numbers of objects that a query selects in the namespaces with most of them. It

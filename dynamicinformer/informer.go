@@ -261,8 +261,7 @@ func (i *Informer) recordVerification(logger klog.Logger, result informer.Verifi
 		logger.V(2).Info("The cache still differs from the server after a list", "type", formatGVR(i.gvr))
 	}
 	if err != nil {
-		logger.Info("Warning: cannot compare the cache with the server", "type", formatGVR(i.gvr),
-			"err", err)
+		logger.Info("Warning: cannot compare the cache with the server", "type", formatGVR(i.gvr), "err", err)
 	}
 }
 

@@ -26,12 +26,11 @@ type Keep struct {
 	//	.status.phase
 	Paths []string
 
-	// WholeLabels and WholeWhen select the objects that keep all fields. An object must match each of
-	// them that is set. WholeWhen is a condition as in configs, such as @.spec.paused == true. Every
-	// object keeps the fields that it reads. The update event by which an object starts or stops to
-	// match has the old object in its old form (TestKeepWhole). They cannot be combined
-	// with StorageMetadata, which has no whole objects, or with Transform, which could change fields that
-	// the condition reads. Default: none.
+	// WholeLabels and WholeWhen select the objects that keep all fields. An object must match each of them
+	// that is set. WholeWhen is a condition as in configs, such as @.spec.paused == true. Every object keeps
+	// the fields that it reads. The update event by which an object starts or stops to match has the old
+	// object in its old form (TestKeepWhole). They cannot be combined with StorageMetadata, which has no
+	// whole objects, or with Transform, which could change fields that the condition reads. Default: none.
 	WholeLabels labels.Selector
 	WholeWhen   string
 }

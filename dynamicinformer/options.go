@@ -80,9 +80,8 @@ type Options struct {
 
 	// Persistence stores the cached objects for the next process, which then starts without listing
 	// everything. Informers that follow a shard are not persisted, nor informers with functions that affect
-	// the content (TweakListOptions, and Transform). Secrets are persisted only
-	// with ResourceOptions.Persist. Informer.Persistence reports the state. Package adapters/storage/disk
-	// implements it. Default: none.
+	// the content (TweakListOptions, and Transform). Secrets are persisted only with ResourceOptions.Persist.
+	// Informer.Persistence reports the state. Package adapters/storage/disk implements it. Default: none.
 	Persistence persistence.Backend
 
 	// PersistenceInterval is the maximum age of the last save. An informer also saves when it stops, and so

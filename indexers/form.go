@@ -22,8 +22,7 @@ package indexers
 //	conflict  remedy for a conflict of with or without
 //	reserved  words that are not allowed as a name
 //
-// VERSION in a tag is the apiVersion. The fields of an embedded form belong to
-// the form.
+// VERSION in a tag is the apiVersion. The fields of an embedded form belong to the form.
 //
 // The tags of a field _ are rules for the form:
 //

@@ -227,8 +227,7 @@ const minCompressed = 512
 
 // completeFromStored copies missing fields from the stored state to u if stamp is set. It reports
 // whether u and the stored state are equal, except for their resource versions.
-func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool,
-	rules Rules) (bool, error) {
+func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool, rules Rules) (bool, error) {
 	content, err := readapi.Decode(before)
 	if err != nil {
 		return false, err

@@ -130,8 +130,7 @@ func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason stat
 		}
 		reason = status.ReasonRequestFailed // the response was repeated without progress
 	}
-	if (p.relistReason == "" || reason == status.ReasonRestored) &&
-		r.mu.observations.synced && p.hasListed {
+	if (p.relistReason == "" || reason == status.ReasonRestored) && r.mu.observations.synced && p.hasListed {
 		p.relistReason = requests.RelistReasonOf(err)
 	}
 	if verb.Watches() {

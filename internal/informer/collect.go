@@ -33,8 +33,7 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 	if !ok {
 		return
 	}
-	if event.Type == watch.Bookmark &&
-		object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+	if event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		c.version, c.complete = object.GetResourceVersion(), true
 		return
 	}

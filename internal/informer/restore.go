@@ -143,8 +143,7 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 
 // restoration confirms the restored objects of a partition. They are current if the server has not advanced
 // since they were persisted, or after a watch from their version has delivered an event or bookmark of the
-// server's version. An
-// accepted watch is not sufficient, because its events may still arrive.
+// server's version. An accepted watch is not sufficient, because its events may still arrive.
 type restoration struct {
 	*partition
 	lw InlineWatcher

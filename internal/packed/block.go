@@ -33,8 +33,7 @@ func (w *BlockWriter) Size() int { return len(w.bodies) }
 
 // Reset removes all objects and keeps the memory for the next block.
 func (w *BlockWriter) Reset() {
-	w.types, w.uids, w.records, w.bodies, w.count = w.types[:0], w.uids[:0], w.records[:0],
-		w.bodies[:0], 0
+	w.types, w.uids, w.records, w.bodies, w.count = w.types[:0], w.uids[:0], w.records[:0], w.bodies[:0], 0
 }
 
 const (

@@ -126,8 +126,7 @@ func (r *sweepWorker) savesMemory(s *Store, stats Stats) bool {
 		return true
 	}
 	for other := range r.sweeper.members() {
-		if f := other.Adaptive(); other != s && f != nil && f.compressor != nil &&
-			f.compressor == shared {
+		if f := other.Adaptive(); other != s && f != nil && f.compressor != nil && f.compressor == shared {
 			total += other.Stats().PackedBytes
 		}
 	}

@@ -113,8 +113,7 @@ func newProjection(format store.Format, traits handlerTraits) handlerProjection 
 }
 
 // markReduced marks the arguments of the handler that the pruner has reduced.
-func (p *handlerProjection) markReduced(pruner *packed.Pruner,
-	mark func(object any, keptFields string) any) {
+func (p *handlerProjection) markReduced(pruner *packed.Pruner, mark func(object any, keptFields string) any) {
 	object, pair, keptFields := p.object, p.pair, pruner.KeptFields()
 	marked := func(item store.Item, object any) any {
 		if pruner.Reduces(item) {

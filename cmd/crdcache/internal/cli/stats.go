@@ -239,8 +239,7 @@ func reportSkipped(ctx context.Context, c session.Cache, querier *query.Querier,
 	return out, nil
 }
 
-func topValues(ctx context.Context, querier *query.Querier,
-	index string) ([]valueCount, error) {
+func topValues(ctx context.Context, querier *query.Querier, index string) ([]valueCount, error) {
 	values, err := querier.Values(ctx, index, query.All(), query.Options{AllowScan: true})
 	if err != nil {
 		return nil, err

@@ -32,8 +32,9 @@ type treeOutput struct{ records []treeRecord }
 
 // add adds the trees of a cluster, and prints the types that were not read.
 func (o *treeOutput) add(w *treeData) {
+	typeName := func(c session.Cache) string { return c.Resource.GVR.GroupResource().String() }
 	o.records = append(o.records, treeRecord{Cluster: w.Cluster, Trees: w.trees(), Namespace: w.namespace,
-		Read: w.readTypeNames(), NotRead: w.notRead})
+		Read: naming.Texts(w.caches.Synced, typeName), NotRead: w.notRead})
 	w.printScope()
 }
 
@@ -56,11 +57,6 @@ func (o *treeVerb) print() error {
 		err = fmt.Errorf("write the output: %w", err)
 	}
 	return err
-}
-
-func (w *treeData) readTypeNames() []string {
-	return naming.Texts(w.caches.Synced,
-		func(c session.Cache) string { return c.Resource.GVR.GroupResource().String() })
 }
 
 // printScope prints how many types were read, and the types that were not requested. incompleteError names

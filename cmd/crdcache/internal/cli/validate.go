@@ -45,8 +45,7 @@ func newValidate(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	set := cmd.Flags()
 	o.flags.Add(cmd)
-	set.StringSliceVar(&o.crds, "crds", nil,
-		"File or directory with CRDs. May be repeated.")
+	set.StringSliceVar(&o.crds, "crds", nil, "File or directory with CRDs. May be repeated.")
 	set.BoolVar(&o.live, "live", false, "Compare with the CRDs of the cluster.")
 	session.AddChoice(cmd, &o.format, "output", "o", "Output format: text (on stderr) or json (on stdout).",
 		session.FormatText, session.FormatJSON)

@@ -10,8 +10,7 @@ import (
 // clock shows the newest time in files.
 type clock struct{ newest atomic.Value } // a string
 
-// pastTimes are fields of times that have passed. Others, such as an end of validity, can lie
-// ahead.
+// pastTimes are fields of times that have passed. Others, such as an end of validity, can lie ahead.
 var pastTimes = []string{"creationTimestamp", "eventTime", "finishedAt", "lastHeartbeatTime", "lastObservedTime",
 	"lastTimestamp", "lastTransitionTime", "lastUpdateTime", "renewTime", "startedAt", "time"}
 

@@ -59,8 +59,7 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		return // the definition is not established
 	}
 	if previous := l.kinds[gk]; previous != nil && !keepsObjects &&
-		(previous.typ.Namespaced != served.Namespaced ||
-			previous.definitionName == "") {
+		(previous.typ.Namespaced != served.Namespaced || previous.definitionName == "") {
 		l.removeKind(previous) // the storage deleted its objects
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}

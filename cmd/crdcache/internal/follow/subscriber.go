@@ -18,8 +18,7 @@ import (
 type subscriber struct {
 	*follower
 	group *informerGroup
-	// feeds has the feed of each running informer. It needs no lock, because callbacks are not
-	// concurrent.
+	// feeds has the feed of each running informer. It needs no lock, because callbacks are not concurrent.
 	feeds          map[schema.GroupResource]*feed
 	followedBefore map[schema.GroupVersionResource]bool
 }

@@ -1,8 +1,6 @@
 package mcp
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -11,13 +9,14 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
-// Budgets are in bytes. reservedBytes are for the parts besides rows and data, maxCell for a text in a row.
+// Budgets are in bytes. reservedBytes are for parts that are set with rows, maxCell for a text in a row.
 const (
 	defaultBudget, minBudget, maxBudget = 4 << 10, 1 << 10, 64 << 10
-	reservedBytes, maxCell, maxNotes    = 700, 160, 4
+	reservedBytes, maxCell              = 160, 160
 )
 
 // answer is the JSON of an answer. It has about as many bytes as its budget at most.
@@ -43,16 +42,20 @@ type answer struct {
 	Data       any     `json:"data,omitempty"`
 }
 
-// setRows sets the rows that fit the budget, of those after skip. total is the number of all rows.
+// setRows sets the rows that fit the budget besides the other parts, of those after skip. Texts are shortened
+// until one fits. total is the number of all rows.
 func (a *answer) setRows(rows [][]any, skip, total, budget int) {
-	size := reservedBytes
 	a.Rows = nil
-	for _, row := range rows {
-		row = shorten(row, maxCell, len(row)).([]any)
-		if size += len(marshal(row)) + 1; size > budget {
-			break
+	budget -= len(print.Compact(a)) + reservedBytes
+	for maxText := maxCell; maxText > 4 && len(a.Rows) == 0; maxText /= 2 {
+		size := 0
+		for _, row := range rows {
+			row = shorten(row, maxText, len(row)).([]any)
+			if size += len(print.Compact(row)) + 1; size > budget {
+				break
+			}
+			a.Rows = append(a.Rows, row)
 		}
-		a.Rows = append(a.Rows, row)
 	}
 	a.Shown = fmt.Sprintf("%d of %d", len(a.Rows), total)
 	if a.Skip = skip + len(a.Rows); a.Skip >= total {
@@ -65,7 +68,7 @@ func (a *answer) setRows(rows [][]any, skip, total, budget int) {
 // setData sets the data, in as much detail as fits the budget.
 func (a *answer) setData(value any, budget int) {
 	for limit := maxBudget; limit > 1; limit /= 4 {
-		if a.Data = shorten(value, limit, max(limit/8, 2)); len(marshal(a.Data)) <= budget-reservedBytes {
+		if a.Data = shorten(value, limit, max(limit/8, 2)); len(print.Compact(a)) <= budget-reservedBytes {
 			if limit < maxBudget {
 				a.Notes = append(a.Notes, "long values are cut: name paths, or raise maxBytes")
 			}
@@ -75,17 +78,21 @@ func (a *answer) setData(value any, budget int) {
 	a.Data = "it does not fit: name paths, or raise maxBytes"
 }
 
-// setNotes sorts the lines that a verb has printed to stderr.
-func (a *answer) setNotes(text string) {
+// setNotes sorts the lines that a verb has printed to stderr. They have a part of the budget.
+func (a *answer) setNotes(text string, budget int) {
 	for line := range strings.Lines(text) {
 		line = shorten(strings.TrimSpace(line), 2*maxCell, 1).(string)
 		reason, isError := strings.CutPrefix(line, "error: ")
 		switch {
 		case isError || len(a.Unknown) > 0:
 			a.Unknown = append(a.Unknown, reason)
-		case line != "" && len(a.Notes) < maxNotes:
+		case line != "" && len(print.Compact(a.Notes))+len(line) < budget/3:
 			a.Notes = append(a.Notes, line)
 		}
+	}
+	for total := len(a.Unknown); len(a.Unknown) > 2 && len(print.Compact(a.Unknown)) > budget/2; {
+		shown := len(a.Unknown) - 2
+		a.Unknown = append(a.Unknown[:shown], fmt.Sprintf("… (%d more)", total-shown))
 	}
 }
 
@@ -101,15 +108,6 @@ func (a *answer) setFreshness(report *session.Report, readsFiles bool) {
 	}
 }
 
-// marshal returns compact JSON. Decoded JSON always has one.
-func marshal(value any) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
 // clean shows control, format and private characters, which could hide or reorder text, as escapes.
 func clean(text string) string {
 	var b strings.Builder
@@ -117,9 +115,9 @@ func clean(text string) string {
 		isHidden := unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp)
 		if isHidden && r != '\n' && r != '\t' {
 			fmt.Fprintf(&b, `\u{%x}`, r)
-		} else {
-			b.WriteRune(r)
+			continue
 		}
+		b.WriteRune(r)
 	}
 	return b.String()
 }

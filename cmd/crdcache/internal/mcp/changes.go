@@ -24,18 +24,19 @@ var changeColumns = []string{"TYPE", "NAMESPACE", "NAME", "CHANGE", "FIELDS"}
 const rememberedChanges = 2000
 
 // changes returns the changes after a token, the latest state of each object once. The token has the resource
-// version of each cluster and type.
+// version of each cluster and type, and the session: another one can read other clusters or files.
 func (o *verb) changes(ctx context.Context, in args, streams genericiooptions.IOStreams) (rows [][]any,
 	token string, err error) {
 	since, err := url.ParseQuery(in.Since)
-	if err != nil {
-		return nil, "", errors.New("since is not a token of an answer of this tool")
+	if err != nil || in.Since != "" && since.Get("session") != o.session || len(in.Types)+len(since) == 0 {
+		return nil, "", errors.New("unknown: since is not a token of this session: query the objects, and call changes without since for a new token")
 	}
+	since.Del("session")
 	for key := range since {
 		_, name, _ := strings.Cut(key, " ")
 		in.Types = append(in.Types, name)
 	}
-	flags, next, mu := o.flags, url.Values{}, sync.Mutex{}
+	flags, next, mu := o.flags, url.Values{"session": {o.session}}, sync.Mutex{}
 	readers, err := flags.Readers(ctx, in.Types, new(session.StyleFlags).InformerOptions(), streams)
 	if err != nil {
 		return nil, "", err
@@ -60,7 +61,7 @@ func (o *verb) changes(ctx context.Context, in args, streams genericiooptions.IO
 					return fmt.Errorf("unknown: the changes of %s since this token are no longer known: "+
 						"query the objects, and call changes without since for a new token", cached.Resource)
 				}
-				changed, err := changedRows(cached, h, from, in.Namespace)
+				changed, err := changedRows(r.Cluster, cached, h, from, in.Namespace)
 				if rows = append(rows, changed...); err != nil {
 					return err
 				}
@@ -72,7 +73,7 @@ func (o *verb) changes(ctx context.Context, in args, streams genericiooptions.IO
 }
 
 // changedRows returns a row for each object that differs from its state at a resource version.
-func changedRows(cached session.Cache, h dynamicinformer.History, from uint64,
+func changedRows(cluster string, cached session.Cache, h dynamicinformer.History, from uint64,
 	namespace string) (rows [][]any, err error) {
 	var keys []string
 	changes := map[string]dynamicinformer.Change{}
@@ -91,7 +92,8 @@ func changedRows(cached session.Cache, h dynamicinformer.History, from uint64,
 	}
 	for _, key := range keys {
 		objectNamespace, name := naming.SplitKey(naming.WithoutNumber(key))
-		row := []any{cached.Resource.GVR.GroupResource().String(), objectNamespace, name}
+		typeName := strings.TrimSpace(cluster + " " + cached.Resource.GVR.GroupResource().String())
+		row := []any{typeName, objectNamespace, name}
 		switch c := changes[key]; {
 		case c.New == nil:
 			row = append(row, "deleted")

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,30 +22,30 @@ import (
 )
 
 const (
-	maxNamespaces, maxParallelCounts = 8, 10
-	countTimeout                     = 5 * time.Second
-	unknownCount                     = "unknown"
+	maxParallelCounts = 10
+	countTimeout      = 10 * time.Second
+	unknownCount      = "unknown"
 )
 
 // countObjects sets the last cell of the row of each type to the number of its objects, by a list of one
 // object, or to the reason why the number is unknown.
-func (o *verb) countObjects(ctx context.Context, a *answer, namespace string) error {
+func (o *verb) countObjects(ctx context.Context, columns []string, rows [][]any, namespace string) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	targets, err := o.flags.Targets(ctx, genericiooptions.IOStreams{ErrOut: io.Discard})
 	if err != nil {
-		return err
+		return
 	}
-	name := slices.Index(a.Columns, "NAME")
-	return session.EachCluster(ctx, targets, func(ctx context.Context, t *session.Target) error {
+	name := slices.Index(columns, "NAME")
+	_ = session.EachCluster(ctx, targets, func(ctx context.Context, t *session.Target) error {
 		client, err := t.Client()
 		if err != nil {
-			return err
+			return err // the numbers are unknown
 		}
 		var counting sync.WaitGroup
 		defer counting.Wait()
 		slots := make(chan struct{}, maxParallelCounts)
-		for _, row := range a.Rows {
+		for _, row := range rows {
 			if t.Cluster != "" && row[0] != t.Cluster {
 				continue
 			}
@@ -78,17 +80,27 @@ func countOf(ctx context.Context, objects dynamic.ResourceInterface) any {
 	return len(list.Items)
 }
 
-// countNamespaces returns the numbers of objects that a query selects in the namespaces with most of them. It
-// returns nil if they are in one namespace, or unknown.
-func (o *verb) countNamespaces(ctx context.Context, verb []string, in args) [][]any {
+// countNamespaces returns the numbers of objects that a query selects in the namespaces with most of them,
+// and in all others. It returns nil if they are in one namespace, or unknown.
+func (o *verb) countNamespaces(ctx context.Context, verb []string, in args, budget int) [][]any {
 	in.Columns, in.SortBy, in.GroupBy = nil, "", []string{".metadata.namespace"}
-	line, err := o.commandLine("aggregate", verb, in)
 	var out bytes.Buffer
-	if err != nil || o.runVerb(o.shared.Context(ctx, nil), line, &out, io.Discard) != 0 {
+	line := o.commandLine("aggregate", verb, in)
+	if o.runVerb(o.shared.Context(ctx, nil), line, &out, io.Discard) != 0 {
 		return nil
 	}
-	if _, counts, err := readRows(out.Bytes(), nil, false); err == nil && len(counts) > 1 {
-		return counts[:min(len(counts), maxNamespaces)]
+	_, counts, err := readRows(out.Bytes(), nil, false)
+	if err != nil || len(counts) < 2 {
+		return nil
 	}
-	return nil
+	shown, objects := answer{}, 0
+	shown.setRows(counts, 0, len(counts), budget)
+	for _, row := range counts[len(shown.Rows):] {
+		n, _ := strconv.Atoi(row[len(row)-1].(string))
+		objects += n
+	}
+	if others := len(counts) - len(shown.Rows); others > 0 {
+		shown.Rows = append(shown.Rows, []any{fmt.Sprintf("… (%d others)", others), strconv.Itoa(objects)})
+	}
+	return shown.Rows
 }

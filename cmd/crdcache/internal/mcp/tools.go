@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
@@ -28,6 +29,7 @@ import (
 const (
 	callTimeout, maxCalls, exitIncomplete = 50 * time.Second, 4, 5
 	minRow, maxPage                       = 24, 100
+	clusterPath                           = ".metadata.annotations['" + print.ClusterAnnotation + "']"
 )
 
 //go:embed tools.json
@@ -66,13 +68,13 @@ func (o *verb) newServer() *sdk.Server {
 		sdk.AddTool(server, tool, func(ctx context.Context, _ *sdk.CallToolRequest,
 			valid map[string]any) (*sdk.CallToolResult, any, error) {
 			var in args // encoding/json matches the names in any case
-			started, text, err := time.Now(), []byte(nil), json.Unmarshal(marshal(valid), &in)
+			started, text, err := time.Now(), "", json.Unmarshal([]byte(print.Compact(valid)), &in)
 			if err == nil {
 				text, err = o.call(ctx, slots, t.Name, strings.Fields(t.Verb), in)
 			}
 			o.logger.Info("call", "tool", t.Name, "arguments", valid, "bytes", len(text),
 				"error", fmt.Sprint(err), "ms", time.Since(started).Milliseconds())
-			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}}, nil, err
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: text}}}, nil, err
 		})
 	}
 	return server
@@ -80,7 +82,7 @@ func (o *verb) newServer() *sdk.Server {
 
 // call waits for a slot of the session, runs the verb of a tool, and returns the answer. If the verb has not
 // read everything, an answer without rows is an error.
-func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb []string, in args) ([]byte,
+func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb []string, in args) (string,
 	error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout,
 		fmt.Errorf("unknown: no answer within %v; narrow the question, or ask again later", callTimeout))
@@ -89,11 +91,11 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 	case slots <- struct{}{}:
 		defer func() { <-slots }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	}
 	in.Namespace = cmp.Or(in.Namespace, o.namespace)
 	if o.namespace != "" && in.Namespace != o.namespace {
-		return nil, fmt.Errorf("only the namespace %s is read: restart without --namespace", o.namespace)
+		return "", fmt.Errorf("only the namespace %s is read: restart without --namespace", o.namespace)
 	}
 	budget := min(max(cmp.Or(in.MaxBytes, defaultBudget), minBudget), maxBudget)
 	var out, errOut bytes.Buffer
@@ -103,28 +105,31 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 	}
 	ctx = o.shared.Context(ctx, report)
 	a := &answer{}
+	if len(in.Columns) > 0 && o.flags.SelectsContexts() {
+		in.Columns = append([]string{clusterPath}, in.Columns...)
+	}
 	if tool == "changes" {
 		rows, token, err := o.changes(ctx, in, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
 		a.Complete, a.Since, a.Columns = true, token, changeColumns
-		a.setNotes(errOut.String())
+		a.setNotes(errOut.String(), budget)
 		a.setFreshness(report, o.readsFiles)
 		a.setRows(rows[min(in.Skip, len(rows)):], in.Skip, len(rows), budget)
-		return marshal(a), err
+		return print.Compact(a), err
 	}
-	commandLine, err := o.commandLine(tool, verb, in)
-	if err != nil {
-		return nil, err
-	}
-	code := o.runVerb(ctx, commandLine, &out, &errOut)
+	code := o.runVerb(ctx, o.commandLine(tool, verb, in), &out, &errOut)
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return "", context.Cause(ctx)
+	}
+	err := o.checkSecrets(in, report.Types)
+	if err != nil {
+		return "", err
 	}
 	a.Complete = code == 0
-	a.setNotes(errOut.String())
+	a.setNotes(errOut.String(), budget)
 	a.setFreshness(report, o.readsFiles)
 	unknown := errors.New(shorten(strings.Join(a.Unknown, "; "), budget, 1).(string))
-	if !a.Complete && (code != exitIncomplete || out.Len() == 0) {
-		return nil, unknown
+	if !a.Complete && (code != exitIncomplete && tool != "related" || out.Len() == 0) {
+		return "", unknown
 	}
 	switch {
 	case tool == "get" || tool == "related":
@@ -150,18 +155,19 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 		a.setRows(rows, in.Skip, total, budget)
 		switch {
 		case isTypes:
-			err = o.countObjects(ctx, a, in.Namespace)
+			o.countObjects(ctx, a.Columns, rows[:len(a.Rows)], in.Namespace)
+			a.setRows(rows, in.Skip, total, budget)
 		case tool == "query" && a.Skip > 0 && in.Namespace == "" && o.shared != nil:
-			a.Namespaces = o.countNamespaces(ctx, verb, in)
-			a.setRows(rows, in.Skip, total, budget-len(marshal(a.Namespaces)))
+			a.Namespaces = o.countNamespaces(ctx, verb, in, budget/3)
+			a.setRows(rows, in.Skip, total, budget)
 		}
 	}
-	return marshal(a), err
+	return print.Compact(a), err
 }
 
 // commandLine returns the command line of a verb. A value is part of one argument, so that it cannot be
 // another flag.
-func (o *verb) commandLine(tool string, verb []string, in args) ([]string, error) {
+func (o *verb) commandLine(tool string, verb []string, in args) []string {
 	line := slices.Concat(verb, o.given)
 	add := func(flag string, values ...string) {
 		for _, value := range values {
@@ -173,7 +179,7 @@ func (o *verb) commandLine(tool string, verb []string, in args) ([]string, error
 	switch {
 	case in.Namespace != "":
 		add("namespace", in.Namespace)
-	case verb[0] == "query":
+	case verb[0] == "query" || verb[0] == "tree":
 		add("all-namespaces", "true")
 	}
 	if verb[0] == "resources" { // it has no flags for caches
@@ -195,17 +201,20 @@ func (o *verb) commandLine(tool string, verb []string, in args) ([]string, error
 	if tool == "aggregate" && len(in.GroupBy)+len(in.Measures) == 0 {
 		add("count", "true")
 	}
-	operands := []string{"--", in.Match, in.Type, in.Name}
-	line = append(line, slices.DeleteFunc(operands, func(text string) bool { return text == "" })...)
-	return line, o.checkSecrets(in)
+	operand := cmp.Or(in.Match, in.Type)
+	if tool == "get" || tool == "related" {
+		operand += "/" + in.Name // a name alone could be that of a type
+	}
+	if operand == "" {
+		return line
+	}
+	return append(line, "--", operand)
 }
 
-// checkSecrets rejects questions about Secrets whose answers could reveal values.
-func (o *verb) checkSecrets(in args) error {
-	name, err := o.config.TypeName(cmp.Or(in.Type, "pods"))
-	resource, _, _ := strings.Cut(strings.ToLower(name), ".")
-	if err != nil || o.showSecrets || resource != "secret" && resource != "secrets" {
-		return err
+// checkSecrets rejects answers about the types that a verb has read if they could reveal values of Secrets.
+func (o *verb) checkSecrets(in args, types []schema.GroupResource) error {
+	if !slices.ContainsFunc(types, o.redactor.Redacts) {
+		return nil
 	}
 	conditions := []string{in.Index, in.Where, in.CEL, in.SortBy}
 	for _, text := range slices.Concat(conditions, in.GroupBy, in.Measures, in.Columns) {
@@ -269,29 +278,43 @@ func find(path *jsonpath.Path, object map[string]any) any {
 	return values
 }
 
-// setObject sets an object or a tree, or paths of it, without managedFields, last-applied and the values of a
-// Secret.
+// setObject sets an object or a tree, or the list of those in several namespaces or clusters, or paths of
+// them, without managedFields, last-applied and the values of Secrets.
 func (o *verb) setObject(a *answer, text []byte, paths []string, budget int) error {
-	var object map[string]any
-	if err := json.Unmarshal(text, &object); err != nil {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
 		return err
 	}
-	unstructured.RemoveNestedField(object, "metadata", "managedFields")
-	unstructured.RemoveNestedField(object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
-	if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
-		object = o.redactor.Object(schema.GroupResource{Resource: "secrets"}, object)
+	if list, _ := value.(map[string]any); list["kind"] == "List" {
+		value = list["items"]
 	}
-	found := map[string]any{}
-	for _, text := range paths {
-		path, err := jsonpath.Compile(text)
-		if err != nil {
-			return fmt.Errorf("%s: %w", text, err)
+	objects, isList := value.([]any)
+	if !isList {
+		objects = []any{value}
+	} else if len(paths) > 0 {
+		paths = append(paths, ".metadata.namespace", clusterPath)
+	}
+	for i := range objects {
+		object, _ := objects[i].(map[string]any)
+		unstructured.RemoveNestedField(object, "metadata", "managedFields")
+		unstructured.RemoveNestedField(object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
+		if object["kind"] == "Secret" && object["apiVersion"] == "v1" {
+			object = o.redactor.Object(schema.GroupResource{Resource: "secrets"}, object)
 		}
-		found[text] = find(path, object)
+		objects[i] = object
+		found := map[string]any{}
+		for _, text := range paths {
+			path, err := jsonpath.Compile(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", text, err)
+			}
+			found[text] = find(path, object)
+			objects[i] = found
+		}
 	}
-	if len(paths) > 0 {
-		object = found
+	if !isList {
+		value = objects[0]
 	}
-	a.setData(object, budget)
+	a.setData(value, budget)
 	return nil
 }

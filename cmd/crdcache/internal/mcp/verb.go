@@ -42,8 +42,8 @@ type verb struct {
 	tokenFile   string
 	showSecrets bool
 
-	config     *session.Config
 	redactor   *display.Redactor
+	session    string   // part of the tokens of changes
 	given      []string // the flags for the verbs
 	namespace  string   // the only one that is read; empty means all
 	readsFiles bool
@@ -102,8 +102,8 @@ func (o *verb) complete(cmd *cobra.Command, _ []string) (err error) {
 	if o.flags.SharesCaches() {
 		o.shared = session.NewShared(cmd.Context(), o.namespace)
 	}
-	o.redactor = display.NewRedactor(o.showSecrets)
-	if o.config, err = o.flags.Load(o.streams.ErrOut); err == nil {
+	o.session, o.redactor = rand.Text()[:8], display.NewRedactor(o.showSecrets)
+	if _, err = o.flags.Load(o.streams.ErrOut); err == nil {
 		_, err = o.flags.Targets(o.shared.Context(cmd.Context(), nil), o.streams)
 	}
 	return err

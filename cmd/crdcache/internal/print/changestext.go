@@ -81,7 +81,7 @@ func (p *changeWriter) writeChange(c display.Change) {
 
 // writeAddedOrRemoved prints a value, on several lines if it is long.
 func (p *changeWriter) writeAddedOrRemoved(color Color, sign, path string, value any) {
-	if text := encodeValue(value); len([]rune(text)) <= maxBriefLength {
+	if text := Compact(value); len([]rune(text)) <= maxBriefLength {
 		p.writeLine(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
 		return
 	}
@@ -142,7 +142,7 @@ func (p *changeWriter) writeModified(c display.Change) {
 		p.writeModifiedLines(PathText(c.Path), splitLines(before), splitLines(after))
 		return
 	}
-	if len([]rune(encodeValue(before))) > maxBriefLength || len([]rune(encodeValue(after))) > maxBriefLength {
+	if len([]rune(Compact(before))) > maxBriefLength || len([]rune(Compact(after))) > maxBriefLength {
 		before, after = cutCommonPrefix(before, after)
 	}
 	p.writeOldNew(PathText(c.Path), before, after)
@@ -178,7 +178,8 @@ func cutCommonPrefix(before, after string) (string, string) {
 		string(a[commonLength-contextLength:])
 }
 
-func encodeValue(value any) string {
+// Compact returns JSON on one line, without escapes for HTML.
+func Compact(value any) string {
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
@@ -188,7 +189,7 @@ func encodeValue(value any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func briefValue(value any) string { return Truncate(encodeValue(value), maxBriefLength) }
+func briefValue(value any) string { return Truncate(Compact(value), maxBriefLength) }
 
 // redactor replaces the values of Secrets by marks. Equal values get equal marks while the process runs.
 var redactor = display.NewRedactor(false)

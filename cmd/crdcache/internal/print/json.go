@@ -97,12 +97,6 @@ func (namePrinter) Close() error { return nil }
 
 type jsonLinesPrinter struct{ encoder *json.Encoder }
 
-func newJSONLines(w io.Writer) *jsonLinesPrinter {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	return &jsonLinesPrinter{encoder}
-}
-
 func (p *jsonLinesPrinter) Print(o Object) error {
 	object, err := o.decode()
 	if err != nil {

@@ -2,6 +2,7 @@ package print
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -105,7 +106,9 @@ func NewPrinter(format Format, w io.Writer, framing Framing, noHeaders bool) (Pr
 	case Name:
 		return namePrinter{w}, nil
 	case JSONLines:
-		return newJSONLines(w), nil
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		return &jsonLinesPrinter{encoder}, nil
 	case CustomColumns:
 		return parseCustomColumns(format.Argument, w, noHeaders)
 	case CustomColumnsFile:

@@ -37,8 +37,7 @@ func (r crdRows) Values(obj *unstructured.Unstructured) []any {
 	return r.row(obj, display.Column.Value)
 }
 
-func (r crdRows) row(obj *unstructured.Unstructured,
-	cell func(display.Column, map[string]any) any) []any {
+func (r crdRows) row(obj *unstructured.Unstructured, cell func(display.Column, map[string]any) any) []any {
 	cells := make([]any, 0, 1+len(r.columns))
 	cells = append(cells, escapeCell(obj.GetName()))
 	for _, c := range r.columns {

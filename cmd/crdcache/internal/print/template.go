@@ -27,8 +27,7 @@ func newTemplate(format Format, w io.Writer, framing Framing) (*templatePrinter,
 	}
 	// A KYAML document ends its last line.
 	p := &templatePrinter{w: w, printer: printer, eachSeparately: framing != List,
-		omitsLineBreak: framing == SingleNamed ||
-			format.Name == KYAML}
+		omitsLineBreak: framing == SingleNamed || format.Name == KYAML}
 	p.list.Object = map[string]any{"kind": "List", "apiVersion": "v1",
 		"metadata": map[string]any{"resourceVersion": ""}}
 	return p, nil

@@ -239,7 +239,7 @@ func (o *verb) answerFromServer(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	o.Notef("answered by the cache server for %s, at version %s", server.Resource, answer.ResourceVersion)
-	session.ReportOf(ctx).Read(answer.ResourceVersion, answer.Contact)
+	session.ReportOf(ctx).Read(server.Resource.GVR.GroupResource(), answer.ResourceVersion, answer.Contact)
 	o.useSchema(types)
 	return true, o.printAnswer(ctx, answer.Answer, objects, types)
 }

@@ -148,8 +148,7 @@ func (o *verb) validate(set *pflag.FlagSet) error {
 	case (o.options.Limit > 0 || o.options.Continue != "" || o.options.SortBy != "") &&
 		len(resultFlags) == 1 &&
 		!o.explain && !o.keysOnly:
-		return session.Usagef(
-			"--%s uses all objects: omit --limit, --continue and --sort-by", resultFlags[0])
+		return session.Usagef("--%s uses all objects: omit --limit, --continue and --sort-by", resultFlags[0])
 	case o.explain && (o.options.Limit > 0 || o.options.Continue != ""):
 		return session.Usagef("--explain prints the plan, which does not depend on the page: omit --limit and --continue")
 	case len(resultFlags) == 1 && tableFlag(set, resultFlags[0]) != "":

@@ -358,8 +358,7 @@ func withoutDetach(args []string) []string {
 		flagsEnd = len(args)
 	}
 	flags := slices.DeleteFunc(slices.Clone(args[:flagsEnd]), func(arg string) bool {
-		return arg == "--detach" ||
-			strings.HasPrefix(arg, "--detach=")
+		return arg == "--detach" || strings.HasPrefix(arg, "--detach=")
 	})
 	return append(flags, args[flagsEnd:]...)
 }

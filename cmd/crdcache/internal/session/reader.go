@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -200,11 +201,13 @@ func (t *Types) Sync(ctx, syncCtx context.Context, afterSync func(synced []Cache
 		return ctx.Err()
 	}
 	for _, cached := range caches.Synced {
+		version, contact := "", time.Time{}
 		if cached.Shared {
-			current, version := cached.Informer.Status(), cached.Informer.Snapshot().ResourceVersion()
-			ReportOf(ctx).Read(version, current.LastContact)
+			contact = cached.Informer.Status().LastContact
+			version = cached.Informer.Snapshot().ResourceVersion()
 			t.lacksRows = t.needsServerRows()
 		}
+		ReportOf(ctx).Read(cached.Resource.GVR.GroupResource(), version, contact)
 	}
 	return errors.Join(syncErr, afterSync(caches.Synced))
 }

@@ -3,10 +3,12 @@ package session
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
@@ -136,6 +138,8 @@ type Report struct {
 	mu sync.Mutex
 	// Objects is the number of objects of the result.
 	Objects int
+	// Types are the types that the verb has read.
+	Types []schema.GroupResource
 	// Contact is the earliest last contact of the caches with their server. It is zero without caches.
 	Contact time.Time
 	// Versions are the resource versions of the caches.
@@ -160,15 +164,18 @@ func (r *Report) page(n int) (from, to int) {
 	return min(from, n), min(to, n)
 }
 
-// Read records the resource version of a cache that the verb has read, and its last contact.
-func (r *Report) Read(version string, contact time.Time) {
+// Read records a type that the verb has read, and the version and the last contact of its cache, if any.
+func (r *Report) Read(gr schema.GroupResource, version string, contact time.Time) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.Contact.IsZero() || contact.Before(r.Contact) {
+	r.Types = append(r.Types, gr)
+	if !contact.IsZero() && (r.Contact.IsZero() || contact.Before(r.Contact)) {
 		r.Contact = contact
 	}
-	r.Versions = append(r.Versions, version)
+	if version != "" && !slices.Contains(r.Versions, version) {
+		r.Versions = append(r.Versions, version)
+	}
 }

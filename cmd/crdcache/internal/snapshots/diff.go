@@ -319,8 +319,7 @@ func savedTypes(files ...*snapshot.File) []schema.GroupResource {
 }
 
 // requestedTypes resolves the named types by the names in the snapshots. Nil means all types.
-func (o *diffVerb) requestedTypes(comparison *snapshotComparison) (map[schema.GroupResource]bool,
-	error) {
+func (o *diffVerb) requestedTypes(comparison *snapshotComparison) (map[schema.GroupResource]bool, error) {
 	if len(o.types) == 0 {
 		return nil, nil
 	}

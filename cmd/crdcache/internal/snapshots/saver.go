@@ -205,8 +205,7 @@ var eventFields = [][2]string{
 }
 
 // withBothEventTypes extends a rule for one group of events to the other group and its field names.
-func withBothEventTypes(rule redaction,
-	types []schema.GroupResource) (redaction, []schema.GroupResource) {
+func withBothEventTypes(rule redaction, types []schema.GroupResource) (redaction, []schema.GroupResource) {
 	if !slices.ContainsFunc(types, session.IsEvents) {
 		return rule, types
 	}

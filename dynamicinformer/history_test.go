@@ -142,7 +142,7 @@ func (h *randomHistory) recover() {
 	h.server.Repair()
 	h.server.CloseClientConnections() // to end unanswered requests
 	h.i.Retry()
-	time.Sleep(5 * time.Minute)
+	time.Sleep(25 * time.Minute) // silent watches are tried again after 10 minutes
 	synctest.Wait()
 	list, err := h.server.Client(h.T).Resource(widgets).List(context.Background(), metav1.ListOptions{})
 	if err != nil {

@@ -257,7 +257,7 @@ type running struct {
 
 // apply makes the watches equal to the settings, and starts the controller.
 func (k *running) apply(c *Controllers) (err error) {
-	k.reconciler.Store(&k.settings.Reconciler)
+	k.reconciler.Store(new(k.settings.Reconciler)) // a copy: Reconcile reads it without a lock
 	if k.queue == nil {
 		k.forKind = k.settings.For.GroupKind
 		k.queue = newQueue(k.settings.RateLimiter)

@@ -124,7 +124,7 @@ func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]
 	if err != nil {
 		return nil, o.target.Explain(ctx, err)
 	}
-	if err = o.target.FilesErr(); !o.live && err == nil && len(definitions) == 0 {
+	if err = o.target.FilesErr(crd.GVR.GroupResource()); !o.live && err == nil && len(definitions) == 0 {
 		err = fmt.Errorf("%w in %s", crd.ErrNoDefinitions, strings.Join(o.crds, ", "))
 	}
 	return definitions, err

@@ -80,19 +80,22 @@ func (a *answer) setData(value any, budget int) {
 
 // setNotes sorts the lines that a verb has printed to stderr. They have a part of the budget.
 func (a *answer) setNotes(text string, budget int) {
+	size, omitted := 0, 0
 	for line := range strings.Lines(text) {
 		line = shorten(strings.TrimSpace(line), 2*maxCell, 1).(string)
 		reason, isError := strings.CutPrefix(line, "error: ")
 		switch {
+		case (isError || len(a.Unknown) > 0) && size > 0 && size+len(reason) > budget/2:
+			omitted++
 		case isError || len(a.Unknown) > 0:
+			size += len(reason)
 			a.Unknown = append(a.Unknown, reason)
 		case line != "" && len(print.Compact(a.Notes))+len(line) < budget/3:
 			a.Notes = append(a.Notes, line)
 		}
 	}
-	for total := len(a.Unknown); len(a.Unknown) > 2 && len(print.Compact(a.Unknown)) > budget/2; {
-		shown := len(a.Unknown) - 2
-		a.Unknown = append(a.Unknown[:shown], fmt.Sprintf("… (%d more)", total-shown))
+	if omitted > 0 {
+		a.Unknown = append(a.Unknown, fmt.Sprintf("… (%d more)", omitted))
 	}
 }
 

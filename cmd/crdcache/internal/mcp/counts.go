@@ -21,11 +21,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
 
-const (
-	maxParallelCounts = 10
-	countTimeout      = 10 * time.Second
-	unknownCount      = "unknown"
-)
+const maxParallelCounts, countTimeout, unknownCount = 10, 10 * time.Second, "unknown"
 
 // countObjects sets the last cell of the row of each type to the number of its objects, by a list of one
 // object, or to the reason why the number is unknown.

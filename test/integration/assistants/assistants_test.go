@@ -10,6 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +41,44 @@ func TestInspector(t *testing.T) {
 		"--from", data+"objects", "--method", "tools/call", "--tool-name", "aggregate", "--tool-arg", "type=workloads").Output()
 	if err != nil || !strings.Contains(string(out), `\"rows\":[[\"18\"]]`) {
 		t.Errorf("the inspector prints %s, %v", out, err)
+	}
+}
+
+// TestConformance runs the protocol's conformance tests, without those that call tools of a special server. A
+// proxy adds the token to their requests.
+func TestConformance(t *testing.T) {
+	const data, token = "../../../testdata/", "secret"
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(tokenFile, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(harness.Crdcache(t), "mcp", "--from", data+"crds", "--from", data+"objects",
+		"--listen", "127.0.0.1:0", "--token-file", tokenFile)
+	stderr, err := command.StderrPipe()
+	if err := errors.Join(err, command.Start()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = command.Process.Kill(), command.Wait() })
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	_, address, _ := strings.Cut(strings.TrimSpace(line), "answering at ")
+	target, parseErr := url.Parse(address)
+	if err := errors.Join(err, parseErr); err != nil || address == "" {
+		t.Fatalf("stderr has %q, %v", line, err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.Host = r.In.Host // which the server checks
+		r.Out.Header.Set("Authorization", "Bearer "+token)
+	}})
+	t.Cleanup(proxy.Close)
+	for _, scenario := range []string{"server-initialize", "logging-set-level", "ping", "tools-list", "resources-list",
+		"prompts-list", "server-sse-multiple-streams", "dns-rebinding-protection"} {
+		t.Run(scenario, func(t *testing.T) {
+			run := exec.Command("node_modules/.bin/conformance", "server", "--url", proxy.URL+"/", "--scenario", scenario)
+			if out, err := run.CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
 	}
 }
 

@@ -39,7 +39,9 @@ type answer struct {
 	Skip    int      `json:"skip,omitempty"` // for the next page
 	// Namespaces has the numbers of all objects of a query by namespace if not all are shown.
 	Namespaces [][]any `json:"namespaces,omitempty"`
-	Data       any     `json:"data,omitempty"`
+	// Events has the latest Kubernetes Events about an object: namespace, time, count, type, reason, message.
+	Events [][]any `json:"events,omitempty"`
+	Data   any     `json:"data,omitempty"`
 }
 
 // setRows sets the rows that fit the budget besides the other parts, of those after skip. Texts are shortened

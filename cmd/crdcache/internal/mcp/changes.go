@@ -48,7 +48,7 @@ func (o *verb) changes(ctx context.Context, in args, streams genericiooptions.IO
 			defer mu.Unlock()
 			for _, cached := range synced {
 				if !cached.Shared {
-					return fmt.Errorf("unknown: the changes of %s cannot be followed", cached.Resource)
+					return fmt.Errorf("unknown: the changes of %s cannot be followed: it has no watch, or --memory-budget is used up", cached.Resource)
 				}
 				if err := cached.Informer.KeepHistory(rememberedChanges); err != nil {
 					return err

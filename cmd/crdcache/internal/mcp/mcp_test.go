@@ -34,13 +34,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func program(args ...string) *exec.Cmd {
+	command := exec.Command(os.Args[0], append([]string{"mcp"}, args...)...)
+	command.Env = append(os.Environ(), programEnv+"=1")
+	return command
+}
+
 // connect starts the program and a client of the SDK that speaks to it over stdio.
 func connect(t *testing.T, args ...string) *sdk.ClientSession {
 	t.Helper()
-	command := exec.Command(os.Args[0], append([]string{"mcp"}, args...)...)
-	command.Env = append(os.Environ(), programEnv+"=1")
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil)
-	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: command}, nil)
+	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: program(args...)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,9 +293,9 @@ func gizmo(namespace, name string, size int64) *unstructured.Unstructured {
 		"metadata": map[string]any{"namespace": namespace, "name": name}, "spec": map[string]any{"size": size}}}
 }
 
-func newGizmoServer(t *testing.T) *apitest.Server {
+func newGizmoServer(t *testing.T, others ...apitest.Type) *apitest.Server {
 	t.Helper()
-	return apitest.New(t, apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true})
+	return apitest.New(t, append(others, apitest.Type{GVR: gizmos, Kind: "Gizmo", Singular: "gizmo", Namespaced: true})...)
 }
 
 // askUntil asks until the answer contains a text: the cache follows the server.
@@ -378,14 +382,92 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestEvents verifies the Kubernetes Events of related: the latest first, only those about the object, and
+// that events that could not be read are unknown.
+func TestEvents(t *testing.T) {
+	event := func(name, apiVersion, kind, object, fields string) string {
+		return fmt.Sprintf("--- {apiVersion: v1, kind: Event, metadata: {name: %s, namespace: web}, type: Warning, reason: %[1]s, "+
+			"involvedObject: {apiVersion: %s, kind: %s, name: %s, namespace: web}, %s}\n", name, apiVersion, kind, object, fields)
+	}
+	file := filepath.Join(t.TempDir(), "web.yaml")
+	text := "{apiVersion: v1, kind: Service, metadata: {name: shop, namespace: web}}\n" +
+		event("old", "v1", "Service", "shop", "count: 3, lastTimestamp: 2026-01-02T03:04:05Z") +
+		event("new", "v1", "Service", "shop", "series: {count: 7, lastObservedTime: 2026-02-02T03:04:05.000000Z}, eventTime: 2026-01-01T00:00:00.000000Z, lastTimestamp: null") +
+		event("other", "v1", "Service", "shop-2", "count: 1") + event("group", "serving.knative.dev/v1", "Service", "shop", "count: 1")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const question = `{"type":"service","namespace":"web","name":"shop"}`
+	session := connect(t, "--from", file)
+	if a, text := ask(t, session, "related", question); !a.Complete || !strings.Contains(text, `"events":[["web","2026-02-02T03:04:05.000000Z",7,"Warning","new",[]],`+
+		`["web","2026-01-02T03:04:05Z",3,"Warning","old",[]]]`) {
+		t.Errorf("related answered %s", text)
+	}
+	server := newGizmoServer(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "events"},
+		Kind: "Event", Namespaced: true})
+	server.Create(t, gizmos, gizmo("web", "a", 1))
+	const about = `{"type":"gizmo","namespace":"web","name":"a"}`
+	if a, text := ask(t, connect(t, "-s", server.URL), "related", about); !a.Complete || !strings.Contains(text, "no Kubernetes Events about it") {
+		t.Errorf("without events related answered %s", text)
+	}
+	server.AddFaults(apitest.Fault{Path: "/api/v1/events", Status: http.StatusForbidden},
+		apitest.Fault{Path: "/api/v1/namespaces/web/events", Status: http.StatusForbidden})
+	if a, text := ask(t, connect(t, "-s", server.URL), "related", about); a.Complete ||
+		!strings.Contains(text, `"Kubernetes Events: `) || !strings.Contains(text, "Resolved") {
+		t.Errorf("without permission related answered %s", text)
+	}
+}
+
+// TestProgress verifies that a client that wants it is told what a call waits for.
+func TestProgress(t *testing.T) {
+	server := newGizmoServer(t)
+	server.AddFaults(apitest.Fault{Path: "/apis/example.com/v1/gizmos"})
+	ctx, cancel := context.WithCancel(t.Context())
+	var last float64
+	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, request *sdk.ProgressNotificationClientRequest) {
+			p := request.Params
+			if p.ProgressToken != "token" || p.Progress <= last {
+				t.Errorf("progress %+v after %v", p, last)
+			}
+			if last = p.Progress; strings.HasPrefix(p.Message, "synced 0 of 1 types, ") {
+				cancel()
+			}
+		}})
+	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: program("-s", server.URL)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	params := &sdk.CallToolParams{Name: "query", Arguments: json.RawMessage(`{"type":"gizmos"}`)}
+	params.SetProgressToken("token")
+	if result, err := session.CallTool(ctx, params); ctx.Err() == nil {
+		t.Errorf("without progress the call ended with %v, %v", result, err)
+	}
+}
+
+// TestMemoryBudget verifies that a type is read each time if the caches have the size of --memory-budget.
+func TestMemoryBudget(t *testing.T) {
+	server := newGizmoServer(t, apitest.ConfigMaps)
+	server.Create(t, gizmos, gizmo("web", "a", 1))
+	session := connect(t, "-s", server.URL, "--memory-budget", "1")
+	for _, want := range []struct{ tool, arguments, freshness string }{
+		{"query", `{"type":"gizmos"}`, `"freshness":"live cache"`}, {"query", `{"type":"configmaps"}`, `"freshness":"read during this call"`},
+		{"query", `{"type":"gizmos"}`, `"freshness":"live cache"`}, {"changes", `{"types":["configmaps"]}`, "--memory-budget is used up"},
+	} {
+		if _, text := ask(t, session, want.tool, want.arguments); !strings.Contains(text, want.freshness) {
+			t.Errorf("%s %s answered %s, want %s", want.tool, want.arguments, text, want.freshness)
+		}
+	}
+}
+
 // TestHTTP verifies that a client with the token gets answers over HTTP, and that other requests are refused.
 func TestHTTP(t *testing.T) {
 	tokenFile := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(tokenFile, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(os.Args[0], "mcp", "--from", demo+"crds", "--from", demo+"objects", "--listen", "127.0.0.1:0", "--token-file", tokenFile)
-	command.Env = append(os.Environ(), programEnv+"=1")
+	command := program("--from", demo+"crds", "--from", demo+"objects", "--listen", "127.0.0.1:0", "--token-file", tokenFile)
 	stderr, err := command.StderrPipe()
 	if err == nil {
 		err = command.Start()

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -65,12 +66,15 @@ func (o *verb) newServer() *sdk.Server {
 			"additionalProperties": false}
 		hints := &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(false)}
 		tool := &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: schema, Annotations: hints}
-		sdk.AddTool(server, tool, func(ctx context.Context, _ *sdk.CallToolRequest,
+		sdk.AddTool(server, tool, func(ctx context.Context, request *sdk.CallToolRequest,
 			valid map[string]any) (*sdk.CallToolResult, any, error) {
 			var in args // encoding/json matches the names in any case
 			started, text, err := time.Now(), "", json.Unmarshal([]byte(print.Compact(valid)), &in)
 			if err == nil {
-				text, err = o.call(ctx, slots, t.Name, strings.Fields(t.Verb), in)
+				report := &session.Report{}
+				stop := notifyProgress(ctx, request, report)
+				text, err = o.call(ctx, slots, report, t.Name, strings.Fields(t.Verb), in)
+				stop()
 			}
 			o.logger.Info("call", "tool", t.Name, "arguments", valid, "bytes", len(text),
 				"error", fmt.Sprint(err), "ms", time.Since(started).Milliseconds())
@@ -80,10 +84,35 @@ func (o *verb) newServer() *sdk.Server {
 	return server
 }
 
+// notifyProgress tells a client that wants it each second what a call reads, until stop is called.
+func notifyProgress(ctx context.Context, request *sdk.CallToolRequest, report *session.Report) (stop func()) {
+	token := request.Params.GetProgressToken()
+	if token == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var notifier sync.WaitGroup
+	notifier.Go(func() { // ended by ctx
+		for second := 1; ; second++ {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				return
+			}
+			_ = request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token,
+				Progress: float64(second), Message: report.Progress()}) // a client that is gone needs none
+		}
+	})
+	return func() {
+		cancel()
+		notifier.Wait()
+	}
+}
+
 // call waits for a slot of the session, runs the verb of a tool, and returns the answer. If the verb has not
 // read everything, an answer without rows is an error.
-func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb []string, in args) (string,
-	error) {
+func (o *verb) call(ctx context.Context, slots chan struct{}, report *session.Report, tool string,
+	verb []string, in args) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout,
 		fmt.Errorf("unknown: no answer within %v; narrow the question, or ask again later", callTimeout))
 	defer cancel()
@@ -99,7 +128,7 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 	}
 	budget := min(max(cmp.Or(in.MaxBytes, defaultBudget), minBudget), maxBudget)
 	var out, errOut bytes.Buffer
-	report := &session.Report{Skip: in.Skip, Limit: budget / minRow}
+	report.Skip, report.Limit = in.Skip, budget/minRow
 	if len(in.Columns) == 0 {
 		report.Limit = min(report.Limit, maxPage)
 	}
@@ -132,7 +161,11 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, tool string, verb 
 		return "", unknown
 	}
 	switch {
-	case tool == "get" || tool == "related":
+	case tool == "related":
+		if err = o.setEvents(ctx, a, out.Bytes(), in, budget/4); err == nil {
+			err = o.setObject(a, out.Bytes(), nil, budget)
+		}
+	case tool == "get":
 		err = o.setObject(a, out.Bytes(), in.Paths, budget)
 	case tool == "explain":
 		a.setData(out.String(), budget)

@@ -27,6 +27,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/serve"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Run runs a command line without the program's name, and returns the exit code.
@@ -41,6 +42,7 @@ type verb struct {
 	address     string
 	tokenFile   string
 	showSecrets bool
+	budget      string
 
 	redactor   *display.Redactor
 	session    string   // part of the tokens of changes
@@ -53,7 +55,7 @@ type verb struct {
 }
 
 // ownFlags are the flags that the verbs do not get.
-var ownFlags = []string{"log-file", "show-secrets", "namespace", "all-namespaces", "listen", "token-file"}
+var ownFlags = []string{"log-file", "show-secrets", "namespace", "all-namespaces", "listen", "token-file", "memory-budget"}
 
 // New returns the command mcp. version is the version of the program, and run runs its other verbs.
 func New(streams genericiooptions.IOStreams, version string, run Run) *cobra.Command {
@@ -66,6 +68,7 @@ func New(streams genericiooptions.IOStreams, version string, run Run) *cobra.Com
 	o.flags.AddCache(cmd)
 	set := cmd.Flags()
 	set.StringVar(&o.logFile, "log-file", "", "Append a line of JSON for each call to this file.")
+	set.StringVar(&o.budget, "memory-budget", "1Gi", "Cache no more types if the caches of a cluster have this size.")
 	set.BoolVar(&o.showSecrets, "show-secrets", false, "Send the values of Secrets.")
 	set.StringVar(&o.address, "listen", "", "Answer HTTP at this address instead of standard input, as in 127.0.0.1:8080.")
 	set.StringVar(&o.tokenFile, "token-file", "", "File with the bearer token for --listen. Default: a new token, which is printed to stderr.")
@@ -99,8 +102,12 @@ func (o *verb) complete(cmd *cobra.Command, _ []string) (err error) {
 			return err
 		}
 	}
+	budget, err := naming.ParseQuantity(o.budget)
+	if err != nil {
+		return session.Usagef("--memory-budget: %v", err)
+	}
 	if o.flags.SharesCaches() {
-		o.shared = session.NewShared(cmd.Context(), o.namespace)
+		o.shared = session.NewShared(cmd.Context(), o.namespace, budget.Value())
 	}
 	o.session, o.redactor = rand.Text()[:8], display.NewRedactor(o.showSecrets)
 	if _, err = o.flags.Load(o.streams.ErrOut); err == nil {

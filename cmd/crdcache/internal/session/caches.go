@@ -79,12 +79,12 @@ func NewCaches(clientFor func(schema.GroupVersionResource) dynamic.Interface, re
 // Sync starts the informers and waits until they have synced, with a progress line on the target's stderr.
 // The informers run until Close.
 func (c *Caches) Sync(ctx context.Context, t *Target) error {
-	defer t.Progress(c.countSynced)()
 	if sharedOf(ctx) != nil && c.sharedOptionsOf != nil {
 		if err := c.share(ctx, t); err != nil {
 			return err
 		}
 	}
+	defer t.Progress(c.countSynced)()
 	for _, factory := range c.factories {
 		if err := factory.Start(context.WithoutCancel(ctx)); err != nil {
 			return err

@@ -211,7 +211,7 @@ func EachCluster[T clusterSource](ctx context.Context, clusters []T, run func(co
 		release := sync.OnceFunc(func() { <-slots })
 		t := c.target()
 		names[i] = t.Cluster
-		t.turn = outputTurn{earlierPrinted, release, group.markOutput}
+		t.turn, t.report = outputTurn{earlierPrinted, release, group.markOutput}, ReportOf(ctx)
 		workers.Go(func() { // ended by the context
 			defer close(printed)
 			err := runCtx.Err()

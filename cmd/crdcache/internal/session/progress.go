@@ -47,22 +47,29 @@ func (b *countedBody) Read(p []byte) (int, error) {
 }
 
 // Progress updates a progress line on stderr until stop is called. stop removes the line. Without a terminal
-// that supports control sequences, Progress does nothing.
+// that supports control sequences, only the report has the line.
 func (t *Target) Progress(synced func() (done, total int)) (stop func()) {
+	start := time.Now()
+	line := func() string {
+		done, total := synced()
+		return progressLine(done, total, t.traffic.received.Load(), time.Since(start))
+	}
+	if t.report != nil {
+		t.report.progress.Store(&line)
+	}
 	if !print.HasControlSequences(t.ErrOut) {
 		return func() {}
 	}
 	quit := make(chan struct{})
 	var updater sync.WaitGroup
-	updater.Go(func() { t.showProgress(synced, quit) }) // ended by quit
+	updater.Go(func() { t.showProgress(line, quit) }) // ended by quit
 	return sync.OnceFunc(func() {
 		close(quit)
 		updater.Wait()
 	})
 }
 
-func (t *Target) showProgress(synced func() (done, total int), quit <-chan struct{}) {
-	start := time.Now()
+func (t *Target) showProgress(line func() string, quit <-chan struct{}) {
 	timer := time.NewTimer(progressDelay)
 	defer timer.Stop()
 	for {
@@ -72,8 +79,7 @@ func (t *Target) showProgress(synced func() (done, total int), quit <-chan struc
 			return
 		case <-timer.C:
 		}
-		done, total := synced()
-		print.WriteStatus(t.ErrOut, progressLine(done, total, t.traffic.received.Load(), time.Since(start)))
+		print.WriteStatus(t.ErrOut, line())
 		timer.Reset(progressInterval)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +26,8 @@ type Shared struct {
 	ctx context.Context
 	// namespace is the only cached namespace. Empty means all.
 	namespace string
+	// budget is the number of bytes of a cluster's caches from which on no other type is cached.
+	budget int64
 
 	mu        sync.Mutex
 	factories map[string]*dynamicinformer.Factory // by the config, and the cluster and the user, or the files
@@ -32,10 +35,10 @@ type Shared struct {
 }
 
 // NewShared returns a Shared whose caches and files are updated until ctx ends. If namespace is set, all
-// verbs have this namespace.
-func NewShared(ctx context.Context, namespace string) *Shared {
-	return &Shared{ctx: ctx, namespace: namespace, factories: map[string]*dynamicinformer.Factory{},
-		sources: map[string]*filesource.Source{}}
+// verbs have this namespace. If the caches of a cluster have budget bytes, other types are not cached.
+func NewShared(ctx context.Context, namespace string, budget int64) *Shared {
+	return &Shared{ctx: ctx, namespace: namespace, budget: budget,
+		factories: map[string]*dynamicinformer.Factory{}, sources: map[string]*filesource.Source{}}
 }
 
 type sharedKey struct{}
@@ -104,10 +107,17 @@ func (c *Caches) share(ctx context.Context, t *Target) error {
 		return err
 	}
 	var waiting sync.WaitGroup
-	errs := make([]error, len(c.All))
+	var doneCount atomic.Int64
+	defer t.Progress(func() (int, int) { return int(doneCount.Load()), len(c.All) })()
+	errs, isFull := make([]error, len(c.All)), factory.MemoryStats().Used >= sharedOf(ctx).budget
 	for i := range c.All {
 		cached := &c.All[i]
+		isType := func(x *dynamicinformer.Informer) bool { return x.GVR() == cached.Resource.GVR }
+		if isFull && !slices.ContainsFunc(factory.Informers(), isType) {
+			continue
+		}
 		waiting.Go(func() { // ended by ctx
+			defer doneCount.Add(1)
 			options, err := c.sharedOptionsOf(cached.Resource)
 			var handle *dynamicinformer.Handle
 			if err == nil {
@@ -144,12 +154,22 @@ type Report struct {
 	Contact time.Time
 	// Versions are the resource versions of the caches.
 	Versions []string
+
+	progress atomic.Pointer[func() string] // nil before the first read
 }
 
 // ReportOf returns the report of the verb that runs with a context, or nil.
 func ReportOf(ctx context.Context) *Report {
 	r, _ := ctx.Value(reportKey{}).(*Report)
 	return r
+}
+
+// Progress returns how much the verb has read, or "" if it has not begun to read.
+func (r *Report) Progress() string {
+	if line := r.progress.Load(); line != nil {
+		return (*line)()
+	}
+	return ""
 }
 
 // page counts the next n objects of the result, and returns the range of them that is on the page.

@@ -40,7 +40,8 @@ type Target struct {
 	// Timeout bounds the wait for types to be found and synced. 0 means no limit.
 	Timeout time.Duration
 
-	turn         outputTurn // set by EachCluster
+	turn         outputTurn // set by EachCluster, like report
+	report       *Report    // nil without a caller that wants one
 	contextErr   error      // of the kubeconfig, with which the cluster fails
 	noKubeconfig bool       // and no --server
 	// commaList is set if types are separated by commas, so that no object names can follow.
@@ -76,7 +77,7 @@ func (t *Target) openFiles(ctx context.Context, paths, types []string) error {
 	// Most of the heap is JSON without pointers. More frequent collection costs 10 % more time and saves 25 %
 	// of the memory.
 	debug.SetGCPercent(gcPercentFiles)
-	t.paths = paths
+	t.paths, t.report = paths, ReportOf(ctx)
 	var err error
 	defer t.Progress(func() (int, int) { return 0, 0 })()
 	shared := sharedOf(ctx)

@@ -51,7 +51,7 @@ FUZZ_RUN ?=
 # Building the sandbox takes several minutes. It is built again only if its sources or its go.mod change.
 SANDBOX_SOURCES := $(shell find test/sandbox -name '*.go' -not -name '*_test.go') test/sandbox/go.mod test/sandbox/build.sh
 
-.PHONY: help build crdcached install man check test nightly unit integration adopters assistants browser skew versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size at-rest
+.PHONY: help build crdcached install man check test nightly unit integration adopters assistants files browser skew versions history load attack image soak soak-clusters sharding lint race fuzz sandbox demo demo-cluster demo-web bench bench-ci apidiff dist publish release microbench generate verify size at-rest
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,7 +94,7 @@ LANE := $(CURDIR)/.ci/lane
 # The packages of integration that need a server, and those that only depend on many modules.
 SERVERLESS := ./test/integration/packaging
 WITH_SERVER = $$(GOWORK=off go list -C test/integration ./... | sed 's,^github.com/crdcache/crdcache,.,' | \
-  grep -Ev '/(assistants|bench.*|adopters|browser|cli|crdcached|history|operators|packaging|sharding|soak)$$')
+  grep -Ev '/(assistants|bench.*|adopters|browser|cli|crdcached|files|history|operators|packaging|sharding|soak)$$')
 # crdcached and the command of the tests.
 PROGRAMS := CRDCACHE_REQUIRE_SANDBOX=1 CRDCACHE_BIN=$(BIN)/tests/crdcache CRDCACHE_CRDCACHED_BIN=$(BIN)/tests/crdcached
 
@@ -116,7 +116,7 @@ test: ## Run all tests that prove what README and docs promise, some with a real
 
 nightly: ## Run what takes hours: race detector, histories, soak, skew, versions, adopters, fuzz tests, promtool, 32 bits
 	@$(MAKE) --no-print-directory --keep-going race history soak soak-clusters sharding attack load floor-all bits32 promtool stranger statemetrics \
-	  follow-lists assistants skew versions adopters fuzz
+	  follow-lists assistants files skew versions adopters fuzz
 
 # Run two targets at a time and all of them, even if one fails. Do not mix the output of commands.
 TWO_LANES := --jobs=2 --keep-going --output-sync=line
@@ -196,6 +196,10 @@ assistants: sandbox programs ## Compare crdcache mcp with kubernetes-mcp-server,
 	@cd test/integration/assistants && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	CRDCACHE_NIGHTLY=1 $(PROGRAMS) $(TEST) -count=1 -timeout 45m -v ./test/integration/assistants -args -document=$(CURDIR)/docs/assistants.md
 
+files: sandbox programs ## Compare questions about files with jq and a live server, and write docs/bundles.md (15 minutes)
+	@command -v jq >/dev/null || { $(INSTALL) jq; }
+	CRDCACHE_NIGHTLY=1 $(PROGRAMS) $(TEST) -count=1 -timeout 45m -v ./test/integration/files -args -document=$(CURDIR)/docs/bundles.md
+
 skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), which is built first (10 minutes once)
 	./test/sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)
 	cd test/integration && KUBEBUILDER_ASSETS=$(SKEW_CACHE)/$(VERSION) CRDCACHE_KUBECTL_BIN=$(SKEW_CACHE)/$(VERSION)/kubectl \
@@ -236,7 +240,7 @@ sharding: sandbox ## Share OBJECTS (100000) among replicas that start, stop and 
 race: sandbox ## Run unit and integration tests with the race detector
 	go test -race -timeout 45m ./...
 	for m in $(filter-out adapters/controllerruntime,$(PUBLISHED)) serving/server; do go test -C $$m -race -timeout 45m ./... || exit 1; done
-	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m $$(go list ./... | grep -Ev '/(adopters|assistants|browser)$$')
+	cd test/integration && CRDCACHE_REQUIRE_SANDBOX=1 go test -race -timeout 30m $$(go list ./... | grep -Ev '/(adopters|assistants|browser|files)$$')
 
 fuzz: ## Run every fuzz test for FUZZTIME (20s)
 	.ci/fuzz $(FUZZTIME) '$(FUZZ_RUN)' $(FUZZ_MODULES)

@@ -23,10 +23,10 @@ func (o *verb) setEvents(ctx context.Context, a *answer, trees []byte, in args, 
 	var clusters []struct {
 		Trees []struct{ Group, Kind, Namespace string }
 	}
-	if trees[0] != '[' {
+	if !bytes.HasPrefix(trees, []byte("[")) {
 		trees = slices.Concat([]byte("["), trees, []byte("]"))
 	}
-	if err := json.Unmarshal(trees, &clusters); err != nil {
+	if err := json.Unmarshal(trees, &clusters); err != nil || len(clusters) == 0 || len(clusters[0].Trees) == 0 {
 		return err
 	}
 	root := clusters[0].Trees[0]

@@ -64,7 +64,7 @@ func parseBuiltinTypes(text string) (types []BuiltinType) {
 // "storage-classes" or "ingress".
 func FindBuiltinByName(name string) (BuiltinType, bool) {
 	name = strings.ReplaceAll(name, "-", "")
-	return findBuiltin(func(t BuiltinType) bool {
+	return Find(BuiltinTypes, func(t BuiltinType) bool {
 		return name == t.Plural || name == strings.ToLower(t.Kind) || slices.Contains(t.ShortNames,
 			strings.TrimSuffix(name, "s"))
 	})
@@ -72,17 +72,11 @@ func FindBuiltinByName(name string) (BuiltinType, bool) {
 
 // FindBuiltin returns the type of a group and kind or, with an empty kind, plural name.
 func FindBuiltin(group, kind, plural string) (BuiltinType, bool) {
-	return findBuiltin(func(t BuiltinType) bool {
+	return Find(BuiltinTypes, func(t BuiltinType) bool {
 		return t.Group == group && (kind == "" && t.Plural == plural || kind != "" && t.Kind == kind)
 	})
 }
 
-func findBuiltin(matches func(BuiltinType) bool) (t BuiltinType, ok bool) {
-	if i := slices.IndexFunc(BuiltinTypes, matches); i >= 0 {
-		return BuiltinTypes[i], true
-	}
-	return t, false
-}
 
 // GuessPlural returns the plural that tools like controller-gen give to a kind by default. It replaces
 // apimachinery's UnsafeGuessKindToResource, which makes gatewaies of Gateway and meshs of Mesh.

@@ -3,6 +3,7 @@ package naming
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,12 +44,23 @@ func WithoutNumber(key string) string {
 }
 
 // Texts returns the text of each item.
-func Texts[T any](items []T, text func(T) string) []string {
-	texts := make([]string, len(items))
+func Texts[T any](items []T, text func(T) string) []string { return Map(items, text) }
+
+// Map returns the value of a function for each item. The result is not nil.
+func Map[T, V any](items []T, valueOf func(T) V) []V {
+	values := make([]V, len(items))
 	for i, item := range items {
-		texts[i] = text(item)
+		values[i] = valueOf(item)
 	}
-	return texts
+	return values
+}
+
+// Find returns the first item that a function accepts.
+func Find[T any](items []T, accepts func(T) bool) (found T, ok bool) {
+	if i := slices.IndexFunc(items, accepts); i >= 0 {
+		return items[i], true
+	}
+	return found, false
 }
 
 // FormatTypes returns the types of FormatType, separated by commas.

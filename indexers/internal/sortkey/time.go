@@ -58,10 +58,8 @@ func encodeDuration(text string) (string, bool) {
 }
 
 func decodeDuration(key string) (string, bool) {
-	if len(key) != 8 {
-		return "", false
-	}
-	return time.Duration(intOfKey(key)).String(), true
+	d, ok := intOfKey(key)
+	return time.Duration(d).String(), ok
 }
 
 const day = 24 * 60 * 60 // seconds
@@ -76,14 +74,11 @@ func encodeDate(text string) (string, bool) {
 }
 
 func decodeDate(key string) (string, bool) {
-	if len(key) != 8 {
-		return "", false
-	}
-	days := intOfKey(key)
+	days, ok := intOfKey(key)
 	if days < -800000 || days > 3000000 { // before year 0 or after 9999
 		return "", false
 	}
-	return time.Unix(days*day, 0).UTC().Format(time.DateOnly), true
+	return time.Unix(days*day, 0).UTC().Format(time.DateOnly), ok
 }
 
 // encodeTime encodes the seconds and, if not zero, the nanoseconds: a shorter key comes first. A date is
@@ -107,12 +102,9 @@ func encodeTime(text string) (string, bool) {
 
 func decodeTime(key string) (string, bool) {
 	var nanos int64
-	switch len(key) {
-	case 8:
-	case 12:
-		nanos = int64(binary.BigEndian.Uint32([]byte(key[8:])))
-	default:
-		return "", false
+	if len(key) == 12 {
+		nanos, key = int64(binary.BigEndian.Uint32([]byte(key[8:]))), key[:8]
 	}
-	return time.Unix(intOfKey(key[:8]), nanos).UTC().Format(time.RFC3339Nano), true
+	seconds, ok := intOfKey(key)
+	return time.Unix(seconds, nanos).UTC().Format(time.RFC3339Nano), ok
 }

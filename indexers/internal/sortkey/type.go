@@ -38,43 +38,40 @@ const (
 	CIDR
 )
 
-var typeNames = []string{"", "String", "Int", "Number", "Bool", "Quantity", "Duration", "Time", "IP", "SemVer",
-	"Date", "CIDR"}
-
 // TypeNamed returns the type with a name, whose case is ignored: queries write it in lower case.
 func TypeNamed(name string) (Type, bool) {
-	i := slices.IndexFunc(typeNames, func(n string) bool { return strings.EqualFold(n, name) })
+	i := slices.IndexFunc(codecs[:], func(c codec) bool { return strings.EqualFold(c.name, name) })
 	return Type(max(i, 0)), i > 0
 }
 
 // String returns the name; "" for Any.
-func (t Type) String() string { return typeNames[t] }
+func (t Type) String() string { return codecs[t].name }
 
 // IsText reports whether values of the type are text that supports prefixes.
 func (t Type) IsText() bool { return t == Any || t == String }
 
 // codec encodes and decodes the values of one type.
 type codec struct {
-	example string
-	encode  func(text string) (string, bool)
-	decode  func(key string) (string, bool)
+	name, example string
+	encode        func(text string) (string, bool)
+	decode        func(key string) (string, bool)
 }
 
 func identity(s string) (string, bool) { return s, true }
 
 var codecs = [...]codec{
-	Any:      {"text", identity, identity},
-	String:   {"text", identity, identity},
-	Int:      {"42", encodeInt, decodeInt},
-	Number:   {"2.5", encodeNumber, decodeDecimal},
-	Bool:     {"true", encodeBool, encodeBool},
-	Quantity: {"500Mi", encodeQuantity, decodeDecimal},
-	Duration: {"36h30m", encodeDuration, decodeDuration},
-	Time:     {"2026-01-31T00:00:00Z", encodeTime, decodeTime},
-	IP:       {"192.0.2.1", encodeIP, decodeIP},
-	SemVer:   {"1.2.3", encodeSemVer, decodeSemVer},
-	Date:     {"2026-01-31", encodeDate, decodeDate},
-	CIDR:     {"10.0.0.0/8", encodeCIDR, decodeCIDR},
+	Any:      {"", "text", identity, identity},
+	String:   {"String", "text", identity, identity},
+	Int:      {"Int", "42", encodeInt, decodeInt},
+	Number:   {"Number", "2.5", encodeNumber, decodeDecimal},
+	Bool:     {"Bool", "true", encodeBool, encodeBool},
+	Quantity: {"Quantity", "500Mi", encodeQuantity, decodeDecimal},
+	Duration: {"Duration", "36h30m", encodeDuration, decodeDuration},
+	Time:     {"Time", "2026-01-31T00:00:00Z", encodeTime, decodeTime},
+	IP:       {"IP", "192.0.2.1", encodeIP, decodeIP},
+	SemVer:   {"SemVer", "1.2.3", encodeSemVer, decodeSemVer},
+	Date:     {"Date", "2026-01-31", encodeDate, decodeDate},
+	CIDR:     {"CIDR", "10.0.0.0/8", encodeCIDR, decodeCIDR},
 }
 
 // Example returns a value of the type for messages.
@@ -112,8 +109,11 @@ func keyOfInt(i int64) string {
 	return string(b[:])
 }
 
-func intOfKey(key string) int64 {
-	return int64(binary.BigEndian.Uint64([]byte(key)) ^ signBit)
+func intOfKey(key string) (i int64, ok bool) {
+	if len(key) != 8 {
+		return 0, false
+	}
+	return int64(binary.BigEndian.Uint64([]byte(key)) ^ signBit), true
 }
 
 // encodeInt also accepts numbers such as 3.0 and 1e3, which some JSON encoders write for integers.
@@ -130,10 +130,8 @@ func encodeInt(text string) (string, bool) {
 }
 
 func decodeInt(key string) (string, bool) {
-	if len(key) != 8 {
-		return "", false
-	}
-	return strconv.FormatInt(intOfKey(key), 10), true
+	i, ok := intOfKey(key)
+	return strconv.FormatInt(i, 10), ok
 }
 
 // encodeBool also decodes: the key is the text, because "false" sorts before "true".

@@ -224,14 +224,18 @@ func (g *Graph) unchecked(matches func(referrer) bool) []UncheckedReferences {
 
 // unchecked counts the uncheckable references of some referrers to the kind by reason.
 func (t *typeNode) unchecked(matches func(referrer) bool) (out []UncheckedReferences) {
-	reason := t.incompleteReason()
-	n := t.countReferences(func(from referrer) bool { return matches(from) && !from.noNamespace })
-	if n > 0 && reason != "" {
-		out = append(out, UncheckedReferences{Type: t.Type, References: n, Reason: reason})
+	incompleteReason, counts := t.incompleteReason(), map[string]int{}
+	for from, count := range t.referrers {
+		switch {
+		case !matches(from):
+		case from.noNamespace:
+			counts[reasonNoNamespace] += count
+		case incompleteReason != "":
+			counts[incompleteReason] += count
+		}
 	}
-	n = t.countReferences(func(from referrer) bool { return matches(from) && from.noNamespace })
-	if n > 0 {
-		out = append(out, UncheckedReferences{Type: t.Type, References: n, Reason: reasonNoNamespace})
+	for reason, n := range counts {
+		out = append(out, UncheckedReferences{Type: t.Type, References: n, Reason: reason})
 	}
 	return out
 }
@@ -260,15 +264,6 @@ func (t *typeNode) incompleteReason() string {
 		}
 	}
 	return reason
-}
-
-func (t *typeNode) countReferences(matches func(referrer) bool) (n int) {
-	for from, count := range t.referrers {
-		if matches(from) {
-			n += count
-		}
-	}
-	return n
 }
 
 // TypeGraph is a graph as seen by the objects of one type. It returns their keys, namespace/name, sorted and
@@ -339,7 +334,7 @@ func (t *TypeGraph) keys(refs []Reference, name string, objectOf func(Reference)
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, strings.Compare)
+	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
@@ -353,8 +348,7 @@ func (t *TypeGraph) isOfType(typ Type) bool {
 func (t *TypeGraph) ExplainEmpty(o Object, referredBy bool) string {
 	t.graph.mu.Lock()
 	defer t.graph.mu.Unlock()
-	name := Object{Group: o.Group, Resource: o.Resource, Kind: o.Kind}.String()
-	name = strings.TrimSpace(name)
+	name := strings.TrimSpace(Object{Group: o.Group, Resource: o.Resource, Kind: o.Kind}.String())
 	found := t.graph.mu.find(o)
 	followed := slices.ContainsFunc(found, func(k *typeNode) bool { return len(k.sources) > 0 })
 	switch {

@@ -60,7 +60,7 @@ func (n *node) removeHolder(uid string) bool {
 		if n.uids[i].sourceCount--; n.uids[i].sourceCount > 0 {
 			return false
 		}
-		n.uids = append(n.uids[:i], n.uids[i+1:]...)
+		n.uids = slices.Delete(n.uids, i, i+1)
 		return true
 	}
 	return false

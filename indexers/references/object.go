@@ -111,12 +111,9 @@ type extractor struct {
 
 func newExtractor(declared []*indexers.Reference) extractor {
 	x := extractor{references: append([]*indexers.Reference{indexers.OwnerReferences()}, declared...)}
-	indexes := make([]*indexers.Index, len(x.references))
-	for i, r := range x.references {
-		indexes[i] = r.Index
-		x.names = append(x.names, r.Name)
-	}
-	x.functions = indexers.CompileIndexes(indexes...)
+	x.names = naming.Texts(x.references, func(r *indexers.Reference) string { return r.Name })
+	x.functions = indexers.CompileIndexes(naming.Map(x.references,
+		func(r *indexers.Reference) *indexers.Index { return r.Index })...)
 	return x
 }
 

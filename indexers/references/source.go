@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Informer is the part of an informer that a graph needs.
@@ -178,15 +179,7 @@ func (s *source) followSync(synced <-chan struct{}) {
 // followStatus follows the status of an informer until the source or the informer ends. A type that was
 // removed and installed again is complete when the handler has received all its objects.
 func (s *source) followStatus(informer statusInformer) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { // ended by cancel
-		select {
-		case <-s.stopped:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
+	ctx := wait.ContextForChannel(s.stopped)
 	flushedIncarnation := s.incarnation // only changed below from now on
 	for {
 		current, changed := informer.StatusChange()
@@ -343,10 +336,7 @@ func (s *source) OnLeftShard(obj any) { s.OnDelete(obj) }
 // keyOf returns the key of a deleted object, which may be a tombstone.
 func keyOf(obj any) (objectKey, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		namespace, name, ok := strings.Cut(tombstone.Key, "/")
-		if !ok {
-			namespace, name = "", tombstone.Key
-		}
+		namespace, name := naming.SplitKey(tombstone.Key)
 		return objectKey{namespace, name}, true
 	}
 	object, ok := readMetadata(obj)

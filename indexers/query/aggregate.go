@@ -179,10 +179,7 @@ func (g *grouping) add(key string, item any) error {
 		}
 		combinations = next
 	}
-	values := make([][]cell, len(g.measures))
-	for i, m := range g.measures {
-		values[i] = m.cells(key, item)
-	}
+	values := naming.Map(g.measures, func(m measureColumn) []cell { return m.cells(key, item) })
 	for _, combination := range combinations {
 		target := g.groupOf(combination)
 		target.count++
@@ -229,11 +226,8 @@ func (g *grouping) results() []Group {
 	})
 	results := make([]Group, len(groups))
 	for i, group := range groups {
-		results[i] = Group{Values: make([]string, len(group.cells)), Count: group.count,
+		results[i] = Group{Values: naming.Texts(group.cells, cell.value), Count: group.count,
 			Results: make([]MeasureResult, len(g.measures))}
-		for n, c := range group.cells {
-			results[i].Values[n] = c.value()
-		}
 		for n, m := range g.measures {
 			results[i].Results[n] = group.measureTotals[n].measureResult(m)
 		}

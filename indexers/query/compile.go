@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/naming"
@@ -170,7 +171,7 @@ func (c *compiler) compileComparison(q *comparison) (compiledCondition, error) {
 
 func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error) {
 	keys := make([]string, 0, len(values))
-	seenKeys := make(map[string]struct{}, len(values))
+	seenKeys := make(sets.Set[string], len(values))
 	for _, v := range values {
 		if !c.meter.spend(1) {
 			return nil, c.meter.err
@@ -179,10 +180,10 @@ func (c *compiler) exactKeys(index openedIndex, values []value) ([]string, error
 		if err != nil {
 			return nil, index.suggestRelativeTime(index.suggestPrefix(v, err))
 		}
-		if _, duplicate := seenKeys[key]; !duplicate {
-			seenKeys[key] = struct{}{}
+		if !seenKeys.Has(key) {
 			keys = append(keys, key)
 		}
+		seenKeys.Insert(key)
 	}
 	return keys, nil
 }
@@ -212,17 +213,17 @@ func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
 func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondition {
 	cond := &indexCondition{exactKeys: []string{}, meter: c.meter}
 	var values []value
-	seenKeys := map[string]struct{}{}
+	seenKeys := sets.Set[string]{}
 	for _, v := range r.Values().List() {
 		key, ok := c.schema[name].LabelKey(r.Key(), v)
 		if !ok {
 			return nil
 		}
-		if _, duplicate := seenKeys[key]; !duplicate {
-			seenKeys[key] = struct{}{}
+		if !seenKeys.Has(key) {
 			cond.exactKeys = append(cond.exactKeys, key)
 			values = append(values, value{parts: c.schema[name].Parts(key)})
 		}
+		seenKeys.Insert(key)
 	}
 	var err error
 	if cond.index, err = c.schema.open(c.snapshot, name); err != nil {
@@ -240,7 +241,7 @@ func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondi
 // referenceCondition matches objects by the keys that the reference graph returned.
 type referenceCondition struct {
 	keys     []string
-	keySet   map[string]struct{}
+	keySet   sets.Set[string]
 	snapshot Snapshot
 	query    string
 	meter    *workMeter
@@ -252,8 +253,7 @@ func (r *referenceCondition) size() int     { return len(r.keys) }
 func (r *referenceCondition) repeats() bool { return false }
 
 func (r *referenceCondition) matches(object string, _ any) bool {
-	_, ok := r.keySet[object]
-	return ok && r.meter.spend(1)
+	return r.keySet.Has(object) && r.meter.spend(1)
 }
 
 // objects skips keys that are not in the snapshot: the graph can be ahead of the snapshot or behind it.
@@ -294,7 +294,7 @@ func (c *compiler) compileReference(q *referenceQuery) (compiledCondition, error
 			c.addWarning("%s: %s", q, reason)
 		}
 	}
-	cond.keySet = keySet(cond.keys)
+	cond.keySet = sets.New(cond.keys...)
 	return cond, nil
 }
 

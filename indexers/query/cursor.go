@@ -12,17 +12,15 @@ import (
 // cursor is the position after which a page begins.
 type cursor struct {
 	position
-	// fingerprint of the query that the cursor belongs to
-	query uint64
 	isSet bool
 }
 
 // wireToken is the JSON form of a cursor. Values are bytes because index keys need not be UTF-8; null marks
 // an object without a value.
 type wireToken struct {
-	Values []*[]byte `json:"v,omitempty"`
-	Key    string    `json:"k"`
-	Query  uint64    `json:"q"`
+	Values [][]byte `json:"v,omitempty"`
+	Key    string   `json:"k"`
+	Query  uint64   `json:"q"`
 }
 
 // fingerprint returns a hash of the query, its operands and its order. It does not depend on the restrictions
@@ -34,7 +32,7 @@ func fingerprint(query Query, options Options) uint64 {
 		_, _ = io.WriteString(hash, strconv.Quote(part))
 	} // a hash returns no errors
 	write(query.String())
-	for part := range subqueries(query) {
+	for _, part := range subqueries(query) {
 		switch part := part.(type) {
 		case *comparison:
 			for _, v := range part.values {
@@ -61,10 +59,9 @@ func fingerprint(query Query, options Options) uint64 {
 func (c cursor) encode(query Query, options Options) string {
 	token := wireToken{Key: c.key, Query: fingerprint(query, options)}
 	for _, v := range c.values {
-		var bytes *[]byte
+		var bytes []byte
 		if v.present {
-			b := []byte(v.key)
-			bytes = &b
+			bytes = []byte(v.key)
 		}
 		token.Values = append(token.Values, bytes)
 	}
@@ -83,13 +80,9 @@ func readCursor(text string, query Query, options Options, terms int) (cursor, e
 		len(token.Values) != terms {
 		return cursor{}, ErrContinue
 	}
-	c := cursor{position: position{key: token.Key}, query: token.Query, isSet: true}
+	c := cursor{position: position{key: token.Key}, isSet: true}
 	for _, v := range token.Values {
-		if v == nil {
-			c.values = append(c.values, sortValue{})
-			continue
-		}
-		c.values = append(c.values, sortValue{key: string(*v), present: true})
+		c.values = append(c.values, sortValue{key: string(v), present: v != nil})
 	}
 	return c, nil
 }

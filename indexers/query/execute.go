@@ -176,8 +176,8 @@ func (o *outputPage) cursor() string {
 	return cursor{position: o.lastPosition}.encode(o.query, o.options)
 }
 
-// workMeter counts the work of one query and checks its context at intervals. A nil meter never stops a
-// query. It is not safe for concurrent use.
+// workMeter counts the work of one query and checks its context at intervals. It is not safe for concurrent
+// use.
 type workMeter struct {
 	ctx       context.Context
 	yield     func(context.Context) error // Options.Yield
@@ -194,9 +194,6 @@ const bodyWork = workBetweenChecks
 
 // spend counts steps. It returns false if the query was cancelled.
 func (m *workMeter) spend(steps int) bool {
-	if m == nil {
-		return true
-	}
 	if m.remaining -= steps; m.remaining <= 0 && m.err == nil {
 		m.remaining = workBetweenChecks
 		if m.yield != nil {
@@ -209,21 +206,14 @@ func (m *workMeter) spend(steps int) bool {
 	return m.err == nil
 }
 
-func (m *workMeter) context() context.Context {
-	if m == nil {
-		return context.Background()
-	}
-	return m.ctx
-}
-
 // stopOn reports whether err is not nil. It stops the query with the first such error, or with the cause if
 // the context has ended.
 func (m *workMeter) stopOn(err error) bool {
-	if err != nil && m != nil && m.err == nil {
+	if err != nil && m.err == nil {
 		m.err = cmp.Or(context.Cause(m.ctx), err)
 	}
 	return err != nil
 }
 
 // isCancelled reports whether the query was cancelled, without counting.
-func (m *workMeter) isCancelled() bool { return m != nil && m.err != nil }
+func (m *workMeter) isCancelled() bool { return m.err != nil }

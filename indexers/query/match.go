@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,26 +33,25 @@ func NewMatcher(query Query, indexes ...*indexers.Index) (*Matcher, error) {
 
 // check returns the errors of the query for objects that lack some fields.
 func (m *Matcher) check(drops func(field string) bool) error {
-	_, err := m.compile(objectSnapshot{m, &unstructured.Unstructured{}, drops}, nil)
+	_, err := m.compiler(&unstructured.Unstructured{}, drops).compile(m.query)
 	return err
 }
 
 // Match reports whether the query matches an object. It returns the error of a CEL expression that fails on
 // the object.
 func (m *Matcher) Match(object *unstructured.Unstructured) (bool, error) {
-	meter := &workMeter{ctx: context.Background(), remaining: workBetweenChecks}
-	c, err := m.compile(objectSnapshot{m, object, nil}, meter)
+	c := m.compiler(object, nil)
+	condition, err := c.compile(m.query)
 	if err != nil {
 		return false, err
 	}
-	matches := c.matches(keyOf(object), object)
-	return matches && meter.err == nil, meter.err
+	matches := condition.matches(keyOf(object), object)
+	return matches && c.meter.err == nil, c.meter.err
 }
 
 // Warnings describes why earlier results of Match may be wrong or incomplete, like the warnings of a [Plan].
 func (m *Matcher) Warnings() []string {
-	c := compiler{schema: m.schema, now: m.now(),
-		snapshot: objectSnapshot{m, &unstructured.Unstructured{}, nil}}
+	c := m.compiler(&unstructured.Unstructured{}, nil)
 	if _, err := c.compile(m.query); err != nil {
 		return nil // NewMatcher has returned the error
 	}
@@ -60,9 +60,10 @@ func (m *Matcher) Warnings() []string {
 
 func keyOf(object *unstructured.Unstructured) string { return cache.MetaObjectToName(object).String() }
 
-func (m *Matcher) compile(snapshot objectSnapshot, meter *workMeter) (compiledCondition, error) {
-	c := compiler{schema: m.schema, snapshot: snapshot, now: m.now(), meter: meter}
-	return c.compile(m.query)
+// compiler compiles the query for one object. drops is as in objectSnapshot.
+func (m *Matcher) compiler(object *unstructured.Unstructured, drops func(field string) bool) *compiler {
+	return &compiler{schema: m.schema, snapshot: objectSnapshot{m, object, drops}, now: m.now(),
+		meter: &workMeter{ctx: context.Background(), remaining: workBetweenChecks}}
 }
 
 // objectSnapshot is a snapshot of one object.
@@ -90,11 +91,7 @@ func (s objectSnapshot) Get(key string) (any, bool) { return s.object, key == ke
 func (s objectSnapshot) All(yield func(string, any) bool) { yield(keyOf(s.object), s.object) }
 
 func (s objectSnapshot) IndexNames() []string {
-	names := []string{namespaceIndex}
-	for name := range s.schema {
-		names = append(names, name)
-	}
-	return names
+	return slices.AppendSeq([]string{namespaceIndex}, maps.Keys(s.schema))
 }
 
 func (s objectSnapshot) Index(name string) (Index, bool) {

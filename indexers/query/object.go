@@ -51,17 +51,17 @@ func labelsOf(item any) labels.Labels {
 // textsOf returns the strings, numbers and booleans at a path, as text. It is incomplete if the meter's
 // context ends.
 func textsOf(m *workMeter, item any, path *jsonpath.Path) (texts []string) {
-	ctx := m.context()
+	add := func(v any) bool {
+		if text, ok := textOf(v); ok {
+			texts = append(texts, text)
+		}
+		return true
+	}
 	if o, ok := item.(packedObject); ok && o.Decoded() == nil {
 		err := o.ReadJSON(func(json []byte) error {
-			return path.FindJSONContext(ctx, json, func(v jsonpath.Value) bool {
-				if text, ok := textOf(v.Any()); ok {
-					texts = append(texts, text)
-				}
-				return true
-			})
+			return path.FindJSONContext(m.ctx, json, func(v jsonpath.Value) bool { return add(v.Any()) })
 		})
-		if err == nil || m.stopOn(ctx.Err()) {
+		if err == nil || m.stopOn(m.ctx.Err()) {
 			return texts
 		}
 		texts = nil // invalid JSON
@@ -70,13 +70,7 @@ func textsOf(m *workMeter, item any, path *jsonpath.Path) (texts []string) {
 	if u == nil {
 		return nil
 	}
-	err := path.FindContext(ctx, u.Object, func(v any) bool {
-		if text, ok := textOf(v); ok {
-			texts = append(texts, text)
-		}
-		return true
-	})
-	m.stopOn(err)
+	m.stopOn(path.FindContext(m.ctx, u.Object, add))
 	return texts
 }
 
@@ -102,7 +96,7 @@ type itemTester struct {
 }
 
 func (i *itemTester) matchJSON(json []byte) (err error) {
-	i.isMatch, err = i.filter.MatchJSONContext(i.meter.context(), json)
+	i.isMatch, err = i.filter.MatchJSONContext(i.meter.ctx, json)
 	return err
 }
 
@@ -110,7 +104,7 @@ func (i *itemTester) decoded(u *unstructured.Unstructured) bool {
 	if u == nil {
 		return false
 	}
-	match, err := i.filter.MatchContext(i.meter.context(), u.Object)
+	match, err := i.filter.MatchContext(i.meter.ctx, u.Object)
 	return !i.meter.stopOn(err) && match
 }
 
@@ -132,6 +126,6 @@ func (i *itemTester) matches(item any) bool {
 	case errors.As(err, &syntax): // the decoder can be more lenient than jsonpath
 		return i.decoded(o.Unstructured())
 	}
-	i.meter.stopOn(i.meter.context().Err())
+	i.meter.stopOn(i.meter.ctx.Err())
 	return false
 }

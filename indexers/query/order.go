@@ -118,10 +118,19 @@ func (c *compiler) compileTerm(text string, isReversed bool) (sortTerm, error) {
 		t.index = &index
 		t.valueOf = t.indexValueFunc()
 		return t, nil
-	case builtinTerms[name] != nil:
-		t.valueOf = builtinTerms[name]
-		if name == "age" {
-			return t, checkStored(c.snapshot, creationTimestamp)
+	case name == "age":
+		t.valueOf = func(_ string, item any) sortValue { return ageValue(c.meter, item) }
+		return t, checkStored(c.snapshot, creationTimestamp)
+	case name == "name":
+		t.valueOf = func(key string, _ any) sortValue {
+			_, name := naming.SplitKey(key)
+			return sortValue{name, true}
+		}
+		return t, nil
+	case name == "namespace":
+		t.valueOf = func(key string, _ any) sortValue {
+			namespace, _ := naming.SplitKey(key)
+			return sortValue{namespace, true}
 		}
 		return t, nil
 	case err != nil:
@@ -147,28 +156,15 @@ func (t sortTerm) indexValueFunc() func(object string, item any) sortValue {
 	}
 }
 
-// builtinTerms are the sort terms that all types have.
-var builtinTerms = map[string]func(key string, item any) sortValue{
-	"name": func(key string, _ any) sortValue {
-		_, name := naming.SplitKey(key)
-		return sortValue{name, true}
-	},
-	"namespace": func(key string, _ any) sortValue {
-		namespace, _ := naming.SplitKey(key)
-		return sortValue{namespace, true}
-	},
-	"age": ageValue,
-}
-
 // IsBuiltinOrder reports whether objects of every type can be sorted by a name: name, namespace or age.
 // Configs cannot declare an index of such a name.
-func IsBuiltinOrder(name string) bool { return builtinTerms[name] != nil }
+func IsBuiltinOrder(name string) bool { return name == "name" || name == "namespace" || name == "age" }
 
 var creationTimestamp = jsonpath.FromSegments("metadata", "creationTimestamp")
 
 // ageValue sorts the youngest object first.
-func ageValue(_ string, item any) sortValue {
-	for _, text := range textsOf(nil, item, creationTimestamp) {
+func ageValue(m *workMeter, item any) sortValue {
+	for _, text := range textsOf(m, item, creationTimestamp) {
 		if created, err := time.Parse(time.RFC3339, text); err == nil {
 			key, ok := sortkey.Int.Key(strconv.FormatInt(-created.Unix(), 10))
 			return sortValue{key, ok}

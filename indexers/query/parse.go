@@ -190,32 +190,25 @@ func (p *parser) parseComparison() (Query, error) {
 	if p.position < len(p.text) && p.text[p.position] == '(' {
 		return p.parseFunction(name, start)
 	}
-	p.skipBlanks()
 	text, ok := p.take("==", "=~", "!=", "<=", ">=", "^=", "=", "<", ">")
 	c := &comparison{op: comparisons[text], index: name}
 	switch {
+	case ok && c.op == opMatches:
+		c.values, err = p.parseSearchText()
 	case ok:
-		p.skipBlanks()
-		if c.op == opMatches {
-			err = p.parseSearchText(c)
-		} else {
-			err = p.parseOperand(c)
-		}
-		if err != nil {
-			return nil, err
-		}
+		c.values = make([]value, 1)
+		c.values[0], err = p.parseValue()
 	case p.takeWord("contains"):
 		c.op = opContains
-		if err := p.parseSearchText(c); err != nil {
-			return nil, err
-		}
+		c.values, err = p.parseSearchText()
 	case p.takeWord("in"):
-		if err := p.parseIn(c); err != nil {
-			return nil, err
-		}
+		err = p.parseIn(c)
 	default:
 		c.op = opExists
 		p.position = start + len(name) // without the trailing blanks
+	}
+	if err != nil {
+		return nil, err
 	}
 	c.position = textRange{p.text, start, p.position}
 	if text == "!=" {
@@ -224,17 +217,10 @@ func (p *parser) parseComparison() (Query, error) {
 	return c, nil
 }
 
-func (p *parser) parseOperand(c *comparison) error {
-	v, err := p.parseValue()
-	c.values = []value{v}
-	return err
-}
-
 // parseSearchText parses a search text, which is never split into parts.
-func (p *parser) parseSearchText(c *comparison) error {
+func (p *parser) parseSearchText() ([]value, error) {
 	text, err := p.parseLiteral()
-	c.values = []value{{parts: []string{text}, isJoinedText: true}}
-	return err
+	return []value{{parts: []string{text}, isJoinedText: true}}, err
 }
 
 // takeWord consumes a whole word.
@@ -289,15 +275,16 @@ func (p *parser) parseIn(c *comparison) error {
 // parseAddressRange parses an address range such as 10.0.0.0/8. It returns false if there is none.
 func (p *parser) parseAddressRange(c *comparison) bool {
 	start := p.position
-	text, err := p.parseLiteral()
+	values, err := p.parseSearchText()
 	if err == nil {
-		if _, err = netip.ParsePrefix(text); err == nil {
-			c.op, c.values = opWithin, []value{{parts: []string{text}, isJoinedText: true}}
-			return true
-		}
+		_, err = netip.ParsePrefix(values[0].parts[0])
 	}
-	p.position = start
-	return false
+	if err != nil {
+		p.position = start
+		return false
+	}
+	c.op, c.values = opWithin, values
+	return true
 }
 
 // unclosedInError returns the error for a list or a range that is not closed correctly.
@@ -321,26 +308,27 @@ func (p *parser) parseValue() (value, error) {
 		text, err := p.parseLiteral()
 		return value{parts: []string{text}, isJoinedText: true}, err
 	}
-	var v value
-	for {
-		if len(v.parts) == 0 {
-			if _, ok := p.take(")"); ok {
-				return v, nil
-			}
-		}
+	parts, closed, err := p.parseLiterals()
+	if err == nil && !closed {
+		err = p.errorAt(start, `"(" is never closed; add ")"`)
+	}
+	return value{parts: parts}, err
+}
+
+// parseLiterals parses texts that are separated by commas, and reports whether a closing parenthesis follows.
+func (p *parser) parseLiterals() (texts []string, closed bool, err error) {
+	if _, isEmpty := p.take(")"); isEmpty {
+		return nil, true, nil
+	}
+	for hasMore := true; hasMore; _, hasMore = p.take(",") {
 		text, err := p.parseLiteral()
 		if err != nil {
-			return v, err
+			return nil, false, err
 		}
-		v.parts = append(v.parts, text)
-		if _, hasMore := p.take(","); hasMore {
-			continue
-		}
-		if _, ok := p.take(")"); !ok {
-			return v, p.errorAt(start, `"(" is never closed; add ")"`)
-		}
-		return v, nil
+		texts = append(texts, text)
 	}
+	_, closed = p.take(")")
+	return texts, closed, nil
 }
 
 func (p *parser) parseLiteral() (string, error) {

@@ -87,21 +87,12 @@ func offsetInLiteral(literal string, offset int) int {
 // REFERENCE). The reference is optional.
 func (p *parser) parseReferenceFunction(name string, start int) (Query, error) {
 	p.position++
-	var arguments []string
-	if _, ok := p.take(")"); !ok {
-		for {
-			text, err := p.parseLiteral()
-			if err != nil {
-				return nil, err
-			}
-			arguments = append(arguments, text)
-			if _, more := p.take(","); !more {
-				break
-			}
-		}
-		if _, ok := p.take(")"); !ok {
-			return nil, p.unexpectedError(`expected "," or ")"`)
-		}
+	arguments, closed, err := p.parseLiterals()
+	switch {
+	case err != nil:
+		return nil, err
+	case !closed:
+		return nil, p.unexpectedError(`expected "," or ")"`)
 	}
 	query := &referenceQuery{position: textRange{p.text, start, p.position}}
 	if name == "dangling" {

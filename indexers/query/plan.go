@@ -3,6 +3,8 @@ package query
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/naming"
@@ -51,7 +53,7 @@ type indexCondition struct {
 	test      keyTest
 	meter     *workMeter
 	// matchingObjects is built by the first testSet, exactKeySet by the first testOwnKeys.
-	matchingObjects, exactKeySet map[string]struct{}
+	matchingObjects, exactKeySet sets.Set[string]
 }
 
 // keyTest is a way to test an object.
@@ -135,8 +137,7 @@ func (i *indexCondition) chooseTest(objects int) {
 
 func (i *indexCondition) matchesKey(key string) bool {
 	if i.exactKeys != nil {
-		_, ok := i.exactKeySet[key]
-		return ok
+		return i.exactKeySet.Has(key)
 	}
 	return (key != indexers.Null || i.index.isComposite()) && i.keySpan.contains(key)
 }
@@ -160,31 +161,22 @@ func (i *indexCondition) matches(object string, item any) bool {
 			return false
 		}
 		if i.exactKeySet == nil {
-			i.exactKeySet = keySet(i.exactKeys)
+			i.exactKeySet = sets.New(i.exactKeys...)
 		}
 		return slices.ContainsFunc(i.index.keysOf(nil, object, item), i.matchesKey)
 	case testSet:
 		if i.matchingObjects == nil {
-			i.matchingObjects = make(map[string]struct{}, i.count)
+			i.matchingObjects = make(sets.Set[string], i.count)
 			i.objects(func(o string, _ any) bool {
-				i.matchingObjects[o] = struct{}{}
+				i.matchingObjects.Insert(o)
 				return i.meter.spend(1)
 			})
 		}
-		_, ok := i.matchingObjects[object]
-		return ok && i.meter.spend(1)
+		return i.matchingObjects.Has(object) && i.meter.spend(1)
 	}
 	return slices.ContainsFunc(i.exactKeys, func(key string) bool {
 		return i.meter.spend(1) && i.index.Has(key, object)
 	})
-}
-
-func keySet(keys []string) map[string]struct{} {
-	set := make(map[string]struct{}, len(keys))
-	for _, key := range keys {
-		set[key] = struct{}{}
-	}
-	return set
 }
 
 // labelCondition matches objects by a label selector.
@@ -229,12 +221,12 @@ func (c celCondition) matches(object string, item any) bool {
 	if !c.meter.spend(bodyWork) || u == nil {
 		return false
 	}
-	result, err := c.expression.Eval(c.meter.context(), u.Object)
+	result, err := c.expression.Eval(c.meter.ctx, u.Object)
 	matches, isBool := result.(bool)
 	if err == nil && !isBool {
 		err = errNotBoolean
 	}
-	if err != nil && c.meter.context().Err() == nil {
+	if err != nil && c.meter.ctx.Err() == nil {
 		err = celError(object, c.expression, err)
 	}
 	return !c.meter.stopOn(err) && matches

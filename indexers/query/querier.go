@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 var errNoQuery = errors.New("the query is nil; query.All() selects all objects")
@@ -186,11 +187,7 @@ func (r *Result) Range(from, to int) *Result {
 // Keys returns the keys of the objects: namespace/name, or the name of a cluster-scoped object. They do not
 // pin the objects in memory.
 func (r *Result) Keys() []string {
-	keys := make([]string, len(r.entries))
-	for i, e := range r.entries {
-		keys[i] = strings.Clone(e.key)
-	}
-	return keys
+	return naming.Texts(r.entries, func(e entry) string { return strings.Clone(e.key) })
 }
 
 // All iterates over the objects in order, each with its key. Each object is decoded when it is reached, so
@@ -228,9 +225,5 @@ func (r *Result) AllJSON(read func(key string, text []byte) error) error {
 
 // Objects returns all objects in order, decoded. They are shared and must not be changed.
 func (r *Result) Objects() []*unstructured.Unstructured {
-	objects := make([]*unstructured.Unstructured, len(r.entries))
-	for i, e := range r.entries {
-		objects[i] = objectOf(e.item)
-	}
-	return objects
+	return naming.Map(r.entries, func(e entry) *unstructured.Unstructured { return objectOf(e.item) })
 }

@@ -2,7 +2,6 @@ package query
 
 import (
 	"errors"
-	"iter"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -10,6 +9,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Query selects objects. It is immutable and safe for concurrent use. A [Querier] checks that the indexes
@@ -31,11 +31,7 @@ type junction struct {
 
 // negated returns the negation of j as a junction of negated queries.
 func (j junction) negated() junction {
-	subs := make([]Query, len(j.subs))
-	for i, sub := range j.subs {
-		subs[i] = Not(sub)
-	}
-	return junction{isOr: !j.isOr, subs: subs}
+	return junction{isOr: !j.isOr, subs: naming.Map(j.subs, Not)}
 }
 
 // negation matches the objects that sub does not match.
@@ -61,26 +57,18 @@ type value struct {
 	isJoinedText bool
 }
 
-// subqueries iterates over a query and the queries in it, in the order of its text.
-func subqueries(q Query) iter.Seq[Query] {
-	return func(yield func(Query) bool) { yieldSubqueries(q, yield) }
-}
-
-func yieldSubqueries(q Query, yield func(Query) bool) bool {
-	if !yield(q) {
-		return false
-	}
+// subqueries returns a query and the queries in it, in the order of its text.
+func subqueries(q Query) []Query {
+	all := []Query{q}
 	switch q := q.(type) {
 	case negation:
-		return yieldSubqueries(q.sub, yield)
+		all = append(all, subqueries(q.sub)...)
 	case junction:
 		for _, sub := range q.subs {
-			if !yieldSubqueries(sub, yield) {
-				return false
-			}
+			all = append(all, subqueries(sub)...)
 		}
 	}
-	return true
+	return all
 }
 
 // textRange is the position of an element in the text of a query; zero if the query was not text.

@@ -84,7 +84,7 @@ func apparentType(op operator, text string) string {
 // [indexers.CheckCondition]. The Source of a finding is the condition's text; File is empty.
 func Check(q Query, d *crd.Definition, version string) []indexers.Diagnostic {
 	var diagnostics []indexers.Diagnostic
-	for part := range subqueries(q) {
+	for _, part := range subqueries(q) {
 		switch c := part.(type) {
 		case *condition:
 			diagnostics = append(diagnostics, indexers.CheckCondition(c.text, d, version)...)
@@ -176,7 +176,7 @@ func (e *execution) warnSchema(columns []string) {
 
 // UsesWhere reports whether a query has [Where] or [WhereCEL] conditions.
 func UsesWhere(q Query) bool {
-	for part := range subqueries(q) {
+	for _, part := range subqueries(q) {
 		switch part.(type) {
 		case *condition, *celQuery:
 			return true
@@ -189,7 +189,7 @@ func UsesWhere(q Query) bool {
 // [Querier.WithReferences]. types are the types of the objects named in [ReferredBy], which the graph has to
 // contain too.
 func UsesReferences(q Query) (used bool, types []references.Type) {
-	for part := range subqueries(q) {
+	for _, part := range subqueries(q) {
 		if r, ok := part.(*referenceQuery); ok {
 			used = true
 			if r.kind == referredBy {

@@ -3,6 +3,7 @@ package indexers
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -300,12 +301,9 @@ var metadataSchema = func() *crd.Schema {
 func ObjectSchema(s *crd.Schema) *crd.Schema {
 	extended := *s
 	extended.Properties = map[string]*crd.Schema{}
-	for name, p := range s.Properties {
-		extended.Properties[name] = p
-	}
-	extended.Properties["metadata"] = metadataSchema
-	for _, name := range []string{"apiVersion", "kind"} {
-		extended.Properties[name] = &crd.Schema{Type: "string"}
-	}
+	maps.Copy(extended.Properties, s.Properties)
+	maps.Copy(extended.Properties, map[string]*crd.Schema{
+		"metadata": metadataSchema, "apiVersion": {Type: "string"}, "kind": {Type: "string"},
+	})
 	return &extended
 }

@@ -138,7 +138,7 @@ func (c cursor) acceptsType(typ sortkey.Type) (acceptsSome bool, rejected []stri
 	}
 	if len(c.schema.Enum) > 0 {
 		for _, v := range c.schema.Enum {
-			if _, ok := typ.Key(indexedText(v)); !ok {
+			if _, ok := typ.Key(scalarOf(v).text); !ok {
 				rejected = append(rejected, literalText(v))
 			}
 		}
@@ -149,14 +149,6 @@ func (c cursor) acceptsType(typ sortkey.Type) (acceptsSome bool, rejected []stri
 		_, ok := typ.Key(text)
 		return ok
 	}), nil
-}
-
-// indexedText formats a value as an index reads it.
-func indexedText(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	return literalText(v)
 }
 
 // describeValues describes the values at the cursor as exactly as the schema does.

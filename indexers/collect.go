@@ -65,10 +65,10 @@ func (c *collector) collectDecoded() {
 	} else {
 		elements := 0
 		c.index.eachPath().Find(c.root.decoded, func(v any) bool {
-			for _, e := range c.index.elementsOf(v) {
+			c.index.elementsOf(v, func(key string, decoded any) {
 				elements++
-				c.addTuples(e)
-			}
+				c.addTuples(element{decoded: decoded, key: key})
+			})
 			return true
 		})
 		if elements == 0 {

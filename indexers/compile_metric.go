@@ -247,7 +247,8 @@ func (p pathCompiler) compileValue(form *partForm, metric *Metric) {
 	part.typ = sortkey.Number
 	metric.function = cmp.Or(metric.function, "Sum")
 	metric.Index.combine = metric.function
-	metric.addLastPart(part)
+	metric.hasValue = true
+	metric.Index.addPart(part)
 }
 
 // compileStates compiles a state set as the last part of an index.
@@ -261,12 +262,8 @@ func (p pathCompiler) compileStates(f *statesForm, m *Metric, used map[string]st
 	for _, state := range f.Values.items {
 		p.checkUnique(states, "state", state)
 	}
-	m.addLastPart(p.compileSingleValue(&f.partForm))
-}
-
-func (m *Metric) addLastPart(part indexPart) {
 	m.hasValue = true
-	m.Index.addPart(part)
+	m.Index.addPart(p.compileSingleValue(&f.partForm))
 }
 
 func (i *Index) addPart(part indexPart) {

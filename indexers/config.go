@@ -43,12 +43,7 @@ func (c *Config) Digest() string { return c.digest }
 
 // Resource returns the resource with a name.
 func (c *Config) Resource(name string) (*Resource, bool) {
-	for _, r := range c.Resources {
-		if r.Name == name {
-			return r, true
-		}
-	}
-	return nil, false
+	return naming.Find(c.Resources, func(r *Resource) bool { return r.Name == name })
 }
 
 // Resource configures the objects of a type, or of several types by patterns: storage, scope and indexes.
@@ -117,12 +112,7 @@ func (r *Resource) allIndexes() []*Index {
 
 // Index returns the index with a name.
 func (r *Resource) Index(name string) (*Index, bool) {
-	for _, index := range r.Indexes {
-		if index.Name == name {
-			return index, true
-		}
-	}
-	return nil, false
+	return naming.Find(r.Indexes, func(index *Index) bool { return index.Name == name })
 }
 
 // Match selects a resource, or several by patterns. Exactly one of Resource and Kind is set.

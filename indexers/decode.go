@@ -169,19 +169,19 @@ func wordOf(text string, words []string) string {
 	return ""
 }
 
-func (d *decoder) decodeNumber(n *yaml.Node, noun string, bounds numberRange) (int, bool) {
-	least, most := bounds.min, bounds.max
+func (d *decoder) decodeNumber(n *yaml.Node, at valueContext) (int, bool) {
+	least, most := rangeOf(at.tag)
 	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
-	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "an integer", hint) {
+	if !d.checkNodeKind(n, yaml.ScalarNode, at.name, "an integer", hint) {
 		return 0, false
 	}
 	if n.ShortTag() != "!!int" {
-		d.reportWrongKind(n, noun, "an integer", hint)
+		d.reportWrongKind(n, at.name, "an integer", hint)
 		return 0, false
 	}
 	i, err := strconv.Atoi(n.Value)
 	if err != nil || i < least || i > most {
-		d.failAt(codeOutOfRange, n, fmt.Sprintf("%s cannot be %s", noun, n.Value), hint)
+		d.failAt(codeOutOfRange, n, fmt.Sprintf("%s cannot be %s", at.name, n.Value), hint)
 		return 0, false
 	}
 	return i, true

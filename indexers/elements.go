@@ -17,30 +17,24 @@ func (i *Index) eachPath() *jsonpath.Path {
 	return i.each
 }
 
-// elementsOf returns the elements of a value at eachPath: the members of a map with their keys, the elements
+// elementsOf yields the elements of a value at eachPath: the members of a map with their keys, the elements
 // of a list, or the value itself. A metric takes null for a list that is not set.
-func (i *Index) elementsOf(v any) []element {
-	if v == nil && i.eachOfLists {
-		return nil
-	}
-	if members, ok := v.(map[string]any); ok && i.containers != nil {
-		var out []element
+func (i *Index) elementsOf(v any, yield func(key string, decoded any)) {
+	members, isMap := v.(map[string]any)
+	list, isList := v.([]any)
+	switch {
+	case v == nil && i.eachOfLists:
+	case isMap && i.containers != nil:
 		for _, key := range slices.Sorted(maps.Keys(members)) {
-			out = append(out, element{decoded: members[key], key: key})
+			yield(key, members[key])
 		}
-		return out
-	}
-	if list, ok := v.([]any); ok && i.eachOfLists {
-		out := make([]element, len(list))
-		for n, e := range list {
-			out[n].decoded = e
+	case isList && i.eachOfLists:
+		for _, e := range list {
+			yield("", e)
 		}
-		return out
+	case i.containers == nil:
+		yield("", v)
 	}
-	if i.containers != nil {
-		return nil
-	}
-	return []element{{decoded: v}}
 }
 
 // listElements is the path of the elements of a list.

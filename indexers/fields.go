@@ -89,7 +89,7 @@ type numberField struct {
 
 func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) (ok bool) {
 	f.node = n
-	f.value, ok = d.decodeNumber(n, at.name, rangeOf(at.tag))
+	f.value, ok = d.decodeNumber(n, at)
 	return ok
 }
 
@@ -261,13 +261,11 @@ func tagOf[T any](name string) reflect.StructTag {
 	return l.fields[slices.Index(l.names, name)].Tag
 }
 
-// numberRange are the minimum and maximum of a number.
-type numberRange struct{ min, max int }
-
-func rangeOf(tag reflect.StructTag) numberRange {
-	least, _ := strconv.Atoi(tag.Get("min"))
-	most, _ := strconv.Atoi(tag.Get("max"))
-	return numberRange{least, most}
+// rangeOf returns the bounds of a number.
+func rangeOf(tag reflect.StructTag) (least, most int) {
+	least, _ = strconv.Atoi(tag.Get("min"))
+	most, _ = strconv.Atoi(tag.Get("max"))
+	return least, most
 }
 
 // lazyPattern is a regular expression that is compiled when it is first used. Compiling all of them takes a

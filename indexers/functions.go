@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Functions are the compiled indexes of one resource. They are safe for concurrent use and can be shared by
@@ -42,20 +44,12 @@ func CompileIndexes(indexes ...*Index) *Functions {
 
 // Indexes returns the indexes in the order of the config.
 func (f *Functions) Indexes() []*Index {
-	out := make([]*Index, len(f.functions))
-	for i, fn := range f.functions {
-		out[i] = fn.index
-	}
-	return out
+	return naming.Map(f.functions, func(fn *indexFunction) *Index { return fn.index })
 }
 
 // Names returns the names of the indexes in the order of the config.
 func (f *Functions) Names() []string {
-	out := make([]string, len(f.functions))
-	for i, fn := range f.functions {
-		out[i] = fn.index.Name
-	}
-	return out
+	return naming.Texts(f.functions, func(fn *indexFunction) string { return fn.index.Name })
 }
 
 // Ordered reports whether a cache should sort the keys of index i: sorted indexes, and composite ones, which
@@ -84,11 +78,7 @@ func (f *Functions) Indexers() cache.Indexers {
 func (f *Functions) Keys(obj any) [][]string { return f.decodedKeys(obj, false) }
 
 func (f *Functions) decodedKeys(obj any, keepRepeated bool) [][]string {
-	out := make([][]string, len(f.functions))
-	for i, fn := range f.functions {
-		out[i], _ = fn.collect(obj, keepRepeated)
-	}
-	return out
+	return naming.Map(f.functions, func(fn *indexFunction) []string { return fn.collect(obj, keepRepeated) })
 }
 
 // KeysJSON appends the keys of a document for index i to keys[i], in one pass for all indexes. They equal the
@@ -110,8 +100,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 	build := f.build.Load()
 	for i, fn := range f.functions {
 		if err != nil {
-			fn.calls.Add(1)
-			fn.failed.Add(1)
+			fn.countInvalid()
 			continue
 		}
 		if fn.incompleteReason.Load() != nil {
@@ -136,11 +125,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 // Stats returns the statistics of each index in the order of the config. It reads each counter separately,
 // so concurrent calls can be in some counters and not yet in others.
 func (f *Functions) Stats() []Stats {
-	out := make([]Stats, len(f.functions))
-	for i, fn := range f.functions {
-		out[i] = fn.stats(fn.index.Name)
-	}
-	return out
+	return naming.Map(f.functions, (*indexFunction).stats)
 }
 
 // Dropped returns the number of values that the named index has dropped because of maxValues or
@@ -166,28 +151,32 @@ func (f *Functions) Skipped(name string) uint64 {
 }
 
 // keys is the cache.IndexFunc.
-func (f *indexFunction) keys(obj any) ([]string, error) { return f.collect(obj, false) }
+func (f *indexFunction) keys(obj any) ([]string, error) { return f.collect(obj, false), nil }
 
 // collect returns the keys of an object, without duplicates unless keepRepeated is set.
-func (f *indexFunction) collect(obj any, keepRepeated bool) (keys []string, err error) {
+func (f *indexFunction) collect(obj any, keepRepeated bool) (keys []string) {
 	defer func() {
 		// converting a typed object calls its own methods, which can panic
 		if recover() != nil {
-			f.calls.Add(1)
-			f.failed.Add(1)
-			keys, err = nil, nil
+			f.countInvalid()
+			keys = nil
 		}
 	}()
 	content, ok := decodedContent(obj)
 	if !ok {
-		f.calls.Add(1)
-		f.failed.Add(1)
-		return nil, nil
+		f.countInvalid()
+		return nil
 	}
 	c := collector{root: element{decoded: content}, keepRepeated: keepRepeated}
 	c.reset(f, nil)
 	c.collectDecoded()
-	return slices.Clip(c.keysFound), nil
+	return slices.Clip(c.keysFound)
+}
+
+// countInvalid counts a call with an unusable object.
+func (c *counters) countInvalid() {
+	c.calls.Add(1)
+	c.failed.Add(1)
 }
 
 // decodedContent returns an object as decoded JSON.
@@ -278,15 +267,15 @@ func (c *counters) report(key func() string) {
 	}
 }
 
-func (c *counters) stats(index string) Stats {
-	c.reported.Lock()
-	reported := slices.Clone(c.reported.keys)
-	c.reported.Unlock()
+func (f *indexFunction) stats() Stats {
+	f.reported.Lock()
+	reported := slices.Clone(f.reported.keys)
+	f.reported.Unlock()
 	return Stats{
-		Index: index, Seen: c.calls.Load(), Matched: c.matched.Load(), Values: c.values.Load(),
-		SkippedWhen: c.notSelected.Load(), SkippedMissing: c.missingValues.Load(),
-		SkippedType:  c.mistyped.Load(),
-		SkippedLimit: c.overLimit.Load(), Failed: c.failed.Load() + c.failedExpressions.Load(),
+		Index: f.index.Name, Seen: f.calls.Load(), Matched: f.matched.Load(), Values: f.values.Load(),
+		SkippedWhen: f.notSelected.Load(), SkippedMissing: f.missingValues.Load(),
+		SkippedType:  f.mistyped.Load(),
+		SkippedLimit: f.overLimit.Load(), Failed: f.failed.Load() + f.failedExpressions.Load(),
 		Reported: reported,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Index is one index of a resource.
@@ -82,11 +83,7 @@ func (i *Index) complete() bool {
 // Types returns the types of the parts in order, such as "Time"; "" means any scalar, compared as text. An
 // index over one path has one part.
 func (i *Index) Types() []string {
-	types := make([]string, len(i.parts))
-	for n := range i.parts {
-		types[n] = i.parts[n].typ.String()
-	}
-	return types
+	return naming.Texts(i.parts, func(p indexPart) string { return p.typ.String() })
 }
 
 // TypeAt returns the type of an index over exactly this path, in its canonical form and without transforms;

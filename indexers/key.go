@@ -68,14 +68,10 @@ func (i *Index) Prefix(parts ...string) (string, error) {
 		}
 		return string(key), nil
 	}
-	var b strings.Builder
-	for n, p := range encoded {
-		appendPart(&b, p)
-		if n < last || !endsInPrefix {
-			b.WriteByte('/')
-		}
+	if !endsInPrefix {
+		encoded = append(encoded, "")
 	}
-	return b.String(), nil
+	return Value(encoded...), nil
 }
 
 // Parts splits a key of the index into its parts in canonical form, or [Null]. It returns an invalid key
@@ -188,13 +184,12 @@ func indexedLabel(i *Index) string {
 	}
 	path := i.parts[0].sources[0].path
 	steps := path.Steps()
-	if len(steps) != 3 || !path.Singular() || !isField(steps[0], "metadata") || !isField(steps[1], "labels") {
+	if len(steps) != 3 || !path.Singular() || !selectsOnlyName(steps[0], "metadata") ||
+		!selectsOnlyName(steps[1], "labels") {
 		return ""
 	}
 	return steps[2].Selectors[0].Name
 }
-
-func isField(step jsonpath.Step, name string) bool { return step.Selectors[0].Name == name }
 
 // Null is the value of objects without a value in an index with "missing: AsNull". It is unambiguous, because
 // a text of this one character is never indexed. Sorted indexes order it before everything but "".
@@ -217,24 +212,12 @@ func Value(parts ...string) string {
 		if i > 0 {
 			b.WriteByte('/')
 		}
-		appendPart(&b, p)
+		b.WriteString(partEscaper.Replace(p))
 	}
 	return b.String()
 }
 
-func appendPart(b *strings.Builder, p string) {
-	for {
-		i := strings.IndexAny(p, `/\`)
-		if i < 0 {
-			b.WriteString(p)
-			return
-		}
-		b.WriteString(p[:i])
-		b.WriteByte('\\')
-		b.WriteByte(p[i])
-		p = p[i+1:]
-	}
-}
+var partEscaper = strings.NewReplacer("/", `\/`, `\`, `\\`)
 
 // SplitValue splits a value of several parts that [Value] has built.
 func SplitValue(value string) []string {

@@ -35,13 +35,11 @@ func Load(paths ...string) (*Config, error) { return Parse(ReadSources(paths...)
 
 // ReadSources calls [ReadSource] for each path and stores the errors in Err.
 func ReadSources(paths ...string) []Source {
-	sources := make([]Source, len(paths))
-	for i, path := range paths {
+	return naming.Map(paths, func(path string) Source {
 		source, err := ReadSource(path)
 		source.Err = err
-		sources[i] = source
-	}
-	return sources
+		return source
+	})
 }
 
 // ReadSource reads a file. It stops shortly after the maximum size of a config, which [Parse] rejects, so

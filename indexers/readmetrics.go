@@ -193,12 +193,8 @@ func (r *metricReader) addLabels(parts []string, namespace, name string) {
 // setLabel adds a label unless there is one of this name.
 func (r *metricReader) setLabel(name, value string) {
 	value = strings.ToValidUTF8(value, "\uFFFD")
-	for i := range r.labels {
-		if r.labels[i].Name == name {
-			return
-		}
-	}
-	if value != "" {
+	isSet := func(l MetricLabel) bool { return l.Name == name }
+	if value != "" && !slices.ContainsFunc(r.labels, isSet) {
 		r.labels = append(r.labels, MetricLabel{name, value})
 	}
 }

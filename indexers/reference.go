@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Reference declares a reference from the objects of a resource to other objects.
@@ -66,11 +67,7 @@ func (r *Reference) Target(key string) ReferenceTarget {
 
 // Reference returns the reference with a name.
 func (r *Resource) Reference(name string) (*Reference, bool) {
-	i := slices.IndexFunc(r.References, func(x *Reference) bool { return x.Name == name })
-	if i < 0 {
-		return nil, false
-	}
-	return r.References[i], true
+	return naming.Find(r.References, func(x *Reference) bool { return x.Name == name })
 }
 
 // part returns the part with a name, or nil.
@@ -136,12 +133,10 @@ func OwnerReferences() *Reference {
 func newReferenceIndex(name string, parts ...indexPart) *Index {
 	index := &Index{
 		Name: referencePrefix + name, parts: parts,
-		maxValues:     rangeOf(tagOf[limitsForm]("maxValues")).max,
-		maxValueBytes: rangeOf(tagOf[limitsForm]("maxValueBytes")).max,
+		Keys: naming.Map(parts, func(p indexPart) string { return p.name }),
 	}
-	for _, p := range parts {
-		index.Keys = append(index.Keys, p.name)
-	}
+	_, index.maxValues = rangeOf(tagOf[limitsForm]("maxValues"))
+	_, index.maxValueBytes = rangeOf(tagOf[limitsForm]("maxValueBytes"))
 	return index
 }
 

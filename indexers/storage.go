@@ -7,7 +7,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
@@ -236,12 +235,10 @@ func (i *Index) readsElements() bool {
 func (i *Index) readPaths() []readPath {
 	var out []readPath
 	if i.when != nil {
-		for _, read := range i.when.Reads() {
-			out = append(out, readPath{Read: read, origin: i.whenOrigin, operand: true})
-		}
+		out = appendOperands(out, i.when.Reads(), i.whenOrigin)
 	}
 	if i.whenCEL != nil {
-		out = appendCELReads(out, i.whenCEL, i.whenOrigin)
+		out = appendOperands(out, i.whenCEL.Reads(), i.whenOrigin)
 	}
 	var base []jsonpath.Step
 	if i.each != nil {
@@ -252,7 +249,7 @@ func (i *Index) readPaths() []readPath {
 	}
 	for n := range i.parts {
 		if p := &i.parts[n]; p.cel != nil {
-			out = appendCELReads(out, p.cel, p.celOrigin)
+			out = appendOperands(out, p.cel.Reads(), p.celOrigin)
 		}
 		for _, s := range i.parts[n].sources {
 			origin := s.origin
@@ -270,8 +267,8 @@ func (i *Index) readPaths() []readPath {
 	return out
 }
 
-func appendCELReads(out []readPath, e expression.Expression, at origin) []readPath {
-	for _, read := range e.Reads() {
+func appendOperands(out []readPath, reads []jsonpath.Read, at origin) []readPath {
+	for _, read := range reads {
 		out = append(out, readPath{Read: read, origin: at, operand: true})
 	}
 	return out

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -42,15 +43,9 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.TTL <= 0 {
-		o.TTL = DefaultTTL
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.interval <= 0 {
-		o.interval = roundInterval
-	}
+	o.TTL = cmp.Or(max(o.TTL, 0), DefaultTTL)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
+	o.interval = cmp.Or(max(o.interval, 0), roundInterval)
 	return o
 }
 

@@ -5,6 +5,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
@@ -58,11 +59,8 @@ func sameVersion(a, b TypeVersion) bool {
 
 // equalSets compares without order, because the discovery forms sort verbs differently.
 func equalSets(a, b []string) bool {
-	if slices.Equal(a, b) {
-		return true
-	}
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(a, b)
+	return slices.Equal(a, b) ||
+		slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // Subscription delivers the events of a Tracker to one handler, in order. A slow handler does not delay
@@ -87,11 +85,7 @@ func (s *Subscription) Done() <-chan struct{} { return s.calls.Done() }
 
 // push queues events. It never blocks.
 func (s *Subscription) push(events []Event) {
-	calls := make([]func(), len(events))
-	for i, e := range events {
-		calls[i] = func() { s.handler(e) }
-	}
-	s.calls.Push(calls...)
+	s.calls.Push(naming.Map(events, func(e Event) func() { return func() { s.handler(e) } })...)
 }
 
 // ended reports whether the handler is no longer called.

@@ -145,22 +145,16 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 
 func (c *Catalog) matchesPattern(i int, r Interpretation) bool {
 	res := c.resources[i]
-	if r.Version == "" && !res.Preferred || r.Version != "" && r.Version != res.GVR.Version {
-		return false
-	}
-	if r.Group != "" && !naming.Match(r.Group, res.GVR.Group) {
-		return false
-	}
-	return naming.Match(r.Resource, res.GVR.Resource)
+	matchesVersion := r.Version == res.GVR.Version || r.Version == "" && res.Preferred
+	return matchesVersion && (r.Group == "" || naming.Match(r.Group, res.GVR.Group)) &&
+		naming.Match(r.Resource, res.GVR.Resource)
 }
 
 // couldMatchTypesOf reports whether an interpretation of n can match types of gv.
 func (n Name) couldMatchTypesOf(gv schema.GroupVersion) bool {
 	return slices.ContainsFunc(n.Interpretations, func(r Interpretation) bool {
-		if r.Version != "" && r.Version != gv.Version {
-			return false
-		}
-		return r.Group == "" || strings.HasPrefix(gv.Group, r.Group) || naming.Match(r.Group, gv.Group)
+		return (r.Version == "" || r.Version == gv.Version) &&
+			(strings.HasPrefix(gv.Group, r.Group) || naming.Match(r.Group, gv.Group))
 	})
 }
 

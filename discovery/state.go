@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 )
@@ -234,16 +235,7 @@ func hasFailedGroup(failures []GroupFailure, group string) bool {
 }
 
 func (s *typeState) reconcileAll() []Event {
-	resources := map[schema.GroupResource]bool{}
-	for gr := range s.types {
-		resources[gr] = true
-	}
-	for gr := range s.crds {
-		resources[gr] = true
-	}
-	for gr := range s.discoveredTypes {
-		resources[gr] = true
-	}
+	resources := sets.KeySet(s.types).Union(sets.KeySet(s.crds)).Union(sets.KeySet(s.discoveredTypes))
 	var events []Event
 	for _, gr := range slices.SortedFunc(maps.Keys(resources), compareGroupResource) {
 		events = s.reconcile(events, gr)

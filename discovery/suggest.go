@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,31 +13,19 @@ const maxSuggestions = 5
 
 // suggest returns existing names similar to n, the most similar first.
 func (c *Catalog) suggest(n Name) []string {
-	type candidate struct {
-		text  string
-		score int
-	}
 	scores := map[string]int{} // lowest score of each name
 	add := func(text string, score int) {
-		if strings.EqualFold(text, n.Raw) {
-			return
-		}
-		if old, ok := scores[text]; !ok || score < old {
+		if old, ok := scores[text]; !strings.EqualFold(text, n.Raw) && (!ok || score < old) {
 			scores[text] = score
 		}
 	}
 	for _, r := range n.Interpretations {
 		c.addSimilarNames(r, add)
 	}
-	candidates := make([]candidate, 0, len(scores))
-	for text, score := range scores {
-		candidates = append(candidates, candidate{text, score})
-	}
-	slices.SortFunc(candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.text, b.text))
+	nearest := slices.SortedFunc(maps.Keys(scores), func(a, b string) int {
+		return cmp.Or(cmp.Compare(scores[a], scores[b]), cmp.Compare(a, b))
 	})
-	nearest := candidates[:min(len(candidates), maxSuggestions)]
-	return naming.Texts(nearest, func(c candidate) string { return c.text })
+	return nearest[:min(len(nearest), maxSuggestions)]
 }
 
 // addSimilarNames calls add for each existing name similar to an interpretation of the requested name. The

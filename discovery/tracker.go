@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,6 +71,7 @@ type Tracker struct {
 	// apiServicesAnswered is closed by onAPIServices when APIServices were listed or cannot be.
 	apiServicesAnswered chan struct{}
 	onAPIServices       func()
+	runCalled           atomic.Bool
 
 	mu struct {
 		sync.Mutex
@@ -77,7 +79,7 @@ type Tracker struct {
 		subscriptions     map[*Subscription]struct{}
 		snapshot          *Snapshot // of state, nil when it changed
 		status            TrackerStatus
-		runCalled, ended  bool
+		ended             bool
 		firstRoundStarted bool
 		rounds            roundTimer
 	}
@@ -100,12 +102,8 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 			return nil, fmt.Errorf("tracker: %w", err)
 		}
 	}
-	if options.PollInterval <= 0 {
-		options.PollInterval = DefaultPollInterval
-	}
-	if options.BlindPollInterval <= 0 {
-		options.BlindPollInterval = DefaultBlindPollInterval
-	}
+	options.PollInterval = cmp.Or(max(options.PollInterval, 0), DefaultPollInterval)
+	options.BlindPollInterval = cmp.Or(max(options.BlindPollInterval, 0), DefaultBlindPollInterval)
 	options.DiscoveryLag = max(cmp.Or(options.DiscoveryLag, DefaultDiscoveryLag), 0)
 	t := &Tracker{
 		options: options, roundRequested: make(chan struct{}, 1), crdDeleted: make(chan struct{},
@@ -123,14 +121,9 @@ func NewTracker(config *rest.Config, options TrackerOptions) (*Tracker, error) {
 // subscriptions have ended, and therefore waits for handlers. Queued events are dropped, because the end of a
 // tracker does not change types. It returns an error only if Run was called before.
 func (t *Tracker) Run(ctx context.Context) error {
-	t.mu.Lock()
-	if t.mu.runCalled {
-		t.mu.Unlock()
+	if t.runCalled.Swap(true) {
 		return errors.New("tracker: Run was called before")
 	}
-	t.mu.runCalled = true
-	t.mu.Unlock()
-
 	var wg sync.WaitGroup
 	client, restores := t.options.Dynamic, requests.NewRestoreDetector()
 	definitions := requests.NewReader(client, restores, crd.GVR, unreadFields)
@@ -325,23 +318,16 @@ func (t *Tracker) discover(ctx context.Context) {
 	t.mu.Lock()
 	t.mu.firstRoundStarted = true
 	t.mu.Unlock()
-	for {
-		runAgain := t.runRound(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if runAgain {
-			continue // the client limits the rate
-		}
-		if !t.awaitRound(ctx) {
-			return
+	for ctx.Err() == nil {
+		if runAgain := t.runRound(ctx); !runAgain { // the client limits the rate
+			t.awaitRound(ctx)
 		}
 	}
 }
 
-// awaitRound waits until a round is due or requested, and returns false when ctx ends. A round is also due
-// when discovery no longer lags behind the deletion of a CRD.
-func (t *Tracker) awaitRound(ctx context.Context) bool {
+// awaitRound waits until a round is due or requested, or ctx ends. A round is also due when discovery no
+// longer lags behind the deletion of a CRD.
+func (t *Tracker) awaitRound(ctx context.Context) {
 	pause, failed := t.pause()
 	poll := time.Now().Add(pause)
 	for {
@@ -359,7 +345,7 @@ func (t *Tracker) awaitRound(ctx context.Context) bool {
 			continue
 		}
 		timer.Stop()
-		return ctx.Err() == nil
+		return
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // GVR is the resource of CustomResourceDefinitions.
@@ -91,11 +93,7 @@ func (d *Definition) GroupResource() schema.GroupResource {
 
 // Version returns the version with that name.
 func (d *Definition) Version(name string) (Version, bool) {
-	i := slices.IndexFunc(d.Versions, func(v Version) bool { return v.Name == name })
-	if i < 0 {
-		return Version{}, false
-	}
-	return d.Versions[i], true
+	return naming.Find(d.Versions, func(v Version) bool { return v.Name == name })
 }
 
 // ServedVersions returns the names of the served versions in the server's order of preference: stable

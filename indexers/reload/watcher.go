@@ -2,6 +2,7 @@ package reload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,12 +109,8 @@ func New(options Options) (*Watcher, error) {
 	if len(options.Files) == 0 || options.Apply == nil {
 		return nil, errors.New("reload: Options.Files and Options.Apply are required")
 	}
-	if options.PollInterval <= 0 {
-		options.PollInterval = DefaultPoll
-	}
-	if options.Retry <= 0 {
-		options.Retry = DefaultRetry
-	}
+	options.PollInterval = cmp.Or(max(options.PollInterval, 0), DefaultPoll)
+	options.Retry = cmp.Or(max(options.Retry, 0), DefaultRetry)
 	w := &Watcher{options: options}
 	w.lastSources = indexers.ReadSources(options.Files...)
 	config, err := indexers.Parse(w.lastSources...)

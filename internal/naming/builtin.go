@@ -77,7 +77,6 @@ func FindBuiltin(group, kind, plural string) (BuiltinType, bool) {
 	})
 }
 
-
 // GuessPlural returns the plural that tools like controller-gen give to a kind by default. It replaces
 // apimachinery's UnsafeGuessKindToResource, which makes gatewaies of Gateway and meshs of Mesh.
 func GuessPlural(kind string) string {

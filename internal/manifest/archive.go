@@ -85,7 +85,7 @@ func (c *contentReader) read(r io.Reader) error {
 	}
 	in := inputs.Get().(*bufio.Reader)
 	defer inputs.Put(in)
-	in.Reset(readErrorMarker{contextReader{c.ctx, input}})
+	in.Reset(sourceReader{c.ctx, input})
 	decompressed, err := decompress(in)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (c *contentReader) read(r io.Reader) error {
 	compressed := decompressed != nil
 	if compressed {
 		defer decompressed.Close()
-		in = bufio.NewReaderSize(&boundedReader{readErrorMarker{decompressed}, c.archiveCounts}, peekSize)
+		in = bufio.NewReaderSize(&boundedReader{sourceReader{c.ctx, decompressed}, c.archiveCounts}, peekSize)
 	}
 	head, readErr := in.Peek(tarBlock) // a failed read fails again
 	isArchive := isTar(head) || bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06"))

@@ -87,27 +87,21 @@ func read(ctx context.Context, r io.Reader, path string, received *atomic.Int64,
 // errors.
 var ErrTruncated = errors.New("the data ends too early: is it complete?")
 
-// readErrorMarker separates errors of reading from errors of the text.
-type readErrorMarker struct{ r io.Reader }
+// sourceReader ends with its context, and separates errors of reading from errors of the text.
+type sourceReader struct {
+	ctx context.Context
+	r   io.Reader
+}
 
-func (s readErrorMarker) Read(p []byte) (int, error) {
+func (s sourceReader) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
 	n, err := s.r.Read(p)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = ErrTruncated
 	}
 	return n, err
-}
-
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }
 
 // maxWindow is the largest accepted window of zstd in bytes, used by its highest levels.

@@ -99,19 +99,17 @@ func itemLines(text []byte, firstLine int) (lines []int) {
 	if yamlv3.Unmarshal(text, &document) != nil || document.Kind != yamlv3.DocumentNode {
 		return nil
 	}
-	fields := document.Content[0].Content
-	if document.Content[0].Kind == yamlv3.SequenceNode {
-		for _, item := range fields {
-			lines = append(lines, firstLine+item.Line-1)
-		}
-		return lines
-	}
-	for i := 0; i+1 < len(fields); i += 2 {
-		if fields[i].Value == "items" {
-			for _, item := range fields[i+1].Content {
-				lines = append(lines, firstLine+item.Line-1)
+	items := document.Content[0].Content
+	if fields := items; document.Content[0].Kind != yamlv3.SequenceNode {
+		items = nil
+		for i := 0; i+1 < len(fields); i += 2 {
+			if fields[i].Value == "items" {
+				items = fields[i+1].Content
 			}
 		}
+	}
+	for _, item := range items {
+		lines = append(lines, firstLine+item.Line-1)
 	}
 	return lines
 }
@@ -196,7 +194,11 @@ func yamlToJSON(text []byte) ([]byte, error) {
 	var typeErr *yamlv2.TypeError
 	if errors.As(err, &typeErr) && bytes.Contains(text, []byte("<<")) {
 		// The strict decoder takes a key that overrides a merged one for a duplicate.
-		if err = checkDuplicateKeys(text); err == nil {
+		var document yamlv3.Node
+		if err = yamlv3.Unmarshal(text, &document); err == nil {
+			err = checkDuplicateKeys(&document)
+		}
+		if err == nil {
 			value, err = decodeDocument(text, false)
 		}
 	}
@@ -283,15 +285,7 @@ func jsonKey(key any) (string, error) {
 }
 
 // checkDuplicateKeys returns an error if a map has a key twice. Merged keys are not its own.
-func checkDuplicateKeys(text []byte) error {
-	var document yamlv3.Node
-	if err := yamlv3.Unmarshal(text, &document); err != nil {
-		return err
-	}
-	return checkDuplicateKeysOf(&document)
-}
-
-func checkDuplicateKeysOf(node *yamlv3.Node) error {
+func checkDuplicateKeys(node *yamlv3.Node) error {
 	keys := map[any]bool{}
 	for i, child := range node.Content {
 		if node.Kind == yamlv3.MappingNode && i%2 == 0 && child.Kind == yamlv3.ScalarNode &&
@@ -305,7 +299,7 @@ func checkDuplicateKeysOf(node *yamlv3.Node) error {
 			}
 			keys[key] = true
 		}
-		if err := checkDuplicateKeysOf(child); err != nil {
+		if err := checkDuplicateKeys(child); err != nil {
 			return err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/block"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // File is an open snapshot. It is safe for concurrent use.
@@ -65,11 +66,8 @@ func (f *File) Contents() Contents { return f.contents }
 
 // Objects returns the objects of a type, or nil if the file does not have the type.
 func (f *File) Objects(gr schema.GroupResource) *Objects {
-	i := slices.IndexFunc(f.types, func(o *Objects) bool { return o.entry.GVR().GroupResource() == gr })
-	if i < 0 {
-		return nil
-	}
-	return f.types[i]
+	o, _ := naming.Find(f.types, func(o *Objects) bool { return o.entry.GVR().GroupResource() == gr })
+	return o
 }
 
 // Verify reads the whole file. It returns the first error.

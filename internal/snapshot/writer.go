@@ -85,10 +85,8 @@ func (w *Writer) addEntry(e typeEntry) error {
 	if w.mu.closed {
 		return errClosed
 	}
-	w.mu.types = slices.DeleteFunc(w.mu.types, func(other typeEntry) bool {
-		return other.Group == e.Group && other.Resource == e.Resource
-	})
-	w.mu.types = append(w.mu.types, e)
+	isSame := func(other typeEntry) bool { return compareTypes(other, e) == 0 }
+	w.mu.types = append(slices.DeleteFunc(w.mu.types, isSame), e)
 	return w.mu.out.Err()
 }
 

@@ -77,10 +77,7 @@ func NewAggregator(typesKnown bool, now func() time.Time) *Aggregator {
 
 // Expect sets the types that are required, also without an informer.
 func (b *Aggregator) Expect(types ...schema.GroupVersionResource) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.expected = types
-	b.updateConditionsLocked()
+	b.update(func() { b.mu.expected = types })
 }
 
 // Join adds the informer of h. It must be called before h receives any report.
@@ -150,18 +147,18 @@ func (b *Aggregator) Close() {
 }
 
 // SetTypesKnown records that the source of types has reported all types.
-func (b *Aggregator) SetTypesKnown() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.typesKnown = true
-	b.updateConditionsLocked()
-}
+func (b *Aggregator) SetTypesKnown() { b.update(func() { b.mu.typesKnown = true }) }
 
 // SetTypesError records the reason why the source of types cannot report all types, or nil.
 func (b *Aggregator) SetTypesError(err error) {
+	b.update(func() { b.mu.typesProblem = problem{reason: requests.ReasonOf(err), err: err} })
+}
+
+// update calls change under the lock, and evaluates the conditions.
+func (b *Aggregator) update(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.typesProblem = problem{reason: requests.ReasonOf(err), err: err}
+	change()
 	b.updateConditionsLocked()
 }
 
@@ -170,32 +167,22 @@ func (m *member) unknown() Status { return Status{GVR: m.status.GVR, Options: m.
 
 // statusChanged is called with the last and the new status.
 func (m *member) statusChanged(before, after *Status) {
-	m.update(func(b *Aggregator) {
-		m.changeLocked(func() { m.status = after })
+	m.change(func(b *Aggregator) {
+		m.status = after
 		b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, *before, *after) })
 		if after.State == status.Stopped {
-			m.addLocked(-1)
 			m.inTotals = false
 			b.mu.members = slices.DeleteFunc(b.mu.members, func(other *member) bool { return other == m })
 		}
-		b.updateConditionsLocked()
 	})
 }
 
 // impactChanged is called with the effect of the current requests on the factory's conditions.
-func (m *member) impactChanged(i factoryImpact) {
-	m.update(func(b *Aggregator) {
-		m.changeLocked(func() { m.impact = i })
-		b.updateConditionsLocked()
-	})
-}
+func (m *member) impactChanged(i factoryImpact) { m.change(func(*Aggregator) { m.impact = i }) }
 
 // requiredChanged is called when the type becomes required, or is no longer required.
 func (m *member) requiredChanged(required bool) {
-	m.update(func(b *Aggregator) {
-		m.changeLocked(func() { m.required = required })
-		b.updateConditionsLocked()
-	})
+	m.change(func(*Aggregator) { m.required = required })
 }
 
 // requestEnded is called with the outcome of a request. err is nil if the server accepted the request.
@@ -230,11 +217,14 @@ func (m *member) update(change func(*Aggregator)) {
 	change(m.aggregator)
 }
 
-// changeLocked changes the record of an informer, and updates the totals.
-func (m *member) changeLocked(change func()) {
-	m.addLocked(-1)
-	change()
-	m.addLocked(1)
+// change changes the record of an informer, and updates the totals and the conditions.
+func (m *member) change(change func(*Aggregator)) {
+	m.update(func(b *Aggregator) {
+		m.addLocked(-1)
+		change(b)
+		m.addLocked(1)
+		b.updateConditionsLocked()
+	})
 }
 
 // addLocked adds an informer to the totals, or with sign = -1 removes it.

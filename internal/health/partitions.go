@@ -188,11 +188,6 @@ func (p *partitionRecords) get(name string) *partitionRecord {
 	return nil
 }
 
-// has reports whether the partition is the current one with its name.
-func (p *partitionRecords) has(partition *partitionRecord) bool {
-	return p.get(partition.name) == partition
-}
-
 // retainOnly removes all partitions except the named ones.
 func (p *partitionRecords) retainOnly(names map[string]bool) {
 	other := func(p *partitionRecord) bool { return !names[p.name] }

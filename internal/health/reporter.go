@@ -44,7 +44,8 @@ func (r Reporter) update(change func(*partitionRecord, *Status, time.Time)) {
 
 // countsLocked reports whether the running incarnation has the partition.
 func (r Reporter) countsLocked() bool {
-	return r.mu.observations.running && r.mu.observations.partitions.has(r.partition)
+	now := &r.mu.observations
+	return now.running && now.partitions.get(r.partition.name) == r.partition
 }
 
 // RelistRequested records that the next list is a relist that the informer needs.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Selector is an alternative of ResourceOptions.AnyOf. It selects the objects that both of its selectors
@@ -171,10 +173,7 @@ func (all alternatives) filter() func(runtime.Object) bool {
 	if len(possible) < 2 {
 		return nil
 	}
-	ownFields := make([][]fields.Requirement, len(possible))
-	for k, s := range possible {
-		ownFields[k] = all.ownFields(s)
-	}
+	ownFields := naming.Map(possible, all.ownFields)
 	return func(object runtime.Object) bool {
 		m, err := meta.Accessor(object)
 		if err != nil {

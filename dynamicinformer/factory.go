@@ -230,21 +230,11 @@ func (f *Factory) endedLocked() []schema.GroupVersionResource {
 // Informers returns all informers that are held or linger, ordered by group, resource, version and options.
 // They include the informers that the factory itself uses, for example to list namespaces.
 func (f *Factory) Informers() []*Informer {
-	informers := make([]*Informer, 0)
-	for _, e := range f.entries() {
-		informers = append(informers, e.informer)
-	}
-	return informers
+	return naming.Map(f.entries(), func(e *entry) *Informer { return e.informer })
 }
 
 // Status returns the status of each of Informers, in the same order.
-func (f *Factory) Status() []status.Status {
-	statuses := make([]status.Status, 0)
-	for _, i := range f.Informers() {
-		statuses = append(statuses, i.Status())
-	}
-	return statuses
-}
+func (f *Factory) Status() []status.Status { return naming.Map(f.Informers(), (*Informer).Status) }
 
 // sortedGVRs returns the keys of a map, ordered by group, resource and version.
 func sortedGVRs[V any](m map[schema.GroupVersionResource]V) []schema.GroupVersionResource {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -13,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/delivery"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // handoverTimeout bounds the time during which MoveHandlers holds back events.
@@ -209,10 +209,7 @@ func (h *handover) ownerOf(key string) int {
 	if len(h.To) == 1 {
 		return 0
 	}
-	namespace, _, found := strings.Cut(key, "/")
-	if !found {
-		namespace = ""
-	}
+	namespace, _ := naming.SplitKey(key)
 	return h.Owner(namespace)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/store"
@@ -28,15 +29,12 @@ func (o ResourceOptions) checkIndexes() error {
 	if o.Indexes == nil {
 		return nil
 	}
-	usedNames := map[string]bool{cache.NamespaceIndex: true}
-	for name := range o.Indexers {
-		usedNames[name] = true
-	}
+	usedNames := sets.KeySet(o.Indexers).Insert(cache.NamespaceIndex)
 	for _, name := range o.Indexes.Names() {
-		if usedNames[name] {
+		if usedNames.Has(name) {
 			return fmt.Errorf("duplicate index %q", name)
 		}
-		usedNames[name] = true
+		usedNames.Insert(name)
 	}
 	return nil
 }

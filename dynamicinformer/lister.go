@@ -20,10 +20,7 @@ type lister struct{ informer *Informer }
 var _ cache.GenericLister = lister{}
 
 func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
-	if err := l.informer.checkStored(); err != nil {
-		return nil, err
-	}
-	return runtimeObjects(l.informer.core.Select(selector)), nil
+	return l.ByNamespace("").List(selector)
 }
 
 // Get implements cache.GenericLister. As in client-go, name is a key: "namespace/name", or a name.
@@ -39,11 +36,11 @@ type namespaceLister struct {
 }
 
 func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error) {
-	if l.namespace == "" {
-		return lister{l.informer}.List(selector)
-	}
 	if err := l.informer.checkStored(); err != nil {
 		return nil, err
+	}
+	if l.namespace == "" {
+		return runtimeObjects(l.informer.core.Select(selector)), nil
 	}
 	return runtimeObjects(l.informer.core.SelectIn(l.namespace, selector)), nil
 }

@@ -3,6 +3,7 @@ package dynamicinformer
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,13 +52,7 @@ func (i *Informer) Stats() status.Stats {
 }
 
 // Stats returns Informer.Stats of each informer, ordered by group, resource, version and options.
-func (f *Factory) Stats() []status.Stats {
-	stats := make([]status.Stats, 0)
-	for _, e := range f.entries() {
-		stats = append(stats, e.informer.Stats())
-	}
-	return stats
-}
+func (f *Factory) Stats() []status.Stats { return naming.Map(f.Informers(), (*Informer).Stats) }
 
 // MemoryStats returns the current memory of the caches. Its cost grows with the number of types, not of
 // objects, and it blocks neither readers nor writers. The Budget of a Group is in Group.MemoryStats.
@@ -160,7 +155,7 @@ type informerGroup struct {
 
 // informerGroups returns all groups in use, in order. One critical section reads the informers and the
 // remembered counters, so that no count is lost or doubled.
-func (f *Factory) informerGroups() []informerGroup {
+func (f *Factory) informerGroups() []*informerGroup {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	groups := map[typeOptions]*informerGroup{}
@@ -183,14 +178,9 @@ func (f *Factory) informerGroups() []informerGroup {
 			add(e)
 		}
 	}
-	all := make([]informerGroup, 0, len(groups))
-	for _, v := range groups {
-		all = append(all, *v)
-	}
-	slices.SortFunc(all, func(a, b informerGroup) int {
+	return slices.SortedFunc(maps.Values(groups), func(a, b *informerGroup) int {
 		return cmp.Or(naming.CompareTypes(a.gvr, b.gvr), cmp.Compare(a.options, b.options))
 	})
-	return all
 }
 
 // maxEndedCounters is the number of released groups that keep their counters. It bounds the memory of

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -102,10 +103,7 @@ func parsePaths(texts []string) ([]packed.Path, error) {
 
 // textsOf returns the sorted texts of paths.
 func textsOf(paths []packed.Path) []string {
-	var texts []string
-	for _, path := range paths {
-		texts = append(texts, fmt.Sprintf("%q", path))
-	}
+	texts := naming.Texts(paths, func(path packed.Path) string { return fmt.Sprintf("%q", path) })
 	slices.Sort(texts)
 	return texts
 }

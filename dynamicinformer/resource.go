@@ -313,45 +313,28 @@ func identityOf[F func(schema.GroupVersionResource,
 // describe returns one line that describes how the options differ from the default.
 func (o ResourceOptions) describe() string {
 	var parts []string
-	add := func(prefix, value string) {
-		if value != "" {
-			parts = append(parts, prefix+value)
+	addIf := func(differs bool, text string) {
+		if differs {
+			parts = append(parts, text)
 		}
 	}
 	key := o.key()
-	if !o.Namespaces.set.IsAll() {
-		add("namespaces: ", o.Namespaces.String())
-	}
-	if key.selectsNothing {
-		parts = append(parts, "no objects")
-	}
-	add("labels: ", key.labels)
-	add("fields: ", key.fields)
-	add("any of: ", key.anyOf)
-	if key.selectors != nil {
-		parts = append(parts, "selectors that may change")
-	}
+	mode := key.storage.Mode
+	addIf(!o.Namespaces.set.IsAll(), "namespaces: "+o.Namespaces.String())
+	addIf(key.selectsNothing, "no objects")
+	addIf(key.labels != "", "labels: "+key.labels)
+	addIf(key.fields != "", "fields: "+key.fields)
+	addIf(key.anyOf != "", "any of: "+key.anyOf)
+	addIf(key.selectors != nil, "selectors that may change")
 	if key.shard != nil {
-		add("shard by ", string(key.shard.key))
+		addIf(key.shard.key != "", "shard by "+string(key.shard.key))
 	}
-	if !o.Versions.versions.IsPinned() {
-		add("versions: ", key.versions)
-	}
-	if key.tweak != nil {
-		parts = append(parts, "requests adjusted")
-	}
-	if key.transform != nil {
-		parts = append(parts, "transformed")
-	}
-	if o.Prune.isSet() {
-		parts = append(parts, "pruned")
-	}
-	if o.Keep.isSet() {
-		parts = append(parts, fmt.Sprintf("%d kept fields%s", len(o.Keep.Paths), o.Keep.conditionKey()))
-	}
-	if key.storage.Mode != StoragePacked {
-		add("storage: ", key.storage.Mode.String())
-	}
+	addIf(!o.Versions.versions.IsPinned(), "versions: "+key.versions)
+	addIf(key.tweak != nil, "requests adjusted")
+	addIf(key.transform != nil, "transformed")
+	addIf(o.Prune.isSet(), "pruned")
+	addIf(o.Keep.isSet(), fmt.Sprintf("%d kept fields%s", len(o.Keep.Paths), o.Keep.conditionKey()))
+	addIf(mode != StoragePacked && mode != storageUnset, "storage: "+mode.String())
 	return strings.Join(parts, "; ")
 }
 

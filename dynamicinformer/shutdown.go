@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -123,13 +124,8 @@ func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*delivery.Reg
 
 // busyHandlers returns the handlers of a stopped informer that have not returned.
 func (i *Informer) busyHandlers() []*delivery.Registration {
-	var busy []*delivery.Registration
-	for _, r := range i.core.Registrations() {
-		if !queue.IsClosed(r.ShutdownChan()) {
-			busy = append(busy, r)
-		}
-	}
-	return busy
+	return slices.DeleteFunc(i.core.Registrations(),
+		func(r *delivery.Registration) bool { return queue.IsClosed(r.ShutdownChan()) })
 }
 
 // awaitEnd waits for the end of an informer, which it stops if it never started; false if ctx ends first.

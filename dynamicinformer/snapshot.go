@@ -112,10 +112,7 @@ func objectsOnly(items func(func(string, store.Item) bool)) iter.Seq2[string, ru
 // Stored returns the object with the key in its stored form, and whether it exists. The form is a
 // PackedObject, or the object that readers receive with StorageObject and after a transform to another type.
 func (s *Snapshot) Stored(key string) (object runtime.Object, ok bool) {
-	item, ok := s.objects().Get(key)
-	if !ok {
-		return nil, false
-	}
+	item, _ := s.objects().Get(key) // nil is no object
 	return runtimeObject(item)
 }
 

@@ -91,7 +91,7 @@ var errNoTypes = errors.New("a selection with patterns or Match requires Options
 func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	options ...ResourceOptions) (*Subscription, error) {
 	single, isSingle := selection.singleType()
-	selection = selection.withDefaults()
+	selection.Version = cmp.Or(selection.Version, "*")
 	if err := selection.validate(); err != nil {
 		return nil, fmt.Errorf("dynamicinformer: subscribing: %w", err)
 	}
@@ -173,11 +173,9 @@ func (s *Subscription) Types() []status.FollowedType {
 	s.mu.Lock()
 	followers := slices.Collect(maps.Values(s.mu.followers))
 	s.mu.Unlock()
-	followed := make([]status.FollowedType, 0, len(followers))
-	for _, f := range followers {
-		followed = append(followed, status.FollowedType{Status: f.informer.Status(),
-			Depth: f.registration.Depth()})
-	}
+	followed := naming.Map(followers, func(f *follower) status.FollowedType {
+		return status.FollowedType{Status: f.informer.Status(), Depth: f.registration.Depth()}
+	})
 	slices.SortFunc(followed, func(a, b status.FollowedType) int {
 		return naming.CompareTypes(a.Status.GVR, b.Status.GVR)
 	})
@@ -246,11 +244,6 @@ type Selection struct {
 	// Match filters the matching types. It is called without locks whenever such a type appears or changes.
 	// Default: accept all.
 	Match func(typesource.Type) bool
-}
-
-func (s Selection) withDefaults() Selection {
-	s.Version = cmp.Or(s.Version, "*")
-	return s
 }
 
 func (s Selection) validate() error {

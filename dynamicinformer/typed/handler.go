@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"cmp"
 	"fmt"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -37,17 +38,11 @@ type typedHandler[T any] struct {
 var _ sharding.LeftShardHandler = (*typedHandler[struct{}])(nil)
 
 func (a *typedHandler[T]) HandlerName() string {
-	if a.handler.Name != "" {
-		return a.handler.Name
-	}
-	return fmt.Sprintf("%T", a.handler)
+	return cmp.Or(a.handler.Name, fmt.Sprintf("%T", a.handler))
 }
 
 func (a *typedHandler[T]) OnAdd(obj any, inInitialList bool) {
-	if a.handler.OnAdd == nil {
-		return
-	}
-	if value, ok := a.value(obj); ok {
+	if value, ok := a.value(obj, a.handler.OnAdd != nil); ok {
 		a.handler.OnAdd(value, inInitialList)
 	}
 }
@@ -55,10 +50,7 @@ func (a *typedHandler[T]) OnAdd(obj any, inInitialList bool) {
 // OnUpdate implements cache.ResourceEventHandler. A previous state that does not fit T is not reported: it
 // was reported when it was the current state.
 func (a *typedHandler[T]) OnUpdate(before, after any) {
-	if a.handler.OnUpdate == nil {
-		return
-	}
-	value, ok := a.value(after)
+	value, ok := a.value(after, a.handler.OnUpdate != nil)
 	if !ok {
 		return
 	}
@@ -70,29 +62,26 @@ func (a *typedHandler[T]) OnUpdate(before, after any) {
 }
 
 func (a *typedHandler[T]) OnDelete(obj any) {
-	if a.handler.OnDelete == nil {
-		return
-	}
 	final := true
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj, final = tombstone.Obj, false
 	}
-	if value, ok := a.value(obj); ok {
+	if value, ok := a.value(obj, a.handler.OnDelete != nil); ok {
 		a.handler.OnDelete(value, final)
 	}
 }
 
 func (a *typedHandler[T]) OnLeftShard(obj any) {
-	if a.handler.OnLeftShard == nil {
-		return
-	}
-	if value, ok := a.value(obj); ok {
+	if value, ok := a.value(obj, a.handler.OnLeftShard != nil); ok {
 		a.handler.OnLeftShard(value)
 	}
 }
 
-// value converts an object, or reports the error.
-func (a *typedHandler[T]) value(obj any) (*T, bool) {
+// value converts an object, or reports the error. It does nothing for an object that no function receives.
+func (a *typedHandler[T]) value(obj any, isReceived bool) (*T, bool) {
+	if !isReceived {
+		return nil, false
+	}
 	value, err := a.converter.convert(obj)
 	switch {
 	case err == nil:

@@ -157,14 +157,14 @@ func (r *follower) loadInitialRows() {
 	snapshot := r.tracker.Snapshot()
 	customTypes := slices.DeleteFunc(slices.Clone(r.resources),
 		func(resource discovery.Resource) bool { return discoveredType(snapshot, resource).UID == "" })
-	r.initialRows = map[schema.GroupVersionResource]print.RowFormatter{}
+	r.initialRows = map[schema.GroupVersionResource]*print.Rows{}
 	for i, rows := range print.LoadRows(r.ctx, r.Definitions(r.client), customTypes, r.ErrOut) {
 		r.initialRows[customTypes[i].GVR] = rows
 	}
 }
 
 // loadRows fetches the CRD of a type that was installed later or again.
-func (r *follower) loadRows(resource discovery.Resource) print.RowFormatter {
+func (r *follower) loadRows(resource discovery.Resource) *print.Rows {
 	fetch := func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
 		return crd.Fetch(ctx, r.client, resource)
 	}

@@ -29,7 +29,7 @@ type follower struct {
 	unwatchable  *unwatchableTypes
 	resources    []discovery.Resource // types that existed at the start
 	client       dynamic.Interface
-	initialRows  map[schema.GroupVersionResource]print.RowFormatter
+	initialRows  map[schema.GroupVersionResource]*print.Rows
 	textPrinter  printer // for all types, if no tables are printed
 
 	// firstTypeStarted fires when the informer of any type begins to watch for the first time.

@@ -116,20 +116,20 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	if !s.printsTables() {
 		return s.textPrinter
 	}
-	rows := func() print.RowFormatter { return s.group.tableClient.Rows(r.GVR) } // set by the first list
+	rows := func() *print.Rows { return s.group.tableClient.Rows(r.GVR) } // set by the first list
 	if s.group.tableClient == nil {
-		formatter := s.initialRows[r.GVR]
-		if formatter == nil || s.followedBefore[r.GVR] {
-			formatter = cmp.Or(s.loadRows(r), print.NewRows(nil))
+		loaded := s.initialRows[r.GVR]
+		if loaded == nil || s.followedBefore[r.GVR] {
+			loaded = cmp.Or(s.loadRows(r), print.NewRows(nil))
 		}
 		s.followedBefore[r.GVR] = true
-		rows = func() print.RowFormatter { return formatter }
+		rows = func() *print.Rows { return loaded }
 	}
 	return s.tableFor(r, rows)
 }
 
 // tableFor returns the rows of this cluster in the table of a type. It begins the table if necessary.
-func (s *subscriber) tableFor(r discovery.Resource, formatter func() print.RowFormatter) (rows tableRows) {
+func (s *subscriber) tableFor(r discovery.Resource, typeRows func() *print.Rows) (rows tableRows) {
 	key := tableKey{r.GVR.GroupResource(), r.GVK.Kind, r.Scope}
 	s.screen.withLock(func() {
 		table := s.screen.tables[key]
@@ -137,7 +137,7 @@ func (s *subscriber) tableFor(r discovery.Resource, formatter func() print.RowFo
 			table = s.newTable(s.screen.stdout, r, s.printsSeveralTypes())
 			s.screen.tables[key] = table
 		}
-		rows = table.rowsFor(s.Cluster, formatter)
+		rows = table.rowsFor(s.Cluster, typeRows)
 	})
 	return rows
 }

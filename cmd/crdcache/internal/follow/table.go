@@ -25,7 +25,7 @@ import (
 type tableRows struct {
 	*tablePrinter
 	// rows must not be called before the first object, because the list of a TableClient has the columns.
-	rows func() (print.RowFormatter, []metav1.TableColumnDefinition)
+	rows func() *print.Rows
 }
 
 // tablePrinter is the table of a type. It continues if the type is removed and installed again.
@@ -61,13 +61,13 @@ func (o Options) newTable(s *stdout, r discovery.Resource, withKind bool) *table
 	return p
 }
 
-func (p *tablePrinter) rowsFor(cluster string, formatter func() print.RowFormatter) tableRows {
-	return tableRows{p, sync.OnceValues(func() (print.RowFormatter, []metav1.TableColumnDefinition) {
-		rows := p.options.Style.WithLabelColumns(formatter())
+func (p *tablePrinter) rowsFor(cluster string, typeRows func() *print.Rows) tableRows {
+	return tableRows{p, sync.OnceValue(func() *print.Rows {
+		rows := p.options.Style.WithLabelColumns(typeRows())
 		if cluster != "" {
 			rows = print.WithCluster(rows, cluster, p.leadingColumns == 2)
 		}
-		return rows, rows.Definitions()
+		return rows
 	})}
 }
 
@@ -81,11 +81,11 @@ func (p tableRows) print(e event) error {
 
 // prepare implements printer. It retains only the cells.
 func (p tableRows) prepare(e event) (func() error, error) {
-	rows, definitions := p.rows()
+	rows := p.rows()
 	row := print.TableRow(rows, e.Object)
 	eventLabel, changedText := eventName(e), p.changedFields(e)
 	return func() error {
-		if err := p.printRow(eventLabel, definitions, row); err != nil || changedText == "" {
+		if err := p.printRow(eventLabel, rows.Columns, row); err != nil || changedText == "" {
 			return err
 		}
 		if err := p.flush(); err != nil {

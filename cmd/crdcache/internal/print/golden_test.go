@@ -341,11 +341,12 @@ func TestPrintedList(t *testing.T) {
 		t.Errorf("List = %v, want two objects in the order of the rows, z first, at version 7", list)
 	}
 	rows := printed.Rows(pods)
-	if definitions := rows.Definitions(); len(definitions) != 2 || definitions[1].Name != "Restarts" {
+	if definitions := rows.Columns; len(definitions) != 2 || definitions[1].Name != "Restarts" {
 		t.Errorf("Definitions = %v, want two columns, the second Restarts", definitions)
 	}
 	want := [][]any{{"z", int64(3)}, {"a\uFFFD", nil}}
-	if diff := cmp.Diff(want, [][]any{rows.Cells(&list.Items[0]), rows.Cells(&list.Items[1])}); diff != "" {
+	got := [][]any{rows.Cells(&list.Items[0], false), rows.Cells(&list.Items[1], false)}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("cells (-want +got):\n%s", diff)
 	}
 	if _, err := json.Marshal(list.Items[0].DeepCopy().Object); err != nil {

@@ -11,12 +11,29 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// jsonPrinter prints a v1 List, or single objects, byte for byte as kubectl get -o json does.
-type jsonPrinter struct {
-	w              io.Writer
-	eachSeparately bool
-	hasPrinted     bool
-	buffer         []byte
+// textPrinter prints objects byte for byte as kubectl get does, with the texts of a list around them.
+type textPrinter struct {
+	w            io.Writer
+	appendObject func(text []byte, o Object) ([]byte, error)
+	// prefix is written before the next object, and suffix by Close. After the first object, nextPrefix and
+	// lastSuffix replace them.
+	prefix, suffix, nextPrefix, lastSuffix string
+	buffer                                 []byte
+}
+
+func (p *textPrinter) Print(o Object) error {
+	text, err := p.appendObject(append(p.buffer[:0], p.prefix...), o)
+	if err != nil {
+		return err
+	}
+	p.buffer, p.prefix, p.suffix = text, p.nextPrefix, p.lastSuffix
+	_, err = p.w.Write(text)
+	return err
+}
+
+func (p *textPrinter) Close() error {
+	_, err := io.WriteString(p.w, p.suffix)
+	return err
 }
 
 const (
@@ -26,62 +43,38 @@ const (
 	jsonItemIndent = jsonIndent + jsonIndent
 )
 
-func (p *jsonPrinter) Print(o Object) error {
-	prefix := jsonItemIndent
-	if p.eachSeparately {
-		prefix = ""
+// newJSONPrinter prints a v1 List, or single objects.
+func newJSONPrinter(w io.Writer, framing Framing) *textPrinter {
+	p, itemIndent, itemEnd := &textPrinter{w: w}, "", "\n"
+	if framing == List {
+		itemIndent, itemEnd = jsonItemIndent, ""
+		p.prefix, p.nextPrefix = jsonListStart+"\n"+jsonItemIndent, ",\n"+jsonItemIndent
+		p.suffix, p.lastSuffix = jsonListStart+jsonListEnd, "\n"+jsonIndent+jsonListEnd
 	}
-	text, ok := jsontext.AppendIndented(append(p.buffer[:0], p.separator()...), o.JSON, prefix, jsonIndent)
-	if !ok {
-		object, err := o.decode()
-		if err != nil {
-			return err
+	p.appendObject = func(text []byte, o Object) ([]byte, error) {
+		text, ok := jsontext.AppendIndented(text, o.JSON, itemIndent, jsonIndent)
+		if !ok {
+			object, err := o.decode()
+			if err != nil {
+				return nil, err
+			}
+			indented, err := json.MarshalIndent(object.Object, itemIndent, jsonIndent)
+			if err != nil {
+				return nil, fmt.Errorf("print %s: %w", describeObject(object), err)
+			}
+			text = append(text, indented...)
 		}
-		indented, err := json.MarshalIndent(object.Object, prefix, jsonIndent)
-		if err != nil {
-			return fmt.Errorf("print %s: %w", describeObject(object), err)
-		}
-		text = append(text, indented...)
+		return append(text, itemEnd...), nil
 	}
-	if p.eachSeparately {
-		text = append(text, '\n')
-	}
-	p.buffer, p.hasPrinted = text, true
-	_, err := p.w.Write(text)
-	return err
-}
-
-func (p *jsonPrinter) separator() string {
-	switch {
-	case p.eachSeparately:
-		return ""
-	case p.hasPrinted:
-		return ",\n" + jsonItemIndent
-	}
-	return jsonListStart + "\n" + jsonItemIndent
-}
-
-func (p *jsonPrinter) Close() error {
-	suffix := "\n" + jsonIndent + jsonListEnd
-	switch {
-	case p.eachSeparately:
-		return nil
-	case !p.hasPrinted:
-		suffix = jsonListStart + jsonListEnd
-	}
-	_, err := io.WriteString(p.w, suffix)
-	return err
+	return p
 }
 
 func describeObject(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + keyOf(obj) }
 
-// namePrinter prints "kind.group/name" lines, as kubectl get -o name does. It reads only Key and Kind.
-type namePrinter struct{ w io.Writer }
-
-func (p namePrinter) Print(o Object) error {
-	_, err := fmt.Fprintf(p.w, "%s%s/%s\n", ClusterPrefix(o.Cluster), strings.ToLower(o.Kind.String()),
-		o.Key[strings.LastIndexByte(o.Key, '/')+1:])
-	return err
+// appendName appends a line "kind.group/name", as kubectl get -o name does. It reads only Key and Kind.
+func appendName(text []byte, o Object) ([]byte, error) {
+	return fmt.Appendf(text, "%s%s/%s\n", ClusterPrefix(o.Cluster), strings.ToLower(o.Kind.String()),
+		o.Key[strings.LastIndexByte(o.Key, '/')+1:]), nil
 }
 
 // ClusterPrefix returns the start of a line about an object: the name of its cluster and a tab. It returns ""
@@ -92,8 +85,6 @@ func ClusterPrefix(cluster string) string {
 	}
 	return Printable(cluster) + "\t"
 }
-
-func (namePrinter) Close() error { return nil }
 
 type jsonLinesPrinter struct{ encoder *json.Encoder }
 

@@ -100,11 +100,11 @@ const (
 func NewPrinter(format Format, w io.Writer, framing Framing, noHeaders bool) (Printer, error) {
 	switch format.Name {
 	case JSON:
-		return &jsonPrinter{w: w, eachSeparately: framing != List}, nil
+		return newJSONPrinter(w, framing), nil
 	case YAML:
-		return &yamlPrinter{w: w, eachSeparately: framing != List, quotes: quoteCache{}}, nil
+		return newYAMLPrinter(w, framing), nil
 	case Name:
-		return namePrinter{w}, nil
+		return &textPrinter{w: w, appendObject: appendName}, nil
 	case JSONLines:
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)

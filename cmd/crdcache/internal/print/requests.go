@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -31,37 +31,31 @@ const (
 	maxParallelRequests = 10
 )
 
-// LoadRows returns a row formatter with the columns of the CRD for each type. The formatter is nil if the
-// type has no CRD or the user may not read it: then the API server prints the rows. After other errors,
-// LoadRows warns and returns a formatter with name and age.
+// LoadRows returns rows with the columns of the CRD for each type. They are nil if the type has no CRD or the
+// user may not read it: then the API server prints the rows. After other errors, LoadRows warns and returns
+// rows with name and age.
 func LoadRows(ctx context.Context, definitions Definitions, types []discovery.Resource,
-	errOut io.Writer) []RowFormatter {
+	errOut io.Writer) []*Rows {
 	ctx, cancel := context.WithTimeout(ctx, columnsTimeout)
 	defer cancel()
-	rows, errs := make([]RowFormatter, len(types)), make([]error, len(types))
-	slots := make(chan struct{}, maxParallelRequests)
-	var wg sync.WaitGroup
-	for i, resource := range types {
+	rows, errs := make([]*Rows, len(types)), make([]error, len(types))
+	// The requests end with ctx.
+	workqueue.ParallelizeUntil(context.Background(), maxParallelRequests, len(types), func(i int) {
+		gvr := types[i].GVR
 		// CRD groups contain a dot, and built-in types have no CRD.
-		_, isBuiltin := naming.FindBuiltin(resource.GVR.Group, resource.GVK.Kind, "")
-		if isBuiltin || !strings.Contains(resource.GVR.Group, ".") {
-			continue
+		_, isBuiltin := naming.FindBuiltin(gvr.Group, types[i].GVK.Kind, "")
+		if isBuiltin || !strings.Contains(gvr.Group, ".") {
+			return
 		}
-		// Each goroutine writes to its own element and ends with its requests, which end with ctx.
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			definition, err := definitions(ctx, resource.GVR.GroupResource())
-			switch {
-			case err == nil:
-				version, _ := definition.Version(resource.GVR.Version)
-				rows[i] = NewRows(version.Columns)
-			case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-				rows[i], errs[i] = NewRows(nil), err
-			}
-		})
-	}
-	wg.Wait()
+		definition, err := definitions(ctx, gvr.GroupResource())
+		switch {
+		case err == nil:
+			version, _ := definition.Version(gvr.Version)
+			rows[i] = NewRows(version.Columns)
+		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+			rows[i], errs[i] = NewRows(nil), err
+		}
+	})
 	for i, err := range errs {
 		if err != nil {
 			WarnOfMissingColumns(errOut, types[i], err)

@@ -13,141 +13,95 @@ import (
 	"github.com/crdcache/crdcache/internal/display"
 )
 
-// RowFormatter defines the columns of a type and returns the cells of objects.
-type RowFormatter interface {
-	// Definitions returns the columns, starting with the name.
-	Definitions() []metav1.TableColumnDefinition
-	// Cells returns the cells of an object. Trailing cells can be missing. A nil cell is empty.
-	Cells(obj *unstructured.Unstructured) []any
-	// Values returns Cells with timestamps instead of ages, if they are known.
-	Values(obj *unstructured.Unstructured) []any
+// Rows are the columns of a type and the cells of its objects.
+type Rows struct {
+	// Columns start with the name.
+	Columns []metav1.TableColumnDefinition
+	// Cells returns the cells of an object, which the caller may append to. With timestamps, they replace
+	// ages if they are known. Trailing cells can be missing. A nil cell is empty.
+	Cells func(obj *unstructured.Unstructured, timestamps bool) []any
+	// FromServer is set if a server has printed the cells.
+	FromServer bool
 }
 
-// crdRows formats the columns of a CRD, without control characters.
-type crdRows struct{ columns []display.Column }
-
-// NewRows returns the formatter for the columns of a CRD. Without columns it prints the age.
-func NewRows(columns []crd.Column) RowFormatter { return crdRows{display.NewColumns(columns)} }
-
-func (r crdRows) Definitions() []metav1.TableColumnDefinition { return display.Definitions(r.columns) }
-
-func (r crdRows) Cells(obj *unstructured.Unstructured) []any { return r.row(obj, display.Column.Cell) }
-
-func (r crdRows) Values(obj *unstructured.Unstructured) []any {
-	return r.row(obj, display.Column.Value)
+// NewRows returns the rows with the columns of a CRD, without control characters. Without columns they have
+// the age.
+func NewRows(declared []crd.Column) *Rows {
+	columns := display.NewColumns(declared)
+	return &Rows{Columns: display.Definitions(columns),
+		Cells: func(obj *unstructured.Unstructured, timestamps bool) []any {
+			cellOf := display.Column.Cell
+			if timestamps {
+				cellOf = display.Column.Value
+			}
+			cells := append(make([]any, 0, 1+len(columns)), escapeCell(obj.GetName()))
+			for _, c := range columns {
+				cells = append(cells, escapeCell(cellOf(c, obj.Object)))
+			}
+			return cells
+		}}
 }
 
-func (r crdRows) row(obj *unstructured.Unstructured, cell func(display.Column, map[string]any) any) []any {
-	cells := make([]any, 0, 1+len(r.columns))
-	cells = append(cells, escapeCell(obj.GetName()))
-	for _, c := range r.columns {
-		cells = append(cells, escapeCell(cell(c, obj.Object)))
+// NewServerRows returns rows that a server has printed, with ages only. cells returns the row of an object.
+func NewServerRows(columns []metav1.TableColumnDefinition,
+	cells func(*unstructured.Unstructured) []any) *Rows {
+	escapedCells := func(obj *unstructured.Unstructured, _ bool) []any {
+		escaped := slices.Clone(cells(obj))
+		for i, cell := range escaped {
+			escaped[i] = escapeCell(cell)
+		}
+		return escaped
 	}
-	return cells
+	return &Rows{Columns: columns, Cells: escapedCells, FromServer: true}
 }
 
-// serverRows formats rows that a server has printed.
-type serverRows struct {
-	definitions []metav1.TableColumnDefinition
-	cells       func(*unstructured.Unstructured) []any
+func textColumn(name string) metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{Name: name, Type: "string"}
 }
 
-// NewServerRows returns the formatter of rows that a server has printed. cells returns the row of an object.
-func NewServerRows(definitions []metav1.TableColumnDefinition,
-	cells func(*unstructured.Unstructured) []any) RowFormatter {
-	return serverRows{definitions, cells}
-}
-
-func (r serverRows) Definitions() []metav1.TableColumnDefinition { return r.definitions }
-
-func (r serverRows) Cells(obj *unstructured.Unstructured) []any {
-	cells := slices.Clone(r.cells(obj))
-	for i, cell := range cells {
-		cells[i] = escapeCell(cell)
-	}
-	return cells
-}
-
-// Values implements RowFormatter. It returns ages, because the timestamps are unknown.
-func (r serverRows) Values(obj *unstructured.Unstructured) []any { return r.Cells(obj) }
-
-type labelRows struct {
-	RowFormatter
-	labelNames    []string
-	showAllLabels bool // a column with all labels
-}
-
-// WithLabelColumns adds the label columns to rows.
-func (s Style) WithLabelColumns(rows RowFormatter) RowFormatter {
+// WithLabelColumns adds the label columns to rows. As in kubectl, the header is the part of the label's name
+// after the slash.
+func (s Style) WithLabelColumns(rows *Rows) *Rows {
 	if len(s.LabelColumns) == 0 && !s.ShowLabels {
 		return rows
 	}
-	return labelRows{rows, s.LabelColumns, s.ShowLabels}
-}
-
-// Definitions implements RowFormatter. As in kubectl, the header is the part of the label's name after the
-// slash.
-func (l labelRows) Definitions() []metav1.TableColumnDefinition {
-	definitions := append([]metav1.TableColumnDefinition(nil), l.RowFormatter.Definitions()...)
-	for _, name := range l.labelNames {
-		definitions = append(definitions,
-			metav1.TableColumnDefinition{Name: Printable(name[strings.LastIndex(name, "/")+1:]),
-				Type: "string"})
+	columns := slices.Clone(rows.Columns)
+	for _, name := range s.LabelColumns {
+		columns = append(columns, textColumn(Printable(name[strings.LastIndex(name, "/")+1:])))
 	}
-	if l.showAllLabels {
-		definitions = append(definitions, metav1.TableColumnDefinition{Name: "Labels", Type: "string"})
+	if s.ShowLabels {
+		columns = append(columns, textColumn("Labels"))
 	}
-	return definitions
-}
-
-func (l labelRows) Cells(obj *unstructured.Unstructured) []any {
-	return l.appendLabels(l.RowFormatter.Cells(obj), obj)
-}
-
-func (l labelRows) Values(obj *unstructured.Unstructured) []any {
-	return l.appendLabels(l.RowFormatter.Values(obj), obj)
-}
-
-func (l labelRows) appendLabels(cells []any, obj *unstructured.Unstructured) []any {
-	cells = append([]any(nil), cells...)
-	for len(cells) < len(l.RowFormatter.Definitions()) {
-		cells = append(cells, nil)
-	}
-	objectLabels := obj.GetLabels()
-	for _, name := range l.labelNames {
-		cells = append(cells, Printable(objectLabels[name]))
-	}
-	if l.showAllLabels {
-		cells = append(cells, Printable(labels.FormatLabels(objectLabels)))
-	}
-	return cells
-}
-
-type clusterRows struct {
-	RowFormatter
-	cluster       string
-	withNamespace bool
+	return &Rows{Columns: columns, Cells: func(obj *unstructured.Unstructured, timestamps bool) []any {
+		cells := rows.Cells(obj, timestamps)
+		for len(cells) < len(rows.Columns) {
+			cells = append(cells, nil)
+		}
+		objectLabels := obj.GetLabels()
+		for _, name := range s.LabelColumns {
+			cells = append(cells, Printable(objectLabels[name]))
+		}
+		if s.ShowLabels {
+			cells = append(cells, Printable(labels.FormatLabels(objectLabels)))
+		}
+		return cells
+	}}
 }
 
 // WithCluster adds a column with the cluster, and optionally a column with the namespace.
-func WithCluster(rows RowFormatter, cluster string, withNamespace bool) RowFormatter {
-	return clusterRows{rows, Printable(cluster), withNamespace}
-}
-
-func (r clusterRows) Definitions() []metav1.TableColumnDefinition {
-	definitions := []metav1.TableColumnDefinition{{Name: "Cluster", Type: "string"}}
-	if r.withNamespace {
-		definitions = append(definitions, metav1.TableColumnDefinition{Name: "Namespace", Type: "string"})
+func WithCluster(rows *Rows, cluster string, withNamespace bool) *Rows {
+	columns := []metav1.TableColumnDefinition{textColumn("Cluster")}
+	if withNamespace {
+		columns = append(columns, textColumn("Namespace"))
 	}
-	return append(definitions, r.RowFormatter.Definitions()...)
-}
-
-func (r clusterRows) Cells(obj *unstructured.Unstructured) []any {
-	cells := []any{r.cluster}
-	if r.withNamespace {
-		cells = append(cells, obj.GetNamespace())
-	}
-	return append(cells, r.RowFormatter.Cells(obj)...)
+	return &Rows{Columns: append(columns, rows.Columns...),
+		Cells: func(obj *unstructured.Unstructured, timestamps bool) []any {
+			cells := []any{Printable(cluster)}
+			if withNamespace {
+				cells = append(cells, obj.GetNamespace())
+			}
+			return append(cells, rows.Cells(obj, timestamps)...)
+		}}
 }
 
 func escapeCell(cell any) any {

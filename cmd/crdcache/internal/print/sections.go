@@ -19,7 +19,7 @@ type Section struct {
 	Resource discovery.Resource
 	// Empty is set if the type is known to have no objects.
 	Empty bool
-	Rows  RowFormatter
+	Rows  *Rows
 	// Each passes the objects to the writer.
 	Each func(w *Writer) error
 }
@@ -148,8 +148,7 @@ func (p *Output) printTables(w *Writer, sections []Section) error {
 		var printer Printer
 		var err error
 		if p.Format.Name == CSV {
-			printer = p.csv.printerFor(csvResource{Rows: rows, Kind: s.Resource.GVK.GroupKind().String(),
-				Cluster: w.Cluster})
+			printer = p.csv.printerFor(rows, s.Resource.GVK.GroupKind().String(), w.Cluster)
 		} else if printer, err = p.continueTable(w, s, rows, hasSeveralTypes); err != nil {
 			return err
 		}
@@ -162,7 +161,7 @@ func (p *Output) printTables(w *Writer, sections []Section) error {
 
 // continueTable returns the table of the previous cluster if it has the same type and columns, or a new
 // table.
-func (p *Output) continueTable(w *Writer, s Section, rows RowFormatter, withKind bool) (Printer, error) {
+func (p *Output) continueTable(w *Writer, s Section, rows *Rows, withKind bool) (Printer, error) {
 	style := p.TableOptions(s.Resource, w.Namespace, withKind)
 	if w.Cluster != "" {
 		style.WithNamespace = false
@@ -170,7 +169,7 @@ func (p *Output) continueTable(w *Writer, s Section, rows RowFormatter, withKind
 	}
 	kind := s.Resource.GVK.GroupKind()
 	if p.table != nil && p.table.kind == kind && p.table.cluster != w.Cluster &&
-		slices.EqualFunc(p.table.rows.Definitions(), rows.Definitions(), SameColumn) {
+		slices.EqualFunc(p.table.rows.Columns, rows.Columns, SameColumn) {
 		p.table.rows, p.table.cluster = rows, w.Cluster
 		return p.table, nil
 	}
@@ -189,22 +188,6 @@ func (p *Output) closeTable() error {
 		return nil
 	}
 	return p.table.Close()
-}
-
-// newCSV returns a table with the columns of the first cluster that has objects.
-func (p *Output) newCSV(w *Writer, sections []Section, withKind bool) *csvTable {
-	types := make([]csvResource, len(sections))
-	withNamespace := w.Cluster != ""
-	for i, s := range sections {
-		types[i].Rows = p.WithLabelColumns(s.Rows)
-		withNamespace = withNamespace || p.TableOptions(s.Resource, w.Namespace, withKind).WithNamespace
-	}
-	table := newCSV(p.out, types, withNamespace, withKind || p.ShowKind, p.NoHeaders)
-	table.errOut = p.ErrOut
-	if w.Cluster != "" {
-		table.header = slices.Insert(table.header, 0, "CLUSTER")
-	}
-	return table
 }
 
 // emptyMessage returns kubectl's message for no objects.

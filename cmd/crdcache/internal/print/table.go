@@ -26,13 +26,13 @@ type tabWriter interface {
 type TypeTable struct {
 	out     tabWriter
 	options printers.PrintOptions
-	rows    RowFormatter
+	rows    *Rows
 	table   metav1.Table
 }
 
-func NewTypeTable(w io.Writer, rows RowFormatter, options printers.PrintOptions) *TypeTable {
+func NewTypeTable(w io.Writer, rows *Rows, options printers.PrintOptions) *TypeTable {
 	t := &TypeTable{out: printers.GetNewTabWriter(w), options: options, rows: rows}
-	t.table.ColumnDefinitions = rows.Definitions()
+	t.table.ColumnDefinitions = rows.Columns
 	return t
 }
 
@@ -47,11 +47,11 @@ func (t *TypeTable) Print(o Object) error {
 }
 
 // TableRow returns the row of an object with the metadata that the table printer reads.
-func TableRow(rows RowFormatter, obj *unstructured.Unstructured) metav1.TableRow {
+func TableRow(rows *Rows, obj *unstructured.Unstructured) metav1.TableRow {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetName(obj.GetName())
 	m.SetNamespace(obj.GetNamespace())
-	return metav1.TableRow{Cells: rows.Cells(obj), Object: runtime.RawExtension{Object: m}}
+	return metav1.TableRow{Cells: rows.Cells(obj, false), Object: runtime.RawExtension{Object: m}}
 }
 
 // SameColumn reports whether two columns are printed alike. Their descriptions can differ between servers.
@@ -75,11 +75,6 @@ func (t *TypeTable) Flush() error {
 // Close implements Printer.
 func (t *TypeTable) Close() error { return t.Flush() }
 
-type csvResource struct {
-	Rows          RowFormatter
-	Kind, Cluster string
-}
-
 // csvTable prints all columns of the types as CSV, including the columns of wide tables. Dates are timestamps
 // and missing values are empty. Several types share one header, in which each distinct column occurs once.
 type csvTable struct {
@@ -92,30 +87,35 @@ type csvTable struct {
 	errOut        io.Writer
 }
 
-func newCSV(w io.Writer, types []csvResource, withNamespace, withKind, noHeaders bool) *csvTable {
-	table := &csvTable{out: csv.NewWriter(w), withNamespace: withNamespace, withKind: withKind,
-		headerWritten: noHeaders}
-	for _, resource := range types {
-		table.mapColumns(resource.Rows)
+// newCSV returns a table with the columns of the first cluster that has objects.
+func (p *Output) newCSV(w *Writer, sections []Section, withKind bool) *csvTable {
+	t := &csvTable{out: csv.NewWriter(p.out), errOut: p.ErrOut, headerWritten: p.NoHeaders,
+		withNamespace: w.Cluster != "", withKind: withKind || p.ShowKind}
+	for _, s := range sections {
+		t.mapColumns(p.WithLabelColumns(s.Rows))
+		t.withNamespace = t.withNamespace || p.TableOptions(s.Resource, w.Namespace, withKind).WithNamespace
 	}
-	if withKind {
-		table.header = append(table.header, "KIND")
+	if w.Cluster != "" {
+		t.header = append(t.header, "CLUSTER")
 	}
-	if withNamespace {
-		table.header = append(table.header, "NAMESPACE")
+	if t.withKind {
+		t.header = append(t.header, "KIND")
 	}
-	table.header = append(table.header, table.columnNames...)
-	return table
+	if t.withNamespace {
+		t.header = append(t.header, "NAMESPACE")
+	}
+	t.header = append(t.header, t.columnNames...)
+	return t
 }
 
 // printerFor returns the printer of a type. If the type has columns that the header lacks, it omits them and
 // warns. This occurs if clusters have different CRDs.
-func (t *csvTable) printerFor(resource csvResource) Printer {
+func (t *csvTable) printerFor(rows *Rows, kind, cluster string) Printer {
 	headerLength := len(t.columnNames)
-	p := &csvPrinter{csvTable: t, csvResource: resource, columnIndexes: t.mapColumns(resource.Rows)}
+	p := &csvPrinter{t, rows, kind, cluster, t.mapColumns(rows)}
 	if missing := t.columnNames[headerLength:]; len(missing) > 0 {
 		Warnf(t.errOut, "%s: these columns are omitted, because the CSV header of another cluster lacks them: %s",
-			resource.Cluster, strings.Join(missing, ", "))
+			cluster, strings.Join(missing, ", "))
 		t.columnNames = t.columnNames[:headerLength]
 	}
 	return p
@@ -123,9 +123,9 @@ func (t *csvTable) printerFor(resource csvResource) Printer {
 
 // mapColumns returns the index in columnNames of each column of a type. It appends missing columns. A type
 // can have two columns of one name.
-func (t *csvTable) mapColumns(rows RowFormatter) []int {
+func (t *csvTable) mapColumns(rows *Rows) []int {
 	var indexes []int
-	for _, definition := range rows.Definitions() {
+	for _, definition := range rows.Columns {
 		name := strings.ToUpper(definition.Name)
 		index := 0
 		for index < len(t.columnNames) && (t.columnNames[index] != name || slices.Contains(indexes, index)) {
@@ -141,7 +141,8 @@ func (t *csvTable) mapColumns(rows RowFormatter) []int {
 
 type csvPrinter struct {
 	*csvTable
-	csvResource
+	rows          *Rows
+	kind, cluster string
 	columnIndexes []int // in the table's columns
 }
 
@@ -157,17 +158,17 @@ func (p *csvPrinter) Print(o Object) error {
 		p.headerWritten = true
 	}
 	var row []string
-	if p.Cluster != "" {
-		row = append(row, p.Cluster)
+	if p.cluster != "" {
+		row = append(row, p.cluster)
 	}
 	if p.withKind {
-		row = append(row, p.Kind)
+		row = append(row, p.kind)
 	}
 	if p.withNamespace {
 		row = append(row, obj.GetNamespace())
 	}
 	cells := make([]string, len(p.columnNames))
-	for i, value := range p.Rows.Values(obj) {
+	for i, value := range p.rows.Cells(obj, true) {
 		if value != nil && i < len(p.columnIndexes) && p.columnIndexes[i] < len(cells) {
 			cells[p.columnIndexes[i]] = fmt.Sprint(value)
 		}

@@ -53,8 +53,8 @@ func (p *TableClient) Resource(gvr schema.GroupVersionResource) dynamic.Namespac
 	return tableResource{&tableRequests{ResourceInterface: allNamespaces, client: p, gvr: gvr}, allNamespaces}
 }
 
-// Rows returns the row formatter of a listed type. If the server printed no rows, it has name and age.
-func (p *TableClient) Rows(gvr schema.GroupVersionResource) RowFormatter {
+// Rows returns the rows of a listed type. If the server printed none, they have name and age.
+func (p *TableClient) Rows(gvr schema.GroupVersionResource) *Rows {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if columns := p.columns[gvr]; columns != nil {
@@ -225,12 +225,6 @@ func rowCells(object *unstructured.Unstructured) []any {
 		return cells
 	}
 	return []any{object.GetName()}
-}
-
-// HasServerRows reports whether a formatter prints the rows that a TableClient received.
-func HasServerRows(rows RowFormatter) bool {
-	_, ok := rows.(serverRows)
-	return ok
 }
 
 // RowIndex returns the 1-based position of an object in the server's table, or 0 if it is unknown.

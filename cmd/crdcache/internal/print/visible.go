@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Printable replaces all characters that control a terminal, including line breaks.
@@ -49,18 +48,12 @@ func OneSafeLine(text string) string {
 
 // Truncate shortens text to maxLength characters. A shortened text ends with an ellipsis.
 func Truncate(text string, maxLength int) string {
-	if len(text) <= maxLength || utf8.RuneCountInString(text) <= maxLength {
+	characters := []rune(text)
+	if len(characters) <= maxLength {
 		return text
 	}
-	end := Ellipsis()
-	remaining := max(maxLength-utf8.RuneCountInString(end), 0)
-	for i := range text {
-		if remaining == 0 {
-			return text[:i] + end
-		}
-		remaining--
-	}
-	return text
+	end := []rune(Ellipsis())
+	return string(append(characters[:max(maxLength-len(end), 0)], end...))
 }
 
 // SupportsUnicode reports whether symbols outside ASCII may be printed. Without a locale it returns true,

@@ -16,15 +16,6 @@ import (
 	"sigs.k8s.io/yaml/kyaml"
 )
 
-// yamlPrinter prints a v1 List, or a document for each object, byte for byte as kubectl get -o yaml does.
-type yamlPrinter struct {
-	w              io.Writer
-	eachSeparately bool
-	hasPrinted     bool
-	buffer         []byte
-	quotes         quoteCache
-}
-
 const (
 	yamlListStart         = "apiVersion: v1\nitems:\n"
 	yamlEmptyListStart    = "apiVersion: v1\nitems: []\n"
@@ -32,51 +23,34 @@ const (
 	yamlDocumentSeparator = "---\n"
 )
 
-func (p *yamlPrinter) Print(o Object) error {
-	text, ok := append(p.buffer[:0], p.separator()...), false
-	if !p.eachSeparately {
-		text, ok = appendYAMLItem(text, o.JSON, p.quotes)
+// newYAMLPrinter prints a v1 List, or a document for each object.
+func newYAMLPrinter(w io.Writer, framing Framing) *textPrinter {
+	p, quotes := &textPrinter{w: w, nextPrefix: yamlDocumentSeparator}, quoteCache{}
+	if framing == List {
+		p.prefix, p.nextPrefix = yamlListStart, ""
+		p.suffix, p.lastSuffix = yamlEmptyListStart+yamlListEnd, yamlListEnd
 	}
-	if !ok {
+	p.appendObject = func(text []byte, o Object) ([]byte, error) {
+		if framing == List {
+			if item, ok := appendYAMLItem(text, o.JSON, quotes); ok {
+				return item, nil
+			}
+		}
 		object, err := o.decode()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var value any = object.Object
-		if !p.eachSeparately {
+		if framing == List {
 			value = []any{value} // a sequence of one item has the line breaks of a list
 		}
 		marshalled, err := marshalDecoded(value)
 		if err != nil {
-			return fmt.Errorf("print %s: %w", describeObject(object), err)
+			return nil, fmt.Errorf("print %s: %w", describeObject(object), err)
 		}
-		text = append(text, marshalled...)
+		return append(text, marshalled...), nil
 	}
-	p.buffer, p.hasPrinted = text, true
-	_, err := p.w.Write(text)
-	return err
-}
-
-func (p *yamlPrinter) separator() string {
-	switch {
-	case p.eachSeparately && p.hasPrinted:
-		return yamlDocumentSeparator
-	case p.eachSeparately || p.hasPrinted:
-		return ""
-	}
-	return yamlListStart
-}
-
-func (p *yamlPrinter) Close() error {
-	suffix := yamlListEnd
-	switch {
-	case p.eachSeparately:
-		return nil
-	case !p.hasPrinted:
-		suffix = yamlEmptyListStart + yamlListEnd
-	}
-	_, err := io.WriteString(p.w, suffix)
-	return err
+	return p
 }
 
 // MarshalYAML is yaml.Marshal of sigs.k8s.io/yaml without its errors for some characters and long keys.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
@@ -40,36 +40,17 @@ type ObjectList struct {
 	items    []any
 }
 
-// ListError is the error of a list.
-type ListError struct {
-	Resource discovery.Resource
-	err      error
-}
-
-func (e *ListError) Error() string {
-	return fmt.Sprintf("list %s: %v", e.Resource, e.err)
-}
-
-// Unwrap returns the cause.
-func (e *ListError) Unwrap() error { return e.err }
-
 // ListAll lists all types, several at a time, with a progress line on stderr. It returns the lists that could
 // be read, in the order of the types, and joins the errors of the others.
 func (t *Types) ListAll(ctx, limitedCtx context.Context) ([]ObjectList, error) {
 	lists, errs := make([]ObjectList, len(t.Resources)), make([]error, len(t.Resources))
 	var doneCount atomic.Int64
 	defer t.reader.Progress(func() (int, int) { return int(doneCount.Load()), len(t.Resources) })()
-	slots := make(chan struct{}, maxParallelLists)
-	var listing sync.WaitGroup
-	for i, resource := range t.Resources {
-		slots <- struct{}{}
-		listing.Go(func() { // ended by its requests, which limitedCtx ends
-			defer func() { <-slots }()
-			lists[i], errs[i] = t.list(limitedCtx, resource)
-			doneCount.Add(1)
-		})
-	}
-	listing.Wait()
+	// The requests end with limitedCtx.
+	workqueue.ParallelizeUntil(ctx, maxParallelLists, len(t.Resources), func(i int) {
+		lists[i], errs[i] = t.list(limitedCtx, t.Resources[i])
+		doneCount.Add(1)
+	})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -107,7 +88,7 @@ func (t *Types) list(ctx context.Context, resource discovery.Resource) (list Obj
 func (t *Types) page(ctx context.Context, resource discovery.Resource, token string) (Page, error) {
 	options, selects, err := t.reader.listOptions(resource)
 	if err != nil {
-		return Page{}, &ListError{resource, err}
+		return Page{}, fmt.Errorf("list %s: %w", resource, err)
 	}
 	options.Limit, options.Continue = chunkSize, token
 	var page Page
@@ -130,7 +111,7 @@ func (t *Types) page(ctx context.Context, resource discovery.Resource, token str
 		return err
 	})
 	if err != nil {
-		return Page{}, &ListError{resource, err}
+		return Page{}, fmt.Errorf("list %s: %w", resource, err)
 	}
 	for _, item := range items {
 		if object, ok := item.(*unstructured.Unstructured); ok {
@@ -144,7 +125,7 @@ func (t *Types) page(ctx context.Context, resource discovery.Resource, token str
 }
 
 // Section returns the listed objects in the given order. A nil order means the server's order.
-func (l ObjectList) Section(rows print.RowFormatter, order *print.Order) print.Section {
+func (l ObjectList) Section(rows *print.Rows, order *print.Order) print.Section {
 	return print.Section{Resource: l.Resource, Empty: len(l.items) == 0, Rows: rows,
 		Each: func(w *print.Writer) (err error) {
 			items := l.items

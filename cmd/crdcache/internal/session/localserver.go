@@ -127,7 +127,7 @@ func (a *Answer) Close() {
 }
 
 // Section returns the objects of the answer.
-func (a *Answer) Section(rows print.RowFormatter, stripManagedFields bool) print.Section {
+func (a *Answer) Section(rows *print.Rows, stripManagedFields bool) print.Section {
 	return print.Section{Resource: a.resource, Rows: rows, Each: func(w *print.Writer) error {
 		if w.KeysOnly() {
 			return w.PrintKeys(a.Keys)

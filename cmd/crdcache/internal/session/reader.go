@@ -61,9 +61,9 @@ type Types struct {
 	Client    dynamic.Interface
 
 	reader *Reader
-	// formatters has the types with a CRD. tableClient lists the other types with the API server's rows.
-	// Both are nil before LoadRows.
-	formatters  map[schema.GroupVersionResource]print.RowFormatter
+	// crdRows has nil for types without a CRD. tableClient lists these types with the API server's rows.
+	// Both fields are nil before LoadRows.
+	crdRows     map[schema.GroupVersionResource]*print.Rows
 	tableClient *print.TableClient
 	// lacksRows is set if the objects of a shared cache have no rows of the API server.
 	lacksRows bool
@@ -79,42 +79,39 @@ func (t *Types) LoadRows(ctx context.Context) error {
 		return err
 	}
 	t.tableClient = print.NewTableClient(tables, t.Client)
-	t.formatters = map[schema.GroupVersionResource]print.RowFormatter{}
-	formatters := print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut)
-	for i, r := range t.Resources {
-		if formatters[i] != nil {
-			t.formatters[r.GVR] = formatters[i]
-		}
+	t.crdRows = map[schema.GroupVersionResource]*print.Rows{}
+	for i, rows := range print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut) {
+		t.crdRows[t.Resources[i].GVR] = rows
 	}
 	return nil
 }
 
-// Rows returns the row formatter of a type after its objects were read. Without LoadRows it returns nil. It
-// warns if the user may not read the CRD and the server has printed no rows.
-func (t *Types) Rows(gvr schema.GroupVersionResource) print.RowFormatter {
-	if rows := t.formatters[gvr]; rows != nil || t.tableClient == nil {
+// Rows returns the rows of a type after its objects were read. Without LoadRows it returns nil. It warns if
+// the user may not read the CRD and the server has printed no rows.
+func (t *Types) Rows(gvr schema.GroupVersionResource) *print.Rows {
+	if rows := t.crdRows[gvr]; rows != nil || t.tableClient == nil {
 		return rows
 	}
 	rows := t.tableClient.Rows(gvr)
 	stored, _ := t.reader.fetchedCRDs.Load(gvr.GroupResource())
-	if fetched, _ := stored.(fetchedCRD); apierrors.IsForbidden(fetched.err) && !print.HasServerRows(rows) {
+	if fetched, _ := stored.(fetchedCRD); apierrors.IsForbidden(fetched.err) && !rows.FromServer {
 		print.WarnOfMissingColumns(t.reader.ErrOut, discovery.Resource{GVR: gvr}, fetched.err)
 	}
 	return rows
 }
 
 // HasColumns reports whether the columns of a type are known without the API server's rows.
-func (t *Types) HasColumns(gvr schema.GroupVersionResource) bool { return t.formatters[gvr] != nil }
+func (t *Types) HasColumns(gvr schema.GroupVersionResource) bool { return t.crdRows[gvr] != nil }
 
 // needsServerRows reports whether only the API server knows the rows of the first type.
 func (t *Types) needsServerRows() bool {
 	return t.tableClient != nil && !t.HasColumns(t.Resources[0].GVR)
 }
 
-// clientFor returns the client that reads a type. For types without a formatter, the client adds the API
+// clientFor returns the client that reads a type. For types without columns of a CRD, the client adds the API
 // server's rows to the objects.
 func (t *Types) clientFor(gvr schema.GroupVersionResource) dynamic.Interface {
-	if t.tableClient == nil || t.formatters[gvr] != nil {
+	if t.tableClient == nil || t.crdRows[gvr] != nil {
 		return t.Client
 	}
 	return t.tableClient

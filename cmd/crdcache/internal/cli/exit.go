@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -31,8 +32,6 @@ const (
 
 // exitCode returns the exit code for err. For joined errors, the first case that matches one of them counts.
 func exitCode(err error) int {
-	var usage *session.UsageError
-	var config *indexers.ConfigError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -40,7 +39,7 @@ func exitCode(err error) int {
 		return ExitInterrupted
 	case endedCode(err) > 0:
 		return endedCode(err)
-	case errors.As(err, &usage), errors.As(err, &config):
+	case errors.As(err, new(*session.UsageError)), errors.As(err, new(*indexers.ConfigError)):
 		return ExitUsage
 	case anyError(err, isIncomplete):
 		return ExitIncomplete
@@ -102,20 +101,13 @@ func isSyncTimeout(err error) bool {
 // anyError reports whether matches returns true for any error in the tree of err. errors.As would stop at the
 // first error of a type.
 func anyError(err error, matches func(error) bool) bool {
-	if matches(err) {
-		return true
-	}
+	var wrapped []error
 	switch x := err.(type) {
 	case interface{ Unwrap() error }:
-		if inner := x.Unwrap(); inner != nil {
-			return anyError(inner, matches)
-		}
+		wrapped = []error{x.Unwrap()}
 	case interface{ Unwrap() []error }:
-		for _, inner := range x.Unwrap() {
-			if anyError(inner, matches) {
-				return true
-			}
-		}
+		wrapped = x.Unwrap()
 	}
-	return false
+	return matches(err) || slices.ContainsFunc(wrapped,
+		func(inner error) bool { return inner != nil && anyError(inner, matches) })
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -123,23 +124,17 @@ func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, erro
 		return nil, err
 	}
 	trackerCtx, stop := context.WithCancel(ctx)
-	runEnded := make(chan struct{})
-	go func() { // ended by stop
-		defer close(runEnded)
-		_ = tracker.Run(trackerCtx) // it fails only if called twice
-	}()
-	defer func() {
-		stop()
-		<-runEnded
-	}()
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { _ = tracker.Run(trackerCtx) }) // ended by stop; it fails only if called twice
 	if err := tracker.WaitForSync(limitedCtx); err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		return nil, o.Explain(limitedCtx, err)
 	}
-	status := tracker.Status()
-	if status.Mode == discovery.Polling {
+	if tracker.Status().Mode == discovery.Polling {
 		o.Warnf("cannot read CustomResourceDefinitions: only the information from discovery is listed")
 	}
 	return tracker.Snapshot(), nil
@@ -215,15 +210,6 @@ type versionRecord struct {
 	Verbs   []string `json:"verbs,omitempty"`
 }
 
-const (
-	stateServed         = "Served"
-	stateNotEstablished = "NotEstablished"
-	stateTerminating    = "Terminating"
-	stateNotServed      = "NotServed"
-	stateNotListable    = "NotListable"
-	stateNotWatchable   = "NotWatchable"
-)
-
 func newTypeRecord(t discovery.Type, indexes []string) typeRecord {
 	r := typeRecord{
 		Name: t.GroupResource.String(), Group: t.GroupResource.Group, Resource: t.GroupResource.Resource,
@@ -240,17 +226,17 @@ func newTypeRecord(t discovery.Type, indexes []string) typeRecord {
 func typeState(t discovery.Type) string {
 	switch {
 	case t.Terminating:
-		return stateTerminating
+		return "Terminating"
 	case !t.Established:
-		return stateNotEstablished
+		return "NotEstablished"
 	case len(t.ServedVersions()) == 0:
-		return stateNotServed
+		return "NotServed"
 	case !slices.ContainsFunc(t.Versions, servesVerb("list")):
-		return stateNotListable
+		return "NotListable"
 	case !slices.ContainsFunc(t.Versions, servesVerb("watch")):
-		return stateNotWatchable
+		return "NotWatchable"
 	}
-	return stateServed
+	return "Served"
 }
 
 func servesVerb(verb string) func(discovery.TypeVersion) bool {

@@ -72,12 +72,10 @@ func execute(ctx context.Context, root *cobra.Command) error {
 		return err
 	case <-ctx.Done():
 	}
-	timeout := time.NewTimer(shutdownGrace)
-	defer timeout.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-timeout.C:
+	case <-time.After(shutdownGrace):
 		return ctx.Err()
 	}
 }

@@ -336,17 +336,14 @@ func printProblems(out *bufio.Writer, x indexReport) {
 
 func sizeText(bytes int64) string {
 	const step = 1024
-	value, unit := float64(bytes), "B"
-	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if value < step {
-			break
-		}
-		value, unit = value/step, next
-	}
-	if unit == "B" {
+	if bytes < step {
 		return fmt.Sprintf("%d B", bytes)
 	}
-	return fmt.Sprintf("%.1f %s", value, unit)
+	value, prefixes := float64(bytes)/step, "KMGT"
+	for ; value >= step && len(prefixes) > 1; value /= step {
+		prefixes = prefixes[1:]
+	}
+	return fmt.Sprintf("%.1f %ciB", value, prefixes[0])
 }
 
 // memoryLimits are recommended limits, in bytes, of a program that caches a number of objects of a type.

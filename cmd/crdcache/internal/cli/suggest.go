@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
 
@@ -112,14 +111,13 @@ func readDefinitions(ctx context.Context, target *session.Target, client dynamic
 		switch {
 		case apierrors.IsNotFound(err):
 			errs = append(errs, fmt.Errorf("%s: cannot suggest indexes: no CRD defines this type: %w", r, err))
-			continue
 		case err != nil:
 			errs = append(errs,
 				fmt.Errorf("%s: cannot suggest indexes: the CRD cannot be read, give its file with --crds: %w", r, err))
-			continue
-		}
-		if version, ok := definition.Version(r.GVR.Version); ok {
-			types = append(types, servedType{definition, version})
+		default:
+			if version, ok := definition.Version(r.GVR.Version); ok {
+				types = append(types, servedType{definition, version})
+			}
 		}
 	}
 	return types, errs
@@ -141,16 +139,6 @@ func typesOfCatalog(catalog *discovery.Catalog) (all targetTypes) {
 			Names: crd.Names{Plural: t.Plural, Kind: t.Kind}, Namespaced: t.Has(naming.Namespaced)})
 	}
 	return all
-}
-
-func (t targetTypes) definitions(except schema.GroupResource) []*crd.Definition {
-	return slices.DeleteFunc(slices.Clone(t),
-		func(d *crd.Definition) bool { return d.GroupResource() == except })
-}
-
-func (t targetTypes) has(group, kind string) bool {
-	return slices.ContainsFunc(t,
-		func(d *crd.Definition) bool { return d.Group == group && d.Names.Kind == kind })
 }
 
 // defaultValueOf returns the value for a missing field: the schema's default, or fallback unless it is empty.

@@ -101,7 +101,8 @@ func suggestResource(t servedType, name string,
 	targets targetTypes) (r suggestedResource, warnings []string) {
 	r = suggestedResource{Name: name}
 	r.Match.Group, r.Match.Version, r.Match.Resource = t.Group, t.Version.Name, t.Names.Plural
-	definitions := append([]*crd.Definition{t.Definition}, targets.definitions(t.GroupResource())...)
+	isSame := func(d *crd.Definition) bool { return d.GroupResource() == t.GroupResource() }
+	definitions := slices.Insert(slices.DeleteFunc(slices.Clone(targets), isSame), 0, t.Definition)
 	isAccepted := func(extended suggestedResource) bool {
 		extended.Name, extended.Match = r.Name, r.Match
 		return isValid(extended, definitions)

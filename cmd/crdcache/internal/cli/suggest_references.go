@@ -358,7 +358,10 @@ func (r referenceFinder) withKind(to suggestedTarget, object *crd.Schema,
 func (r referenceFinder) groupOfKinds(kind *crd.Schema) *string {
 	allowed := kindsOf(kind)
 	for _, group := range []string{r.self.group, ""} {
-		isOther := func(kind string) bool { return !r.types.has(group, kind) }
+		isOther := func(kind string) bool {
+			return !slices.ContainsFunc(r.types,
+				func(d *crd.Definition) bool { return d.Group == group && d.Names.Kind == kind })
+		}
 		if len(allowed) > 0 && !slices.ContainsFunc(allowed, isOther) {
 			return &group
 		}

@@ -151,14 +151,15 @@ type treeData struct {
 	graph  *references.Graph
 	caches *session.Caches
 	// namespace is the only namespace that was read. Empty means all.
-	namespace   string
-	notRead     []unreadType
-	failedTypes []failedType // the types of notRead that caused errors
+	namespace string
+	notRead   []unreadType // and not requested
+	failed    []unreadType // which caused errors
 }
 
 type unreadType struct {
 	Type   string `json:"type"`
 	Reason string `json:"reason"`
+	err    error
 }
 
 // Reasons why a type is not read, in addition to errors.
@@ -202,8 +203,8 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 		data.close()
 		return nil, err
 	}
-	if len(data.failedTypes) > 0 {
-		unresolved = errors.Join(unresolved, &incompleteError{data.failedTypes})
+	if len(data.failed) > 0 {
+		unresolved = errors.Join(unresolved, &incompleteError{data.failed})
 	}
 	return data, session.JoinDistinct(problems, unresolved)
 }
@@ -240,30 +241,25 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 		switch {
 		case !r.Preferred || name == root.GVR.GroupResource():
 		case session.IsEvents(name):
-			w.notRead = append(w.notRead, unreadType{name.String(), reasonNotRequested})
+			w.notRead = append(w.notRead, unreadType{Type: name.String(), Reason: reasonNotRequested})
 		case !r.HasVerbs("list"):
 			if r.HasVerbs("get") {
-				w.notRead = append(w.notRead, unreadType{name.String(), r.MissingVerbs("list")})
+				w.notRead = append(w.notRead, unreadType{Type: name.String(), Reason: r.MissingVerbs("list")})
 			}
 		default:
 			add(r)
 		}
 	}
+	unknownGroups := catalog.FailedGroupVersions()
+	for _, failure := range unknownGroups {
+		w.notRead = append(w.notRead, unreadType{Type: "*." + failure.GroupVersion.String(),
+			Reason: fmt.Sprintf("could not be discovered: %v", failure.Err)})
+	}
 	var names []schema.GroupResource
 	for _, r := range types {
 		names = append(names, r.GVR.GroupResource())
 	}
-	return types, errors.Join(w.recordUnknownGroups(catalog), w.FilesErr(names...)), nil
-}
-
-// recordUnknownGroups records the groups that could not be discovered, and returns an error if there are any.
-func (w *treeData) recordUnknownGroups(catalog *discovery.Catalog) error {
-	groups := catalog.FailedGroupVersions()
-	for _, failure := range groups {
-		w.notRead = append(w.notRead, unreadType{"*." + failure.GroupVersion.String(),
-			fmt.Sprintf("could not be discovered: %v", failure.Err)})
-	}
-	return session.UnknownGroups("", groups)
+	return types, errors.Join(session.UnknownGroups("", unknownGroups), w.FilesErr(names...)), nil
 }
 
 // cacheOptions returns the cache options of each type. Objects without declared references need only their
@@ -303,28 +299,26 @@ func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 	return w.graph.WaitForSync(ctx) // all objects are present, so this sends no request
 }
 
-type failedType struct {
-	unreadType
-	err error
+// textsByReason returns a text for each reason, with the names of its types.
+func textsByReason(types []unreadType) []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, u := range types {
+		if names[u.Reason] == nil {
+			reasons = append(reasons, u.Reason)
+		}
+		names[u.Reason] = append(names[u.Reason], u.Type)
+	}
+	return naming.Texts(reasons,
+		func(reason string) string { return session.Abbreviate(names[reason]) + ": " + reason })
 }
 
 // incompleteError is returned for a tree that can lack objects.
-type incompleteError struct{ types []failedType }
+type incompleteError struct{ types []unreadType }
 
-// Error groups the types by reason.
 func (e *incompleteError) Error() string {
-	var reasons []string
-	names := map[string][]string{}
-	for _, f := range e.types {
-		if names[f.Reason] == nil {
-			reasons = append(reasons, f.Reason)
-		}
-		names[f.Reason] = append(names[f.Reason], f.Type)
-	}
-	parts := naming.Texts(reasons,
-		func(reason string) string { return session.Abbreviate(names[reason]) + ": " + reason })
-	return "the tree is incomplete, because types could not be read: " + strings.Join(parts, "; ") +
-		" (select types with --types)"
+	return "the tree is incomplete, because types could not be read: " +
+		strings.Join(textsByReason(e.types), "; ") + " (select types with --types)"
 }
 
 func (e *incompleteError) Unwrap() []error {
@@ -337,24 +331,20 @@ func (e *incompleteError) Unwrap() []error {
 
 // recordUnsynced records the types that did not sync. It returns other errors.
 func (w *treeData) recordUnsynced(err error) error {
-	var unsynced *dynamicinformer.NotSyncedError
-	if err == nil || !errors.As(err, &unsynced) {
+	unsynced, ok := errors.AsType[*dynamicinformer.NotSyncedError](err)
+	if !ok {
 		return err
 	}
 	for _, current := range unsynced.NotSynced {
-		failure := failedType{
-			unreadType: unreadType{current.GVR.GroupResource().String(), print.OneSafeLine(current.Message)},
-			err: &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current},
-				Cause: unsynced.Cause},
-		}
+		failure := unreadType{current.GVR.GroupResource().String(), print.OneSafeLine(current.Message),
+			&dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}, Cause: unsynced.Cause}}
 		switch {
 		case current.Reason == status.ReasonForbidden:
 			failure.Reason = reasonForbidden
 		case failure.Reason == "":
 			failure.Reason = "not synced in time"
 		}
-		w.failedTypes = append(w.failedTypes, failure)
-		w.notRead = append(w.notRead, failure.unreadType)
+		w.failed = append(w.failed, failure)
 	}
 	return nil
 }

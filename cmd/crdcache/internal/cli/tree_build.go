@@ -61,13 +61,8 @@ type treeBuilder struct {
 	objects      map[schema.GroupResource]*dynamicinformer.Snapshot
 	recordUse    func(readsObjects bool, types ...schema.GroupResource) // called with the type of each object
 	depth, limit int
-	visited      map[visitedObject]bool
-}
-
-// visitedObject is an object whose relations were followed in one direction.
-type visitedObject struct {
-	references.Object // without its UID
-	directions
+	// visited has the directions in which the relations of an object, without its UID, were followed.
+	visited map[references.Object]directions
 }
 
 // trees returns the tree of each named object.
@@ -79,7 +74,7 @@ func (w *treeData) trees() (nodes []*treeNode) {
 	rootType := session.ReferenceType(w.roots.Resource)
 	for _, object := range w.rootObjects(objects[w.roots.Resource.GVR.GroupResource()]) {
 		builder := treeBuilder{graph: w.graph, objects: objects, recordUse: w.RecordUse, depth: w.depth,
-			limit: w.limit, visited: map[visitedObject]bool{}}
+			limit: w.limit, visited: map[references.Object]directions{}}
 		rootObject := references.Object{
 			Group: rootType.Group, Resource: rootType.Resource, Kind: rootType.Kind,
 			Namespace: object.GetNamespace(),
@@ -108,7 +103,7 @@ func (w *treeData) rootObjects(snapshot *dynamicinformer.Snapshot) (roots []root
 			continue
 		}
 		same := []rootObject{{object, name.Name}}
-		for n := 1; snapshot != nil; n++ {
+		for n := 1; ; n++ {
 			numbered := naming.NumberedKey(name.Name, n)
 			other := lookup(snapshot, cache.NewObjectName(name.Namespace, numbered))
 			if other == nil {
@@ -124,12 +119,12 @@ func (w *treeData) rootObjects(snapshot *dynamicinformer.Snapshot) (roots []root
 	return roots
 }
 
-// lookup returns nil if the object is not cached or cannot be decoded.
+// lookup returns nil if the object is not cached or cannot be decoded, or if the snapshot is nil.
 func lookup(snapshot *dynamicinformer.Snapshot, name cache.ObjectName) *unstructured.Unstructured {
-	item, ok := snapshot.Lookup(name)
-	if !ok {
+	if snapshot == nil {
 		return nil
 	}
+	item, _ := snapshot.Lookup(name) // nil is an error of DecodeStored
 	object, err := session.DecodeStored(item)
 	if err != nil {
 		return nil
@@ -151,21 +146,12 @@ func (g *treeBuilder) newNode(parentRelation relation, r references.Reference,
 	if r.State != references.Resolved {
 		return n
 	}
-	if object := g.cachedObject(o); object != nil {
+	resource := schema.GroupResource{Group: o.Group, Resource: o.Resource}
+	g.recordUse(true, resource)
+	if object := lookup(g.objects[resource], cache.NewObjectName(o.Namespace, o.Name)); object != nil {
 		n.treeState, n.UID = newTreeState(object), string(object.GetUID())
 	}
 	return n
-}
-
-// cachedObject returns a cached object, or nil.
-func (g *treeBuilder) cachedObject(o references.Object) *unstructured.Unstructured {
-	resource := schema.GroupResource{Group: o.Group, Resource: o.Resource}
-	g.recordUse(true, resource)
-	snapshot := g.objects[resource]
-	if snapshot == nil {
-		return nil
-	}
-	return lookup(snapshot, cache.NewObjectName(o.Namespace, o.Name))
 }
 
 // addRelated adds the related objects of a node, recursively. It visits each object once in each direction.
@@ -175,13 +161,7 @@ func (g *treeBuilder) addRelated(n *treeNode, o references.Object, pending direc
 	}
 	withoutUID := o
 	withoutUID.UID = ""
-	for _, direction := range []directions{upward, downward} {
-		if pending&direction != 0 && g.visited[visitedObject{withoutUID, direction}] {
-			pending &^= direction
-			n.Repeated = true
-		}
-	}
-	if n.Repeated {
+	if n.Repeated = g.visited[withoutUID]&pending != 0; n.Repeated {
 		return
 	}
 	related := g.relatedObjects(o, pending)
@@ -192,10 +172,8 @@ func (g *treeBuilder) addRelated(n *treeNode, o references.Object, pending direc
 	case g.limit > 0 && len(related) > g.limit:
 		n.Omitted, related = len(related)-g.limit, related[:g.limit]
 	}
-	for _, direction := range []directions{upward, downward} {
-		if pending&direction != 0 && len(related) > 0 {
-			g.visited[visitedObject{withoutUID, direction}] = true
-		}
+	if len(related) > 0 {
+		g.visited[withoutUID] |= pending
 	}
 	for _, r := range related {
 		child := g.newNode(r.relation, r.Reference, r.object)
@@ -278,11 +256,9 @@ func newTreeState(object *unstructured.Unstructured) *treeState {
 			value, _ := fields[name].(string)
 			return value
 		}
-		rank := len(conditionPriority)
-		for i, name := range conditionPriority {
-			if field("type") == name {
-				rank = i
-			}
+		rank := slices.Index(conditionPriority, field("type"))
+		if rank < 0 {
+			rank = len(conditionPriority)
 		}
 		if rank < bestRank && field("type") != "" {
 			bestRank = rank

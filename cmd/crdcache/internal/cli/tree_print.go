@@ -34,7 +34,7 @@ type treeOutput struct{ records []treeRecord }
 func (o *treeOutput) add(w *treeData) {
 	typeName := func(c session.Cache) string { return c.Resource.GVR.GroupResource().String() }
 	o.records = append(o.records, treeRecord{Cluster: w.Cluster, Trees: w.trees(), Namespace: w.namespace,
-		Read: naming.Texts(w.caches.Synced, typeName), NotRead: w.notRead})
+		Read: naming.Texts(w.caches.Synced, typeName), NotRead: slices.Concat(w.notRead, w.failed)})
 	w.printScope()
 }
 
@@ -67,15 +67,8 @@ func (w *treeData) printScope() {
 		location = "in the namespace " + w.namespace
 	}
 	text := fmt.Sprintf("read %s %s", session.FormatCount(len(w.caches.Synced), "type"), location)
-	names, reasons := map[string][]string{}, []string{}
-	for _, u := range w.notRead[:len(w.notRead)-len(w.failedTypes)] {
-		if names[u.Reason] == nil {
-			reasons = append(reasons, u.Reason)
-		}
-		names[u.Reason] = append(names[u.Reason], u.Type)
-	}
-	for _, reason := range reasons {
-		text += fmt.Sprintf("; did not read %s: %s", session.Abbreviate(names[reason]), reason)
+	for _, types := range textsByReason(w.notRead) {
+		text += "; did not read " + types
 	}
 	if len(w.types) > 0 {
 		text += "; did not read types that --types does not name"

@@ -67,9 +67,8 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 // their types are followed once they are discovered.
 func (o Options) splitUnresolved(unresolved error) (noMatches []*discovery.NoMatchError, otherErr error) {
 	for _, err := range session.SplitJoined(unresolved) {
-		var noMatch *discovery.NoMatchError
-		switch {
-		case errors.As(err, &noMatch):
+		switch noMatch, isNoMatch := errors.AsType[*discovery.NoMatchError](err); {
+		case isNoMatch:
 			noMatches = append(noMatches, noMatch)
 		case errors.As(err, new(*session.UnknownGroupsError)):
 			o.Warnf("%v", err)

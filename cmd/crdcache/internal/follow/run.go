@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -53,9 +54,9 @@ func newSignal() onceSignal {
 }
 
 func (r *follower) follow(syncCtx context.Context) error {
-	cancelMessage := r.status.printLater("Pending: waiting for discovery")
+	message := time.AfterFunc(statusDelay, func() { r.status.printLine("Pending: waiting for discovery") })
 	err := r.tracker.WaitForSync(syncCtx)
-	cancelMessage()
+	message.Stop()
 	if err != nil {
 		return r.Explain(syncCtx, err)
 	}

@@ -109,12 +109,10 @@ const stopTimeout = time.Second / 2
 
 // stopOutput waits for a write in progress, so that the last line is complete, and then stops all output.
 func (s *screen) stopOutput() {
-	timer := time.NewTimer(stopTimeout)
-	defer timer.Stop()
 	select {
 	case s.lock <- struct{}{}:
 		s.closed = true
 		<-s.lock
-	case <-timer.C:
+	case <-time.After(stopTimeout):
 	}
 }

@@ -82,12 +82,6 @@ func (t *statusReporter) printLineLocked(format string, args ...any) {
 	}
 }
 
-// printLater writes a line after statusDelay, unless cancel is called earlier.
-func (t *statusReporter) printLater(format string, args ...any) (cancel func()) {
-	timer := time.AfterFunc(statusDelay, func() { t.printLine(format, args...) })
-	return func() { timer.Stop() }
-}
-
 func (t *statusReporter) stateChanged(before, after status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

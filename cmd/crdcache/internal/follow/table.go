@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -228,42 +227,47 @@ func (o Options) eventObject(e event) map[string]any {
 }
 
 func (o Options) newTextPrinter(s *stdout) (printer, error) {
+	endNothing := func() error { return nil }
 	switch {
 	case o.Style.Format.Name == print.YAML && o.Events:
-		return eventPrinter{yamlEventPrinter{s, o}.print}, nil
+		return textPrinter{func(e event) error {
+			text, err := print.MarshalYAML(o.eventObject(e))
+			if err != nil {
+				return fmt.Errorf("print %s: %w", e.Key, err)
+			}
+			_, err = fmt.Fprintf(s, "---\n%s", text)
+			return err
+		}, endNothing}, nil
 	case o.Events && (o.Style.Format.Name == print.JSON || o.Style.Format.Name == print.JSONLines):
 		encoder := json.NewEncoder(s)
 		encoder.SetEscapeHTML(false)
-		return eventPrinter{func(e event) error {
-			return encoder.Encode(o.eventObject(e))
-		}}, nil
+		return textPrinter{func(e event) error { return encoder.Encode(o.eventObject(e)) }, endNothing}, nil
 	}
-	textPrinter, err := print.NewPrinter(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
-	if o.Cluster != "" {
-		print.ShowClusters(textPrinter)
-	}
-	return objectPrinter{textPrinter}, err
-}
-
-type eventPrinter struct{ printEvent func(event) error }
-
-func (p eventPrinter) print(e event) error                   { return p.printEvent(e) }
-func (p eventPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.printEvent) }
-func (eventPrinter) flush() error                            { return nil }
-
-// objectPrinter prints the objects of events as kubectl get --watch does, except for line breaks.
-type objectPrinter struct{ print.Printer }
-
-func (p objectPrinter) print(e event) error {
-	object, err := print.NewObject(e.Object).WithCluster(e.cluster)
+	// Objects are printed as kubectl get --watch does, except for line breaks.
+	objects, err := print.NewPrinter(o.Style.Format, s, print.EachSeparately, o.Style.NoHeaders)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.Print(object)
+	if o.Cluster != "" {
+		print.ShowClusters(objects)
+	}
+	return textPrinter{func(e event) error {
+		object, err := print.NewObject(e.Object).WithCluster(e.cluster)
+		if err != nil {
+			return err
+		}
+		return objects.Print(object)
+	}, objects.Close}, nil
 }
 
-func (p objectPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.print) }
-func (p objectPrinter) flush() error                          { return p.Close() }
+type textPrinter struct {
+	printEvent func(event) error
+	end        func() error
+}
+
+func (p textPrinter) print(e event) error                   { return p.printEvent(e) }
+func (p textPrinter) prepare(e event) (func() error, error) { return retainJSON(e, p.printEvent) }
+func (p textPrinter) flush() error                          { return p.end() }
 
 // retainJSON returns a function that prints the event later. Until then it retains the object as JSON, which
 // needs less memory than the decoded object.
@@ -281,18 +285,4 @@ func retainJSON(e event, printEvent func(event) error) (func() error, error) {
 		}
 		return printEvent(retained)
 	}, nil
-}
-
-type yamlEventPrinter struct {
-	out     io.Writer
-	options Options
-}
-
-func (p yamlEventPrinter) print(e event) error {
-	text, err := print.MarshalYAML(p.options.eventObject(e))
-	if err != nil {
-		return fmt.Errorf("print %s: %w", e.Key, err)
-	}
-	_, err = fmt.Fprintf(p.out, "---\n%s", text)
-	return err
 }

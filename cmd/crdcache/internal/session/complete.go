@@ -144,11 +144,7 @@ func (f *ServerFlags) typeNames(ctx context.Context) []string {
 	if target == nil {
 		return nil
 	}
-	client, err := discovery.NewClient(target.Rest, discovery.Options{Timeout: completionTimeout})
-	if err != nil {
-		return nil
-	}
-	catalog, err := client.Catalog(ctx)
+	catalog, err := target.Catalog(ctx)
 	if err != nil {
 		return nil
 	}

@@ -27,17 +27,11 @@ const (
 	maxListAttempts = 3
 )
 
-// Page is a part of a list, in the server's order. Each item is a dynamicinformer.PackedObject, a
-// filesource.Object or an *unstructured.Unstructured.
-type Page struct {
-	Items         []any
-	continueToken string // empty after the last page
-}
-
 // ObjectList is the list of a type in the server's order. Several objects can have the same key.
 type ObjectList struct {
 	Resource discovery.Resource
-	items    []any
+	// items are of the types dynamicinformer.PackedObject, filesource.Object or *unstructured.Unstructured.
+	items []any
 }
 
 // ListAll lists all types, several at a time, with a progress line on stderr. It returns the lists that could
@@ -66,15 +60,13 @@ func (t *Types) ListAll(ctx, limitedCtx context.Context) ([]ObjectList, error) {
 // list reads all pages of a type at one resource version. It begins again if the list expires.
 func (t *Types) list(ctx context.Context, resource discovery.Resource) (list ObjectList, err error) {
 	for range maxListAttempts {
-		list, err = ObjectList{Resource: resource}, nil
-		for token := ""; err == nil; {
-			var page Page
-			if page, err = t.page(ctx, resource, token); err != nil {
+		list = ObjectList{Resource: resource}
+		for token := ""; ; {
+			var page []any
+			page, token, err = t.page(ctx, resource, token)
+			list.items = append(list.items, page...)
+			if err != nil || token == "" {
 				break
-			}
-			list.items = append(list.items, page.Items...)
-			if token = page.continueToken; token == "" {
-				return list, nil
 			}
 		}
 		if !apierrors.IsResourceExpired(err) {
@@ -84,44 +76,44 @@ func (t *Types) list(ctx context.Context, resource discovery.Resource) (list Obj
 	return list, err
 }
 
-// page reads a page. It repeats failed requests.
-func (t *Types) page(ctx context.Context, resource discovery.Resource, token string) (Page, error) {
+// page reads a page, and the token of the next one. It repeats failed requests.
+func (t *Types) page(ctx context.Context, resource discovery.Resource, token string) (page []any, next string,
+	err error) {
 	options, selects, err := t.reader.listOptions(resource)
 	if err != nil {
-		return Page{}, fmt.Errorf("list %s: %w", resource, err)
+		return nil, "", fmt.Errorf("list %s: %w", resource, err)
 	}
 	options.Limit, options.Continue = chunkSize, token
-	var page Page
 	objects, _ := t.reader.source.List(resource.GVR, t.reader.NamespaceFor(resource), options,
 		!t.reader.OmitsManagedFields())
 	if objects != nil && (t.tableClient == nil || t.HasColumns(resource.GVR)) {
 		for o := range objects {
 			if namespace, _ := naming.SplitKey(o.Key()); selects(namespace) {
-				page.Items = append(page.Items, o)
+				page = append(page, o)
 			}
 		}
-		return page, nil
+		return page, "", nil
 	}
 	var items []any
 	err = t.reader.Retry(ctx, resource.GVR.GroupResource().String(), func() (err error) {
 		var meta metav1.ListMeta
 		items, meta, err = requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
 			t.reader.NamespaceFor(resource), options, t.reader.OmitsManagedFields())
-		page.continueToken = meta.Continue
+		next = meta.Continue
 		return err
 	})
 	if err != nil {
-		return Page{}, fmt.Errorf("list %s: %w", resource, err)
+		return nil, "", fmt.Errorf("list %s: %w", resource, err)
 	}
 	for _, item := range items {
 		if object, ok := item.(*unstructured.Unstructured); ok {
 			t.reader.removeOmitted(object)
 		}
 		if selects(item.(metav1.Object).GetNamespace()) {
-			page.Items = append(page.Items, item)
+			page = append(page, item)
 		}
 	}
-	return page, nil
+	return page, next, nil
 }
 
 // Section returns the listed objects in the given order. A nil order means the server's order.
@@ -133,7 +125,7 @@ func (l ObjectList) Section(rows *print.Rows, order *print.Order) print.Section 
 				items, err = print.Sorted(order, items, func(item any) (*unstructured.Unstructured, error) {
 					object, err := DecodeStored(item)
 					if err != nil {
-						return nil, wrapErr(l.Resource, KeyOf(item), err)
+						return nil, wrapErr(l.Resource, keyOf(item), err)
 					}
 					return object, w.Err()
 				})
@@ -142,7 +134,7 @@ func (l ObjectList) Section(rows *print.Rows, order *print.Order) print.Section 
 				return err
 			}
 			for _, item := range items {
-				if err := PrintItem(w, l.Resource, item); err != nil {
+				if err := printItem(w, l.Resource, item); err != nil {
 					return err
 				}
 			}
@@ -150,9 +142,8 @@ func (l ObjectList) Section(rows *print.Rows, order *print.Order) print.Section 
 		}}
 }
 
-// PrintItem prints an item of a Page.
-func PrintItem(w *print.Writer, resource discovery.Resource, item any) error {
-	key := KeyOf(item)
+func printItem(w *print.Writer, resource discovery.Resource, item any) error {
+	key := keyOf(item)
 	err := w.Err()
 	if err != nil || w.KeysOnly() {
 		return w.Print(print.Object{Key: key}) // it returns the same error
@@ -175,8 +166,7 @@ func wrapErr(resource discovery.Resource, key string, err error) error {
 	return fmt.Errorf("%s %s: %w", resource.GVR.Resource, key, err)
 }
 
-// KeyOf returns the key of an item of a Page.
-func KeyOf(item any) string {
+func keyOf(item any) string {
 	if object, ok := item.(interface{ Key() string }); ok {
 		return object.Key()
 	}

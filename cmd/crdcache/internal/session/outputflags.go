@@ -17,31 +17,22 @@ import (
 
 // choiceFlag is a flag with a fixed set of values.
 type choiceFlag struct {
-	value  *string
+	pflag.Value
 	values []string
 }
-
-func (c choiceFlag) String() string {
-	if c.value == nil { // pflag calls String on the zero value
-		return ""
-	}
-	return *c.value
-}
-
-func (c choiceFlag) Type() string { return "string" }
 
 func (c choiceFlag) Set(text string) error {
 	if !slices.Contains(c.values, text) {
 		return fmt.Errorf("use %s", joinAlternatives(c.values))
 	}
-	*c.value = text
-	return nil
+	return c.Value.Set(text)
 }
 
 // AddChoice adds a flag with a fixed set of values, and its completion. The first value is the default.
 func AddChoice(cmd *cobra.Command, value *string, name, shorthand, usage string, values ...string) {
-	*value = values[0]
-	cmd.Flags().VarP(choiceFlag{value, values}, name, shorthand, usage)
+	cmd.Flags().StringVarP(value, name, shorthand, values[0], usage)
+	flag := cmd.Flags().Lookup(name)
+	flag.Value = choiceFlag{flag.Value, values}
 	CompleteValues(cmd, name, values)
 }
 

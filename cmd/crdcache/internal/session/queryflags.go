@@ -38,9 +38,12 @@ func (f *QueryFlags) HasConditions() bool {
 func (f *QueryFlags) Query() (query.Query, error) {
 	var conditions []query.Query
 	for _, text := range f.indexConditions {
-		q, err := parseQuery("index", text)
+		q, err := query.Parse(text)
+		if queryErr, ok := errors.AsType[*query.Error](err); ok {
+			return nil, UsageLines(fmt.Sprintf("--index: %v\n%s", queryErr, queryErr.Caret()))
+		}
 		if err != nil {
-			return nil, err
+			return nil, Usagef("--index: %v", err)
 		}
 		conditions = append(conditions, q)
 	}
@@ -56,18 +59,6 @@ func (f *QueryFlags) Query() (query.Query, error) {
 	return query.And(conditions...), nil
 }
 
-func parseQuery(flag, text string) (query.Query, error) {
-	q, err := query.Parse(text)
-	var queryErr *query.Error
-	switch {
-	case errors.As(err, &queryErr):
-		return nil, UsageLines(fmt.Sprintf("--%s: %v\n%s", flag, queryErr, queryErr.Caret()))
-	case err != nil:
-		return nil, Usagef("--%s: %v", flag, err)
-	}
-	return q, nil
-}
-
 // leadingField matches a path without its first dot.
 var leadingField = regexp.MustCompile(`^\s*([A-Za-z_][\w.-]*)`)
 
@@ -81,8 +72,7 @@ func missingDotHint(condition string) string {
 
 // ExplainQuery converts errors about the query itself into usage errors. It returns other errors unchanged.
 func ExplainQuery(err error) error {
-	var queryErr *query.Error
-	if errors.As(err, &queryErr) {
+	if queryErr, ok := errors.AsType[*query.Error](err); ok {
 		return UsageLines(fmt.Sprintf("%v\n%s", queryErr, queryErr.Caret()))
 	}
 	var sortErr *query.SortError
@@ -90,8 +80,7 @@ func ExplainQuery(err error) error {
 	if errors.As(err, &sortErr) && errors.As(sortErr.Err, &pathErr) {
 		return UsageLines(fmt.Sprintf("--sort-by: %s\n%s", pathErr.Text(), pathErr.Caret()))
 	}
-	var celErr *expression.Error
-	if errors.As(err, &celErr) {
+	if celErr, ok := errors.AsType[*expression.Error](err); ok {
 		p := celErr.Problems[0]
 		return UsageLines(fmt.Sprintf("--where-cel: %s; %s\n%s", p.Message, p.Hint,
 			jsonpath.Diagnostic{Expr: celErr.Text, Offset: p.Offset, Length: p.End - p.Offset}.Caret()))
@@ -103,14 +92,11 @@ func ExplainQuery(err error) error {
 		return UsageLines(fmt.Sprintf("--where: %s%s\n%s", pathErr.Text(), missingDotHint(pathErr.Expr),
 			pathErr.Caret()))
 	}
-	var operandErr *indexers.OperandError
-	var indexErr *query.UnknownIndexError
-	var fieldErr *query.DroppedFieldError
-	var unsortedErr *query.UnsortedError
-	var referenceErr *query.UnknownReferenceError
-	if errors.As(err, &indexErr) || errors.As(err, &fieldErr) || errors.As(err, &unsortedErr) ||
-		errors.As(err, &sortErr) || errors.As(err, &referenceErr) || errors.As(err, &operandErr) ||
-		errors.Is(err, query.ErrContinue) {
+	switch {
+	case errors.As(err, new(*query.UnknownIndexError)), errors.As(err, new(*query.DroppedFieldError)),
+		errors.As(err, new(*query.UnsortedError)), errors.As(err, new(*query.SortError)),
+		errors.As(err, new(*query.UnknownReferenceError)), errors.As(err, new(*indexers.OperandError)),
+		errors.Is(err, query.ErrContinue):
 		return Usagef("%v", err)
 	}
 	return err

@@ -66,8 +66,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 			resolution, err = lookup(ctx, name)
 			return err
 		})
-		var noMatch *discovery.NoMatchError
-		if errors.As(err, &noMatch) {
+		if noMatch, ok := errors.AsType[*discovery.NoMatchError](err); ok {
 			errs = append(errs, t.explainNoMatch(ctx, noMatch, len(resources) > 0))
 			continue
 		}
@@ -76,13 +75,8 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 			continue
 		}
 		t.warnAmbiguous(name, resolution)
-		if len(resolution.FailedGroupVersions) > 0 {
-			errs = append(errs, &UnknownGroupsError{name, resolution.FailedGroupVersions})
-		}
 		supported, err := withVerbs(name, resolution, verbs)
-		if err != nil {
-			errs = append(errs, err)
-		}
+		errs = append(errs, UnknownGroups(name, resolution.FailedGroupVersions), err)
 		for _, r := range supported {
 			types = append(types, r.GVR.GroupResource())
 			t.RecordUse(true, r.GVR.GroupResource())
@@ -151,11 +145,10 @@ func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchE
 
 // Explain adds the server, the cause and a remedy to an error of a request.
 func (t *Target) Explain(ctx context.Context, err error) error {
-	var noMatch *discovery.NoMatchError
 	var urlErr *url.Error
 	var statusErr *apierrors.StatusError
 	switch {
-	case errors.As(err, &noMatch), errors.Is(err, context.Canceled):
+	case errors.As(err, new(*discovery.NoMatchError)), errors.Is(err, context.Canceled):
 		return err
 	case apierrors.IsTooManyRequests(err), errors.Is(err, context.DeadlineExceeded) &&
 		t.responses.lastAnswerWas429.Load():
@@ -219,14 +212,8 @@ const maxAlternatives = 5
 // warnAmbiguous warns about alternatives.
 func (t *Target) warnAmbiguous(name string, r discovery.Resolution) {
 	if len(r.Alternatives) > 0 {
-		names := naming.Texts(r.Alternatives[:min(len(r.Alternatives), maxAlternatives)],
-			discovery.Resource.String)
-		more := ""
-		if omitted := len(r.Alternatives) - len(names); omitted > 0 {
-			more = fmt.Sprintf(" and %d more", omitted)
-		}
-		t.Warnf("%s is read as %s; it could also be %s%s", name, r.Resources[0], strings.Join(names, ", "),
-			more)
+		names := naming.Texts(r.Alternatives, discovery.Resource.String)
+		t.Warnf("%s is read as %s; it could also be %s", name, r.Resources[0], abbreviate(names, maxAlternatives))
 	}
 }
 

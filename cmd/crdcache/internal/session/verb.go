@@ -116,9 +116,11 @@ func WriteStructured(out io.Writer, format string, record any) error {
 const maxAbbreviated = 10
 
 // Abbreviate joins the first names and counts the others.
-func Abbreviate(names []string) string {
-	if len(names) > maxAbbreviated {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxAbbreviated], ", "), len(names)-maxAbbreviated)
+func Abbreviate(names []string) string { return abbreviate(names, maxAbbreviated) }
+
+func abbreviate(names []string, atMost int) string {
+	if len(names) > atMost {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:atMost], ", "), len(names)-atMost)
 	}
 	return strings.Join(names, ", ")
 }

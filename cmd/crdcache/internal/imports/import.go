@@ -4,7 +4,6 @@ package imports
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,28 +25,19 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 		SuggestFor: []string{"migrate"},
 		Short:      "Convert the configs of other programs",
 	}
-	o := &importVerb{IOStreams: streams}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "kube-state-metrics FILE",
 		Short: "Convert a CustomResourceState config to an index config",
 		Args:  session.ExactlyOne("file", "config.yaml"),
-		RunE:  session.RunE(o.complete, o.run),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return convertStateMetrics(streams, args[0])
+		},
 	})
 	return cmd
 }
 
-type importVerb struct {
-	genericiooptions.IOStreams
-	file string
-}
-
-func (o *importVerb) complete(_ *cobra.Command, args []string) error {
-	o.file = args[0]
-	return nil
-}
-
-func (o *importVerb) run(context.Context) error {
-	source, err := o.read()
+func convertStateMetrics(streams genericiooptions.IOStreams, file string) error {
+	source, err := readConfig(streams.In, file)
 	if err != nil {
 		return err
 	}
@@ -56,7 +46,7 @@ func (o *importVerb) run(context.Context) error {
 	slices.SortStableFunc(converter.warnings, byPosition)
 	slices.SortStableFunc(converter.problems, byPosition)
 	for _, w := range converter.warnings {
-		fmt.Fprintf(o.ErrOut, "warning: %s\n", w.Text())
+		fmt.Fprintf(streams.ErrOut, "warning: %s\n", w.Text())
 	}
 	if len(converter.problems) > 0 {
 		return &indexers.ConfigError{Diagnostics: converter.problems}
@@ -66,18 +56,18 @@ func (o *importVerb) run(context.Context) error {
 		return err
 	}
 	if _, err := indexers.Parse(indexers.Source{Name: "the converted config", Data: text}); err != nil {
-		return fmt.Errorf("the metrics of %s cannot be combined in one config:\n%w", o.file, err)
+		return fmt.Errorf("the metrics of %s cannot be combined in one config:\n%w", file, err)
 	}
-	_, err = o.Out.Write(text)
+	_, err = streams.Out.Write(text)
 	return err
 }
 
-func (o *importVerb) read() (source indexers.Source, err error) {
-	if o.file != "-" {
-		return indexers.ReadSource(o.file)
+func readConfig(in io.Reader, file string) (source indexers.Source, err error) {
+	if file != "-" {
+		return indexers.ReadSource(file)
 	}
 	source.Name = "standard input"
-	source.Data, err = io.ReadAll(o.In)
+	source.Data, err = io.ReadAll(in)
 	return source, err
 }
 

@@ -80,11 +80,7 @@ func (o *verb) printGroups() error {
 	groups, isNumber := o.output.groups, o.count && !o.isMultiCluster()
 	switch {
 	case o.style.Format.Name == print.CSV:
-		rows := groupRows(groups, "")
-		if !o.style.NoHeaders {
-			rows = slices.Insert(rows, 0, o.groupHeaders())
-		}
-		return csv.NewWriter(o.output.Out).WriteAll(rows)
+		return csv.NewWriter(o.output.Out).WriteAll(o.groupRows(groups, ""))
 	case o.style.Format.Name == print.JSON && isNumber:
 		return o.printJSON(o.groupRecords(groups)[0])
 	case o.style.Format.Name == print.JSON:
@@ -93,21 +89,18 @@ func (o *verb) printGroups() error {
 		_, err := fmt.Fprintln(o.output.Out, groups[0].Count)
 		return err
 	}
-	return o.printRows(o.groupHeaders(), groupRows(groups, "<none>"))
-}
-
-func (o *verb) printRows(header []string, rows [][]string) error {
-	if !o.style.NoHeaders {
-		rows = slices.Insert(rows, 0, header)
-	}
 	w := printers.GetNewTabWriter(o.output.Out)
-	for _, row := range rows {
+	for _, row := range o.groupRows(groups, "<none>") {
 		print.WriteRow(w, "", row...)
 	}
 	return w.Flush()
 }
 
-func groupRows(groups []query.Group, missing string) (rows [][]string) {
+// groupRows returns the header, unless it is omitted, and a row for each group.
+func (o *verb) groupRows(groups []query.Group, missing string) (rows [][]string) {
+	if !o.style.NoHeaders {
+		rows = append(rows, o.groupHeaders())
+	}
 	for _, g := range groups {
 		var row []string
 		for _, v := range g.Values {

@@ -119,22 +119,19 @@ func (d *typeDifference) compareKey(gr schema.GroupResource, before, after []sna
 // recordsByKey returns the objects of each key in the compared namespace.
 func (c *snapshotComparison) recordsByKey(f *snapshot.File,
 	gr schema.GroupResource) iter.Seq2[[]snapshot.Record, error] {
-	objects, prefix := f.Objects(gr), ""
+	objects, from, to := f.Objects(gr), "", ""
 	if objects == nil {
 		return func(func([]snapshot.Record, error) bool) {}
 	}
 	if c.namespace != "" && objects.Type().Namespaced {
-		prefix = c.namespace + "/"
+		from, to = c.namespace+"/", c.namespace+"0" // "0" follows "/"
 	}
 	return func(yield func([]snapshot.Record, error) bool) {
 		var group []snapshot.Record
-		for r, err := range objects.All {
+		for r, err := range objects.Range(from, to) {
 			if err != nil {
 				yield(nil, err)
 				return
-			}
-			if !strings.HasPrefix(r.Key, prefix) {
-				continue
 			}
 			if len(group) > 0 && r.Key != group[0].Key {
 				if !yield(group, nil) {

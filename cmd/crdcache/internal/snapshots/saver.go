@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -71,38 +72,28 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 		}
 	})
 	types, requested := s.selectTypes()
-	typeCount := len(types)
 	var doneCount atomic.Int64
-	defer s.target.Progress(func() (int, int) { return int(doneCount.Load()), typeCount })()
+	defer s.target.Progress(func() (int, int) { return int(doneCount.Load()), len(types) })()
 	var mu sync.Mutex
 	var errs []error
-	save := func(resource discovery.Resource) {
-		err := s.saveOrRecord(ctx, resource)
+	workers := maxParallelLists
+	if s.sequential {
+		workers = 1
+	}
+	// The requests end with ctx.
+	workqueue.ParallelizeUntil(ctx, workers, len(types), func(i int) {
+		err := s.saveOrRecord(ctx, types[i])
 		doneCount.Add(1)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
 		mu.Lock()
 		defer mu.Unlock()
-		if !requested[resource.GVR] {
+		switch {
+		case err == nil || ctx.Err() != nil:
+		case requested[types[i].GVR]:
+			errs = append(errs, err)
+		default:
 			s.target.Warnf("%v", err)
-			return
 		}
-		errs = append(errs, err)
-	}
-	slots := make(chan struct{}, maxParallelLists)
-	if s.sequential {
-		slots = make(chan struct{}, 1)
-	}
-	var saving sync.WaitGroup
-	for _, resource := range types {
-		slots <- struct{}{}
-		saving.Go(func() { // ended by its requests, which ctx ends
-			defer func() { <-slots }()
-			save(resource)
-		})
-	}
-	saving.Wait()
+	})
 	if ctx.Err() != nil {
 		return true, ctx.Err()
 	}

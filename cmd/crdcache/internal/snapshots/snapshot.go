@@ -35,7 +35,6 @@ type snapshotInfoVerb struct {
 	genericiooptions.IOStreams
 	format string
 	verify bool
-	path   string
 }
 
 func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
@@ -44,16 +43,11 @@ func newSnapshotInfo(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   "info FILE [flags]",
 		Short: "Print the content of a snapshot",
 		Args:  session.ExactlyOne("file", "before.snapshot"),
-		RunE:  session.RunE(o.complete, o.run),
+		RunE:  func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	session.AddOutput(cmd, &o.format, session.FormatText, session.FormatJSON, session.FormatYAML)
 	cmd.Flags().BoolVar(&o.verify, "verify", false, "Read the whole file and check all checksums.")
 	return cmd
-}
-
-func (o *snapshotInfoVerb) complete(_ *cobra.Command, args []string) error {
-	o.path = args[0]
-	return nil
 }
 
 type snapshotRecord struct {
@@ -63,25 +57,25 @@ type snapshotRecord struct {
 	notes []error
 }
 
-func (o *snapshotInfoVerb) run(ctx context.Context) (err error) {
-	file, err := snapshot.Open(o.path)
+func (o *snapshotInfoVerb) run(ctx context.Context, path string) (err error) {
+	file, err := snapshot.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if o.verify {
 		if err := file.Verify(ctx); err != nil {
-			return fmt.Errorf("%s: %w", o.path, err)
+			return fmt.Errorf("%s: %w", path, err)
 		}
 	}
 	contents := file.Contents()
-	record := snapshotRecord{Origin: contents.Origin, Bytes: contents.Size, notes: contents.Notes}
+	record := snapshotRecord{contents.Origin, contents.Size, contents.Types, contents.Notes}
 	record.Server.Documents = nil // repeated among the types
-	record.Types = contents.Types
-	if o.format != session.FormatText {
-		return errors.Join(append(contents.Damage, session.WriteStructured(o.Out, o.format, record))...)
+	if o.format == session.FormatText {
+		_, err = io.WriteString(o.Out, record.text())
+	} else {
+		err = session.WriteStructured(o.Out, o.format, record)
 	}
-	_, err = io.WriteString(o.Out, record.text())
 	return errors.Join(append(contents.Damage, err)...)
 }
 
@@ -107,11 +101,10 @@ func (r snapshotRecord) text() string {
 	fmt.Fprint(w, "NAME\tOBJECTS\tBYTES\tIN FILE\tRESOURCE VERSION\n")
 	notRequested := 0
 	for _, t := range r.Types {
-		name := t.GVR().GroupResource()
 		switch {
 		case t.Missing == nil:
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", print.Printable(name.String()), t.Objects, t.Bytes,
-				t.Stored, print.Printable(t.ResourceVersion))
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\n", print.Printable(t.GVR().GroupResource().String()), t.Objects,
+				t.Bytes, t.Stored, print.Printable(t.ResourceVersion))
 		case t.NotRequested:
 			notRequested++
 		}

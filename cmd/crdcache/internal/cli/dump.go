@@ -212,8 +212,8 @@ func (o *dumpVerb) getByNames(ctx context.Context, types *session.Types,
 	}
 	noMatches := map[string]*discovery.NoMatchError{}
 	for _, err := range errs {
-		var noMatch *discovery.NoMatchError
-		if !errors.As(err, &noMatch) || noMatch.RefreshErr != nil || noMatch.Name == names[0] ||
+		noMatch, ok := errors.AsType[*discovery.NoMatchError](err)
+		if !ok || noMatch.RefreshErr != nil || noMatch.Name == names[0] ||
 			strings.Contains(noMatch.Name, "*") {
 			return false, nil
 		}

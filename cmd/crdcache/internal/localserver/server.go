@@ -1,10 +1,12 @@
 package localserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -100,6 +102,7 @@ var ErrAlreadyRunning = errors.New(
 // Serve serves until ctx ends, a command stops the server, or the server is idle. It calls onListening when
 // clients can connect. Then it returns nil unless a listener fails.
 func Serve(ctx context.Context, options Options, onListening func()) error {
+	options.ActiveRequests = cmp.Or(options.ActiveRequests, NewActiveRequests(0))
 	if err := options.Dir.create(); err != nil {
 		return err
 	}
@@ -139,10 +142,6 @@ func ServePage(ctx context.Context, page *Page, activity *ActiveRequests, onList
 func (s *Server) serve(ctx context.Context, listener net.Listener, onListening func()) (err error) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	defer s.cancel()
-	var idleEnded <-chan struct{}
-	if s.options.ActiveRequests != nil {
-		idleEnded = s.options.ActiveRequests.ended
-	}
 	var servers []*http.Server
 	serveErrs := make(chan error, 3)
 	startServer := func(server *http.Server, listener net.Listener) {
@@ -167,7 +166,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, onListening f
 	select {
 	case err = <-serveErrs:
 	case <-ctx.Done():
-	case <-idleEnded:
+	case <-s.options.ActiveRequests.ended:
 	}
 	for _, server := range servers {
 		err = errors.Join(err, server.Close())
@@ -214,8 +213,7 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // fails only if the client has disconnected
 }
 
-// ActiveRequests counts the active requests of the servers of a process. It is safe for concurrent use. A nil
-// *ActiveRequests counts nothing.
+// ActiveRequests counts the active requests of the servers of a process. It is safe for concurrent use.
 type ActiveRequests struct {
 	idle time.Duration
 	// ended is closed after this time without a request.
@@ -229,21 +227,15 @@ type ActiveRequests struct {
 }
 
 // NewActiveRequests returns an ActiveRequests that ends its servers after a time without a request. Zero
-// means never: it returns nil.
+// means never.
 func NewActiveRequests(idle time.Duration) *ActiveRequests {
-	if idle == 0 {
-		return nil
-	}
-	a := &ActiveRequests{idle: idle, ended: make(chan struct{})}
-	a.mu.timer = time.AfterFunc(idle, sync.OnceFunc(func() { close(a.ended) }))
+	a := &ActiveRequests{idle: cmp.Or(idle, math.MaxInt64), ended: make(chan struct{})}
+	a.mu.timer = time.AfterFunc(a.idle, sync.OnceFunc(func() { close(a.ended) }))
 	return a
 }
 
 // begin starts a request. Without an end, the servers are not idle.
 func (a *ActiveRequests) begin() {
-	if a == nil {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mu.active++
@@ -251,9 +243,6 @@ func (a *ActiveRequests) begin() {
 }
 
 func (a *ActiveRequests) end() {
-	if a == nil {
-		return
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.mu.active--; a.mu.active == 0 {

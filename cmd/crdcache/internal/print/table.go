@@ -220,9 +220,6 @@ func (p *paddedTable) PrintObj(obj runtime.Object, w io.Writer) error {
 
 // countPaddedColumns returns the number of leading columns that are followed by a printed one.
 func (p *paddedTable) countPaddedColumns(table *metav1.Table) int {
-	if p.options.ShowLabels || len(p.options.ColumnLabels) > 0 {
-		return len(table.ColumnDefinitions)
-	}
 	lastPrinted := 0
 	for i, column := range table.ColumnDefinitions {
 		if p.options.Wide || column.Priority == 0 {

@@ -265,8 +265,7 @@ func (s *cacheServer) resolveTypes(ctx context.Context) error {
 	}
 	hasPatterns := false
 	for _, err := range session.SplitJoined(unresolved) {
-		var noMatch *discovery.NoMatchError
-		isAbsent := errors.As(err, &noMatch)
+		noMatch, isAbsent := errors.AsType[*discovery.NoMatchError](err)
 		isPattern := isAbsent && strings.Contains(noMatch.Name, "*")
 		switch {
 		case errors.As(err, new(*session.UnknownGroupsError)):

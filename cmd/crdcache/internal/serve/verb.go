@@ -115,14 +115,11 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	o.typeArgs = args
-	o.hasConfigTypes = len(args) == 0
-	for _, reader := range o.readers {
-		if !o.hasConfigTypes {
-			break
-		}
-		if err := reader.UseConfigTypes(); err != nil {
-			return err
+	if o.typeArgs, o.hasConfigTypes = args, len(args) == 0; o.hasConfigTypes {
+		for _, reader := range o.readers {
+			if err := reader.UseConfigTypes(); err != nil {
+				return err
+			}
 		}
 	}
 	if cmd.Flags().Lookup("namespace").Value.String() != "" {
@@ -222,39 +219,27 @@ func newServeStop(streams genericiooptions.IOStreams) *cobra.Command {
 	})
 }
 
-// requestVerb sends a request to the local cache server.
-type requestVerb struct {
-	streams genericiooptions.IOStreams
-	flags   session.ServerFlags
-	call    func(context.Context, *localserver.Client) error
-
-	*session.Target
-}
-
 // newServerCommand completes a command that sends a request to the local cache server.
 func newServerCommand(streams genericiooptions.IOStreams, cmd *cobra.Command,
 	call func(context.Context, *localserver.Client) error) *cobra.Command {
-	o := &requestVerb{streams: streams, call: call}
+	var flags session.ServerFlags
+	flags.Add(cmd)
 	cmd.Args = session.NoArgs
-	cmd.RunE = session.RunE(o.complete, o.run)
-	o.flags.Add(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		target, err := flags.Target(cmd.Context(), streams)
+		if err != nil {
+			return err
+		}
+		if target.ReadsFiles() {
+			return session.Usagef("--from has no effect with %s", cmd.CommandPath())
+		}
+		client, err := localserver.NewClient(cmd.Context(), target.Rest)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := target.WithTimeout(cmd.Context())
+		defer cancel()
+		return call(ctx, client)
+	}
 	return cmd
-}
-
-func (o *requestVerb) complete(cmd *cobra.Command, _ []string) (err error) {
-	o.Target, err = o.flags.Target(cmd.Context(), o.streams)
-	if err == nil && o.ReadsFiles() {
-		err = session.Usagef("--from has no effect with %s", cmd.CommandPath())
-	}
-	return err
-}
-
-func (o *requestVerb) run(ctx context.Context) error {
-	client, err := localserver.NewClient(ctx, o.Rest)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := o.WithTimeout(ctx)
-	defer cancel()
-	return o.call(ctx, client)
 }

@@ -273,8 +273,8 @@ func (i suggestedIndex) name(preferred string, usedNames map[string]bool) string
 	if path == "" {
 		return session.UniqueName(cmp.Or(preferred, camelCase(i.Label+i.Annotation), "value"), usedNames)
 	}
-	keys := pathKeys(jsonpath.MustCompile(path))
-	keyName := lastKey(jsonpath.MustCompile(path))
+	compiled := jsonpath.MustCompile(path)
+	keys, keyName := pathKeys(compiled), lastKey(compiled)
 	if n := len(keys); usedNames[keyName] && n > 1 {
 		keyName = cmp.Or(camelCase(keys[n-2]+" "+keys[n-1]), keyName)
 	}

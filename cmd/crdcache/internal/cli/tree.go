@@ -38,7 +38,7 @@ type treeVerb struct {
 	noHeaders bool
 
 	readers          []*session.Reader
-	output           treeOutput
+	records          []treeRecord
 	*session.Reader  // of the current cluster
 	objectArg        session.ObjectArg
 	hasNamespaceFlag bool
@@ -122,7 +122,7 @@ func (o *treeVerb) run(ctx context.Context) error {
 	err := session.EachCluster(ctx, o.readers, func(ctx context.Context, r *session.Reader) error {
 		cluster := *o
 		cluster.Reader = r
-		return cluster.runCluster(ctx, &o.output)
+		return cluster.runCluster(ctx, &o.records)
 	})
 	if ctx.Err() != nil {
 		return err
@@ -131,7 +131,7 @@ func (o *treeVerb) run(ctx context.Context) error {
 }
 
 // runCluster builds a tree for the named object, or for several objects of the name in different namespaces.
-func (o *treeVerb) runCluster(ctx context.Context, output *treeOutput) error {
+func (o *treeVerb) runCluster(ctx context.Context, records *[]treeRecord) error {
 	tree, err := o.readTypes(ctx)
 	if tree == nil {
 		return err
@@ -140,7 +140,8 @@ func (o *treeVerb) runCluster(ctx context.Context, output *treeOutput) error {
 	if waitErr := o.AwaitTurn(ctx); waitErr != nil {
 		return waitErr
 	}
-	output.add(tree)
+	*records = append(*records, tree.record())
+	tree.printScope()
 	return err
 }
 

@@ -28,19 +28,15 @@ type treeRecord struct {
 	NotRead []unreadType `json:"notRead,omitempty"`
 }
 
-type treeOutput struct{ records []treeRecord }
-
-// add adds the trees of a cluster, and prints the types that were not read.
-func (o *treeOutput) add(w *treeData) {
+func (w *treeData) record() treeRecord {
 	typeName := func(c session.Cache) string { return c.Resource.GVR.GroupResource().String() }
-	o.records = append(o.records, treeRecord{Cluster: w.Cluster, Trees: w.trees(), Namespace: w.namespace,
-		Read: naming.Texts(w.caches.Synced, typeName), NotRead: slices.Concat(w.notRead, w.failed)})
-	w.printScope()
+	return treeRecord{Cluster: w.Cluster, Trees: w.trees(), Namespace: w.namespace,
+		Read: naming.Texts(w.caches.Synced, typeName), NotRead: slices.Concat(w.notRead, w.failed)}
 }
 
 // print writes the trees to stdout. For several clusters, the structured form is a list.
 func (o *treeVerb) print() error {
-	records := o.output.records
+	records := o.records
 	if len(records) == 0 {
 		return nil
 	}

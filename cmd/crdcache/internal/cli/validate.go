@@ -74,8 +74,8 @@ func (o *validateVerb) complete(cmd *cobra.Command, args []string) (err error) {
 // run checks the configs. The error has all findings.
 func (o *validateVerb) run(ctx context.Context) error {
 	config, err := o.parseConfigs(ctx)
-	var findings *indexers.ConfigError
-	if err != nil && !errors.As(err, &findings) {
+	findings, ok := errors.AsType[*indexers.ConfigError](err)
+	if err != nil && !ok {
 		return err
 	}
 	var warnings []indexers.Diagnostic

@@ -51,8 +51,6 @@ func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 // feedSource adapts a feed to query.Informer.
 type feedSource struct{ *feed }
 
-var _ query.Informer = feedSource{}
-
 func (s feedSource) AddEventHandler(
 	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
 	error) {

@@ -162,8 +162,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	r.Header.Set("Cache-Control", "max-stale")
 	answer, err := c.httpClient.Do(r)
-	var dialErr *net.OpError
-	if errors.As(err, &dialErr) && dialErr.Op == "dial" {
+	if dialErr, ok := errors.AsType[*net.OpError](err); ok && dialErr.Op == "dial" {
 		return nil, ErrNoServer // the server ended without removing its socket
 	}
 	if err != nil {

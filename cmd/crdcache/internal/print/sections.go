@@ -2,6 +2,7 @@ package print
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -74,10 +75,7 @@ func (p *Output) Print(ctx context.Context, sections []Section, options SectionO
 		printSections = p.printTables
 	}
 	err := printSections(&Writer{Output: p, SectionOptions: options, ctx: ctx}, sections)
-	// Also after an error, so that the last line is complete.
-	if flushErr := p.flush(); err == nil {
-		err = flushErr
-	}
+	err = cmp.Or(err, p.flush()) // also after an error, so that the last line is complete
 	p.cannotComplete = p.cannotComplete || err != nil && (options.Cluster == "" || ctx.Err() != nil)
 	return err
 }
@@ -94,10 +92,7 @@ func (p *Output) Close() error {
 	if err == nil && p.printed == 0 && p.noObjectsMessage != "" {
 		fmt.Fprintln(p.ErrOut, p.noObjectsMessage)
 	}
-	if flushErr := p.flush(); err == nil {
-		err = flushErr
-	}
-	return err
+	return cmp.Or(err, p.flush())
 }
 
 // Printed returns the number of printed objects.

@@ -32,7 +32,6 @@ func NewStream(w io.Writer) *Stream {
 	return &Stream{w: w, isTerminal: ok && term.IsTerminal(int(file.Fd()))}
 }
 
-// Write implements io.Writer.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

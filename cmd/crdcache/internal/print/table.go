@@ -36,7 +36,6 @@ func NewTypeTable(w io.Writer, rows *Rows, options printers.PrintOptions) *TypeT
 	return t
 }
 
-// Print implements Printer.
 func (t *TypeTable) Print(o Object) error {
 	obj, err := o.decode()
 	if err != nil {
@@ -72,7 +71,6 @@ func (t *TypeTable) Flush() error {
 	return t.out.Flush()
 }
 
-// Close implements Printer.
 func (t *TypeTable) Close() error { return t.Flush() }
 
 // csvTable prints all columns of the types as CSV, including the columns of wide tables. Dates are timestamps

@@ -47,7 +47,6 @@ func NewTableClient(tables rest.Interface, client dynamic.Interface) *TableClien
 // IsWatchListSemanticsUnSupported makes reflectors list before they watch, because a list has the columns.
 func (p *TableClient) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Resource implements dynamic.Interface.
 func (p *TableClient) Resource(gvr schema.GroupVersionResource) dynamic.NamespaceableResourceInterface {
 	allNamespaces := p.Interface.Resource(gvr)
 	return tableResource{&tableRequests{ResourceInterface: allNamespaces, client: p, gvr: gvr}, allNamespaces}

@@ -114,9 +114,8 @@ func (o *verb) validateQuery(types *session.Types) error {
 
 // explainIndex adds a remedy to an error about an unknown index.
 func (o *verb) explainIndex(err error) error {
-	var unknown *query.UnknownIndexError
-	switch {
-	case !errors.As(err, &unknown):
+	switch unknown, ok := errors.AsType[*query.UnknownIndexError](err); {
+	case !ok:
 	case strings.HasPrefix(o.options.SortBy, "{") && strings.HasPrefix(unknown.Name, "{"):
 		return session.Usagef("--sort-by takes a path without braces, as in .spec.replicas; got %s",
 			o.options.SortBy)

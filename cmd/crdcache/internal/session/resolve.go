@@ -181,8 +181,8 @@ func (t *Target) Explain(ctx context.Context, err error) error {
 
 // explainThrottled returns one error for all requests with status 429.
 func (t *Target) explainThrottled(ctx context.Context, err error) error {
-	var statusErr *apierrors.StatusError
-	if !errors.As(err, &statusErr) {
+	statusErr, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
 		statusErr = apierrors.NewTooManyRequestsError("the server asks to try again later")
 	}
 	cause := "it or a proxy before it is overloaded, or limits your requests"

@@ -185,10 +185,8 @@ func retryPeriod(err error) time.Duration {
 
 // isNetworkError reports whether the connection failed. It returns false after --request-timeout.
 func isNetworkError(err error) bool {
-	var sent *url.Error
-	var network net.Error
-	return !errors.Is(err, context.DeadlineExceeded) && (errors.As(err, &sent) || errors.As(err, &network) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
+	return !errors.Is(err, context.DeadlineExceeded) && (errors.As(err, new(*url.Error)) ||
+		errors.As(err, new(net.Error)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 }
 
 // failures are the consecutive failures of a request.

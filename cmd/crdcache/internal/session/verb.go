@@ -52,7 +52,6 @@ type ComparisonError struct{ Cause error }
 
 func (e *ComparisonError) Error() string { return e.Cause.Error() }
 
-// Unwrap returns the cause.
 func (e *ComparisonError) Unwrap() error { return e.Cause }
 
 // UnknownGroups returns an error if there are groups that could not be discovered.

@@ -101,12 +101,8 @@ func applyObjects(t *testing.T, namespace string) {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // serveBundle serves a folder, also as a page with --web. It returns a kubeconfig for it and a function that
@@ -120,9 +116,7 @@ func serveBundle(t *testing.T, dir string, web ...string) (kubeconfig string, st
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	isAddress := regexp.MustCompile("^(serving|open http://)").MatchString
 	lines := bufio.NewScanner(stderr)
 	for missing := 1 + len(web); missing > 0 && lines.Scan(); {

@@ -171,9 +171,7 @@ func testSameAsAPI(t *testing.T) {
 				want = append(want, o.Object)
 			}
 			var printed unstructured.Unstructured
-			if err := printed.UnmarshalJSON([]byte(mustDump(t, name, "-A", "-o", "json"))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, printed.UnmarshalJSON([]byte(mustDump(t, name, "-A", "-o", "json"))))
 			expectSame(t, "items", indented(t, want), indented(t, printed.Object["items"]))
 		})
 	}

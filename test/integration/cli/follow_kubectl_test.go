@@ -47,9 +47,7 @@ func startCommand(t *testing.T, program string, args ...string) *runningCommand 
 	t.Helper()
 	f := &runningCommand{cmd: newCommand(t, program, args...)}
 	f.cmd.Stdout, f.cmd.Stderr = sink{f, &f.stdout}, sink{f, &f.stderr}
-	if err := f.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.cmd.Start())
 	return f
 }
 
@@ -67,9 +65,7 @@ func (f *runningCommand) awaitOutput(t *testing.T, text string) {
 // interrupt ends the command and returns its exit code.
 func (f *runningCommand) interrupt(t *testing.T) int {
 	t.Helper()
-	if err := f.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.cmd.Process.Signal(os.Interrupt))
 	_ = f.cmd.Wait() // the exit code is the result
 	return f.cmd.ProcessState.ExitCode()
 }

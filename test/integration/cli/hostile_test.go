@@ -64,9 +64,7 @@ func TestHostileValues(t *testing.T) {
 		map[string]any{"name": "List", "type": "string", "jsonPath": ".spec.list[*]"},
 		map[string]any{"name": "Bool", "type": "boolean", "jsonPath": ".spec.bool"},
 	}
-	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
 	harness.InstallCRDs(t, crd)
 	for i := range hostileObjects {
 		harness.Apply(t, hostileBoat(t, group, namespace, i))
@@ -75,9 +73,7 @@ func TestHostileValues(t *testing.T) {
 	files := filepath.Join(t.TempDir(), "boats.json")
 	text := harness.Kubectl(t, "get", "crd/"+typeName, "-o", "json") +
 		harness.Kubectl(t, "get", typeName, "-n", namespace, "-o", "json", "--show-managed-fields")
-	if err := os.WriteFile(files, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(files, []byte(text), 0o600))
 	for _, output := range hostileOutputs {
 		t.Run(output, func(t *testing.T) {
 			args := append([]string{typeName, "-n", namespace}, strings.FieldsFunc(output,
@@ -102,9 +98,7 @@ func TestHostileValues(t *testing.T) {
 func hostileBoat(t *testing.T, group, namespace string, i int) *unstructured.Unstructured {
 	t.Helper()
 	var spec map[string]any
-	if err := json.Unmarshal([]byte(hostileSpecs[i%len(hostileSpecs)]), &spec); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(hostileSpecs[i%len(hostileSpecs)]), &spec))
 	boat := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	if number, ok := spec["number"].(float64); ok {
 		spec["number"] = int64(number)

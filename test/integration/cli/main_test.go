@@ -64,3 +64,10 @@ func (r result) expect(t *testing.T, code int, stdout, stderr string) {
 		t.Errorf("stderr is %q, want %q in it", r.stderr, stderr)
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

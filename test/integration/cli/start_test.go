@@ -72,9 +72,7 @@ func cachedObjects(t *testing.T, gvr schema.GroupVersionResource,
 		objects[u.GetNamespace()+"/"+u.GetName()] = u.Object
 	}
 	resumed = informer.Persistence().Resumed
-	if err := factory.Shutdown(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, factory.Shutdown(t.Context()))
 	if err := kept.Close(t.Context()); err != nil || informer.Persistence().Err != nil {
 		t.Errorf("%v, %v", err, informer.Persistence().Err)
 	}

@@ -46,9 +46,7 @@ func TestVerbs(t *testing.T) {
 	suggested := run(t, crdcache, "suggest", certificates)
 	suggested.expect(t, 0, ".spec.issuerRef.name", "suggests more indexes than the 12 printed ones")
 	config := filepath.Join(t.TempDir(), "indexes.yaml")
-	if err := os.WriteFile(config, []byte(suggested.stdout), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(suggested.stdout), 0o600))
 	run(t, crdcache, "validate", config, "--live").expect(t, 0, "compared with the cluster's types", "")
 	invalidFile := filepath.Join(t.TempDir(), "wrong.yaml")
 	if err := os.WriteFile(invalidFile, []byte(strings.ReplaceAll(suggested.stdout, "issuerRef",
@@ -94,9 +92,7 @@ func TestTour(t *testing.T) {
 	harness.InstallCRDs(t, harness.ReadManifests(t, data+"/crds")...)
 	harness.Apply(t, harness.ReadManifests(t, data+"/objects")...)
 	bin, home := t.TempDir(), t.TempDir()
-	if err := os.Symlink(harness.Crdcache(t), filepath.Join(bin, "crdcache")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(harness.Crdcache(t), filepath.Join(bin, "crdcache")))
 	console := regexp.MustCompile("(?s)```console\n(.*?)```")
 	replayed := 0
 	for _, page := range []string{"docs/tour.md", "README.md"} {
@@ -169,9 +165,7 @@ func TestExpiringInAnyCluster(t *testing.T) {
 			file := filepath.Join(dir, certificate+".yaml")
 			text := fmt.Sprintf("{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: %s, namespace: web}, "+
 				"spec: {secretName: tls, issuerRef: {name: local}}}", certificate)
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(text), 0o600))
 			kubectl("apply", "-f", file)
 			kubectl("patch", "certificate", certificate, "-n", "web", "--subresource=status", "--type=merge", "-p",
 				fmt.Sprintf(`{"status":{"notAfter":%q}}`, time.Now().AddDate(0, 0, days).UTC().Format(time.RFC3339)))
@@ -180,12 +174,8 @@ func TestExpiringInAnyCluster(t *testing.T) {
 	merged.Clusters["gone"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
 	merged.Contexts["gone"] = &clientcmdapi.Context{Cluster: "gone"}
 	kubeconfig, config := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "indexes.yaml")
-	if err := clientcmd.WriteToFile(*merged, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(config, []byte(expiryIndex), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, clientcmd.WriteToFile(*merged, kubeconfig))
+	must(t, os.WriteFile(config, []byte(expiryIndex), 0o600))
 	r := run(t, harness.Crdcache(t), "query", "certs", "-A", "--all-contexts", "--config", config, "--index",
 		"expiry<now+14d", "--sort-by", "expiry", "-o", "name", "--kubeconfig", kubeconfig)
 	const certificate = "\tcertificate.cert-manager.io/"

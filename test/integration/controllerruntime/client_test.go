@@ -92,12 +92,8 @@ func TestReadYourWritesSharded(t *testing.T) {
 	go func() { ended <- s.Start(ctx) }() // ended by cancel
 	for n := range 3 {                    // these objects are nearly always in other shards
 		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("a", n)}}
-		if err := c.Create(ctx, o); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Delete(ctx, o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Create(ctx, o))
+		must(t, c.Delete(ctx, o))
 		began := time.Now()
 		var list corev1.ConfigMapList
 		if err := c.List(ctx, &list, client.InNamespace(namespace)); err != nil || len(list.Items) != 0 {
@@ -130,14 +126,10 @@ func TestConsistentClient(t *testing.T) {
 	o := w.typed()
 	o.SetNamespace(harness.Namespace(t))
 	o.SetName("a")
-	if err := c.Create(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Create(t.Context(), o))
 	for n := range 20 {
 		o.SetAnnotations(map[string]string{"a": fmt.Sprint(n)})
-		if err := c.Update(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Update(t.Context(), o))
 		read := w.typed()
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(o), read); err != nil ||
 			read.GetResourceVersion() != o.GetResourceVersion() {
@@ -253,13 +245,9 @@ func TestServersAcceptDrop(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := create("listed")
-			if err := errors.Join(f.Start(t.Context()), f.WaitForSync(t.Context())); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(f.Start(t.Context()), f.WaitForSync(t.Context())))
 			for _, want := range []*unstructured.Unstructured{before, create("watched")} {
-				if err := i.WaitForVersion(t.Context(), want.GetResourceVersion()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, i.WaitForVersion(t.Context(), want.GetResourceVersion()))
 				got, err := i.Lister().ByNamespace(namespace).Get(want.GetName())
 				if err != nil {
 					t.Fatal(err)

@@ -16,3 +16,10 @@ func TestMain(m *testing.M) {
 	}
 	harness.Main(m)
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -29,9 +29,7 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 	crd := harness.NewCRD(group, "Gauge")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	versions[0].(map[string]any)["subresources"] = map[string]any{"status": map[string]any{}}
-	if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"))
 	harness.InstallCRDs(t, crd)
 	gauge := func() *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Gauge"}}
@@ -66,9 +64,7 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 	}
 	content := func(o client.Object) string {
 		t.Helper()
-		if err := live.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-			t.Fatal(err)
-		}
+		must(t, live.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
 			t.Fatal(err)
@@ -79,9 +75,7 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 	typed.Namespace, typed.Name = namespace, "a"
 	for _, object := range []client.Object{gauge(), typed} {
 		before := content(object.DeepCopyObject().(client.Object))
-		if err := plain.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, plain.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 		if !controllerruntime.IsReduced(object) {
 			t.Fatalf("%v is not reduced", object)
 		}
@@ -168,9 +162,7 @@ func TestStrategicPatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := newDeployment(strings.ReplaceAll(name, " ", "-"))
-			if err := live.Create(t.Context(), whole); err != nil {
-				t.Fatal(err)
-			}
+			must(t, live.Create(t.Context(), whole))
 			d := &appsv1.Deployment{}
 			harness.Eventually(t, func(ctx context.Context) error {
 				return guarded.Get(ctx, client.ObjectKeyFromObject(whole), d)
@@ -183,9 +175,7 @@ func TestStrategicPatches(t *testing.T) {
 				t.Errorf("Patch() = %v, want a ReducedError: %v", err, test.want == "")
 			}
 			after := &appsv1.Deployment{}
-			if err := live.Get(t.Context(), client.ObjectKeyFromObject(whole), after); err != nil {
-				t.Fatal(err)
-			}
+			must(t, live.Get(t.Context(), client.ObjectKeyFromObject(whole), after))
 			if test.want == "" {
 				if diff := cmp.Diff(whole.Spec, after.Spec); diff != "" {
 					t.Errorf("the rejected patch changed the spec (-before +after):\n%s", diff)

@@ -210,9 +210,7 @@ func startOperator(t *testing.T, options operatorOptions) *runningOperator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	o := &runningOperator{Client: rpc.NewClient(struct {
 		io.Reader
 		io.WriteCloser
@@ -230,9 +228,7 @@ func startOperator(t *testing.T, options operatorOptions) *runningOperator {
 func (o *runningOperator) inspect(t *testing.T) *Report {
 	t.Helper()
 	report := &Report{}
-	if err := o.Call("Operator.Inspect", struct{}{}, report); err != nil {
-		t.Fatal(err)
-	}
+	must(t, o.Call("Operator.Inspect", struct{}{}, report))
 	if limit := liveBurst + liveQPS*report.Uptime.Seconds(); float64(report.LiveReads) > limit {
 		t.Errorf("%d live reads in %v, at most %.0f are allowed", report.LiveReads, report.Uptime, limit)
 	}
@@ -261,9 +257,7 @@ func TestKeepingOperatorIsKilled(t *testing.T) {
 		if _, exists := written[name]; exists {
 			do = func() error { return admin.Update(t.Context(), c) }
 		}
-		if err := do(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, do())
 		written[name] = value
 	}
 	name := func(n int) string { return fmt.Sprint("config-", n) }
@@ -314,9 +308,7 @@ func TestKeepingOperatorIsKilled(t *testing.T) {
 	write(name(60), "third", false)
 	deleted := &corev1.ConfigMap{}
 	deleted.Namespace, deleted.Name = namespace, name(59)
-	if err := admin.Delete(t.Context(), deleted); err != nil {
-		t.Fatal(err)
-	}
+	must(t, admin.Delete(t.Context(), deleted))
 	delete(written, deleted.Name)
 	// Servers before 1.34 do not update an idle watch cache before they answer a list.
 	report := awaitSettled(startOperator(t, options))

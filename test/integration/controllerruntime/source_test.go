@@ -106,9 +106,7 @@ func (s suite) build(t *testing.T, importPath string) string {
 	overlay.Replace = map[string]string{}
 	addFile := func(name, source string) {
 		copied := filepath.Join(temporary, name)
-		if err := os.WriteFile(copied, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(copied, []byte(source), 0o600))
 		overlay.Replace[filepath.Join(module, "controllerruntime", "stocksuite", name)] = copied
 	}
 	for name, source := range s.added {
@@ -129,9 +127,7 @@ func (s suite) build(t *testing.T, importPath string) string {
 		t.Fatal(err)
 	}
 	overlayFile := filepath.Join(temporary, "overlay.json")
-	if err := os.WriteFile(overlayFile, description, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(overlayFile, description, 0o600))
 	program := filepath.Join(temporary, "suite.test")
 	goOutput(t, "test", "-c", "-vet=off", "-overlay", overlayFile, "-o", program, "./stocksuite")
 	return program
@@ -194,9 +190,7 @@ func TestScopeChanges(t *testing.T) {
 	definition := harness.NewCRD(w.Group, "Widget")
 	for _, scope := range []string{"Namespaced", "Cluster", "Namespaced"} {
 		t.Run(scope, func(t *testing.T) {
-			if err := unstructured.SetNestedField(definition.Object, scope, "spec", "scope"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, unstructured.SetNestedField(definition.Object, scope, "spec", "scope"))
 			harness.InstallCRDs(t, definition)
 			object := w.new(namespace, "a", "red")
 			if scope == "Cluster" {
@@ -260,9 +254,7 @@ func startKind(t *testing.T, c cache.Cache, object client.Object, events chan<- 
 			events <- "delete " + e.Object.GetName()
 		},
 	})
-	if err := kind.Start(ctx, queue); err != nil {
-		t.Fatal(err)
-	}
+	must(t, kind.Start(ctx, queue))
 	synced := make(chan error, 1)
 	go func() { synced <- kind.WaitForSync(ctx) }() // ended by cancel
 	t.Cleanup(func() {

@@ -85,9 +85,7 @@ func runSuite(t *testing.T, program string) (failures map[string]string, passed 
 		t.Fatalf("the suite left no report: %v (it ended with %v):\n%s", readErr, err, out)
 	}
 	var reports []types.Report
-	if err := json.Unmarshal(text, &reports); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &reports))
 	failures = map[string]string{}
 	for _, r := range reports {
 		for _, spec := range r.SpecReports {
@@ -130,9 +128,7 @@ func readExceptions(t *testing.T) []exception {
 	var list struct {
 		Exceptions []exception `json:"exceptions"`
 	}
-	if err := yaml.UnmarshalStrict(text, &list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.UnmarshalStrict(text, &list))
 	return list.Exceptions
 }
 

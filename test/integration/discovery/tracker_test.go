@@ -61,7 +61,8 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 
 	remaining := len(specs)
 	definitions := admin.Resource(crd.GVR)
-	harness.Eventually(t, func(ctx context.Context) error { // a busy API server has no time for all in one request
+	// A busy API server has no time for all in one request.
+	harness.Eventually(t, func(ctx context.Context) error {
 		return definitions.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "test=many"})
 	})
 	events.receiveUntil(func(e discovery.Event) bool {

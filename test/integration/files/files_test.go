@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,7 +60,8 @@ func (c cost) String() string {
 }
 
 // costOf runs a program several times, with open as its standard input if it is set, and checks its output.
-func costOf(t *testing.T, runs int, open func() io.Reader, isRight func(out string) bool, line ...string) (least cost) {
+func costOf(t *testing.T, runs int, open func() io.Reader, isRight func(out string) bool,
+	line ...string) (least cost) {
 	t.Helper()
 	for n := range runs {
 		var out, errOut bytes.Buffer
@@ -74,7 +76,8 @@ func costOf(t *testing.T, runs int, open func() io.Reader, isRight func(out stri
 			t.Fatalf("%.300s prints %.300q, %v, %.1000s", line, out.String(), err, errOut.String())
 		}
 		state := command.ProcessState
-		c := cost{state.UserTime() + state.SystemTime(), time.Since(began), state.SysUsage().(*syscall.Rusage).Maxrss << 10}
+		c := cost{state.UserTime() + state.SystemTime(), time.Since(began),
+			state.SysUsage().(*syscall.Rusage).Maxrss << 10}
 		if n == 0 || c.cpu < least.cpu {
 			least = c
 		}
@@ -106,7 +109,8 @@ func TestFiles(t *testing.T) {
 	many := filepath.Join(dir, "many")
 	write := func(name string, text []byte) string {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err := errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		return path
@@ -151,7 +155,8 @@ func TestFiles(t *testing.T) {
 	ours := costOf(t, 1, nil, hasLines(pods), crdcache, "dump", "pods", "-A", "-o", "name", "--from", write("list.yaml", yamlText))
 	table += fmt.Sprintf("| the Pods as a YAML List of %d MB | %v, %.1f bytes for each byte |\n", len(yamlText)/1e6, ours, float64(ours.peak)/float64(len(yamlText)))
 	for typeName, want := range map[string]int{"configmaps": 1, "pods": 37 * pods} {
-		ours = costOf(t, 1, func() io.Reader { return bundle(list.Bytes()) }, counts(want), crdcache, "query", typeName, "-A", "--count", "--from", "-")
+		open := func() io.Reader { return bundle(list.Bytes()) }
+		ours = costOf(t, 1, open, counts(want), crdcache, "query", typeName, "-A", "--count", "--from", "-")
 		table += fmt.Sprintf("| count %s of a 5 GB bundle | %v, %.0f s |\n", typeName, ours, ours.elapsed.Seconds())
 	}
 	table += fmt.Sprintf("| the second question through `serve --from`, 20,000 Pods | %d ms |\n", secondQuestion(t, crdcache, listPath, dir).Milliseconds())
@@ -187,7 +192,8 @@ func bundle(list []byte) io.Reader {
 }
 
 // certificatesCost returns the cost of the same count of a live server and of JSON lines.
-func certificatesCost(t *testing.T, crdcache string, write func(string, []byte) string) (live, fromFile cost) {
+func certificatesCost(t *testing.T, crdcache string,
+	write func(string, []byte) string) (live, fromFile cost) {
 	t.Helper()
 	harness.InstallCRDs(t, harness.ReadManifests(t, harness.CertManagerCRDsPath(t))...)
 	namespace, config := harness.Namespace(t), harness.Config(t)
@@ -202,13 +208,14 @@ func certificatesCost(t *testing.T, crdcache string, write func(string, []byte) 
 			"metadata": map[string]any{"name": fmt.Sprintf("cert-%05d", n), "labels": map[string]any{"team": fmt.Sprintf("team-%03d", n%250)}},
 			"spec": map[string]any{"secretName": "s", "dnsNames": []any{fmt.Sprintf("c%d.example.com", n)},
 				"issuerRef": map[string]any{"name": fmt.Sprintf("ca-%d", n%5)}}}}
-		if _, err := resource.Namespace(namespace).Create(context.Background(), u, metav1.CreateOptions{}); err != nil {
+		_, err := resource.Namespace(namespace).Create(context.Background(), u, metav1.CreateOptions{})
+		if err != nil {
 			t.Errorf("create certificate %d: %v", n, err)
 		}
 	})
 	question := []string{crdcache, "query", "certificates", "-A", "--count"}
 	atServer := []string{"--kubeconfig", harness.Kubeconfig(t), "--cache", "none"}
-	live = costOf(t, rounds, nil, counts(certificates), append(question[:len(question):len(question)], atServer...)...)
+	live = costOf(t, rounds, nil, counts(certificates), slices.Concat(question, atServer)...)
 	command := exec.Command(crdcache, append([]string{"dump", "certificates", "-A", "-o", "jsonl", "--show-managed-fields"}, atServer...)...)
 	lines, err := command.Output()
 	if err != nil {

@@ -26,7 +26,8 @@ func (o *verb) setEvents(ctx context.Context, a *answer, trees []byte, in args, 
 	if !bytes.HasPrefix(trees, []byte("[")) {
 		trees = slices.Concat([]byte("["), trees, []byte("]"))
 	}
-	if err := json.Unmarshal(trees, &clusters); err != nil || len(clusters) == 0 || len(clusters[0].Trees) == 0 {
+	err := json.Unmarshal(trees, &clusters)
+	if err != nil || len(clusters) == 0 || len(clusters[0].Trees) == 0 {
 		return err
 	}
 	root := clusters[0].Trees[0]
@@ -62,7 +63,8 @@ func (o *verb) setEvents(ctx context.Context, a *answer, trees []byte, in args, 
 		if o.flags.SelectsContexts() {
 			row[0] = fmt.Sprintf("%v %v", cells[10], row[0])
 		}
-		events = append(events, []any{row[0], firstSet(cells[:4]), firstSet(cells[4:6]), cells[6], cells[7], cells[8]})
+		row = append([]any{row[0], firstSet(cells[:4]), firstSet(cells[4:6])}, cells[6:9]...)
+		events = append(events, row)
 	}
 	slices.SortStableFunc(events, func(x, y []any) int {
 		return strings.Compare(fmt.Sprint(y[1]), fmt.Sprint(x[1]))

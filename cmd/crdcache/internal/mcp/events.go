@@ -66,9 +66,11 @@ func (o *verb) setEvents(ctx context.Context, a *answer, trees []byte, in args, 
 		row = append([]any{row[0], firstSet(cells[:4]), firstSet(cells[4:6])}, cells[6:9]...)
 		events = append(events, row)
 	}
-	slices.SortStableFunc(events, func(x, y []any) int {
-		return strings.Compare(fmt.Sprint(y[1]), fmt.Sprint(x[1]))
-	})
+	timeOf := func(event []any) string {
+		text, _ := event[1].(string)
+		return text
+	}
+	slices.SortStableFunc(events, func(x, y []any) int { return strings.Compare(timeOf(y), timeOf(x)) })
 	shown := answer{}
 	shown.setRows(events, 0, len(events), budget)
 	if a.Events = shown.Rows; len(shown.Rows) < len(events) {

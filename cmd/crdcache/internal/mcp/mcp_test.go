@@ -391,6 +391,7 @@ func TestEvents(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "web.yaml")
 	text := "{apiVersion: v1, kind: Service, metadata: {name: shop, namespace: web}}\n" +
+		event("undated", "v1", "Service", "shop", "count: 1") +
 		event("old", "v1", "Service", "shop", "count: 3, lastTimestamp: 2026-01-02T03:04:05Z") +
 		event("new", "v1", "Service", "shop", "series: {count: 7, lastObservedTime: 2026-02-02T03:04:05.000000Z}, eventTime: 2026-01-01T00:00:00.000000Z, lastTimestamp: null") +
 		event("other", "v1", "Service", "shop-2", "count: 1") + event("group", "serving.knative.dev/v1", "Service", "shop", "count: 1")
@@ -400,7 +401,7 @@ func TestEvents(t *testing.T) {
 	const question = `{"type":"service","namespace":"web","name":"shop"}`
 	session := connect(t, "--from", file)
 	if a, text := ask(t, session, "related", question); !a.Complete || !strings.Contains(text, `"events":[["web","2026-02-02T03:04:05.000000Z",7,"Warning","new",[]],`+
-		`["web","2026-01-02T03:04:05Z",3,"Warning","old",[]]]`) {
+		`["web","2026-01-02T03:04:05Z",3,"Warning","old",[]],["web",null,1,"Warning","undated",[]]]`) {
 		t.Errorf("related answered %s", text)
 	}
 	server := newGizmoServer(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "events"},

@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type dumpVerb struct {
@@ -71,10 +72,7 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		return err
 	}
 	if len(o.objectArgs) > 0 {
-		args = nil
-		for _, n := range o.objectArgs {
-			args = append(args, n.Type)
-		}
+		args = naming.Texts(o.objectArgs, func(n session.ObjectArg) string { return n.Type })
 	}
 	if o.watch {
 		if err := o.checkWatch(); err != nil {

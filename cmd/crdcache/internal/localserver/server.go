@@ -102,7 +102,6 @@ var ErrAlreadyRunning = errors.New(
 // Serve serves until ctx ends, a command stops the server, or the server is idle. It calls onListening when
 // clients can connect. Then it returns nil unless a listener fails.
 func Serve(ctx context.Context, options Options, onListening func()) error {
-	options.ActiveRequests = cmp.Or(options.ActiveRequests, NewActiveRequests(0))
 	if err := options.Dir.create(); err != nil {
 		return err
 	}
@@ -140,6 +139,7 @@ func ServePage(ctx context.Context, page *Page, activity *ActiveRequests, onList
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, onListening func()) (err error) {
+	s.options.ActiveRequests = cmp.Or(s.options.ActiveRequests, NewActiveRequests(0))
 	ctx, s.cancel = context.WithCancel(ctx)
 	defer s.cancel()
 	var servers []*http.Server

@@ -87,10 +87,14 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 	serverRequest.Header.Set("Cache-Control", "max-stale")
 	request, isTypeRequest := readapi.ParseRequest(serverRequest)
 	if isTypeRequest {
-		if t.usesCluster(request.GVR) {
+		if _, ok := t.clusterOnly.Load(request.GVR); ok {
 			return nil
 		}
-		if reason := whyUnanswerable(request, serverRequest); reason != nil {
+		reason := whyUnanswerable(request, serverRequest)
+		if serverErr := t.serverErr.Load(); serverErr != nil {
+			reason = *serverErr
+		}
+		if reason != nil {
 			t.markClusterOnly(request.GVR, reason)
 			return nil
 		}
@@ -134,17 +138,6 @@ func whyUnanswerable(request readapi.Request, r *http.Request) error {
 		}
 	}
 	return nil
-}
-
-func (t *Transport) usesCluster(gvr schema.GroupVersionResource) bool {
-	if _, ok := t.clusterOnly.Load(gvr); ok {
-		return true
-	}
-	serverErr := t.serverErr.Load()
-	if serverErr != nil {
-		t.markClusterOnly(gvr, *serverErr)
-	}
-	return serverErr != nil
 }
 
 func (t *Transport) markClusterOnly(gvr schema.GroupVersionResource, reason error) {

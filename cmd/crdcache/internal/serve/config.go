@@ -95,11 +95,3 @@ func (s *cacheServer) configStatus() string {
 	}
 	return s.configWatcher.Status().String()
 }
-
-// configNotice returns the error of the config files, for the page.
-func (s *cacheServer) configNotice() string {
-	if s.configWatcher == nil || s.configWatcher.Status().Err == nil {
-		return ""
-	}
-	return s.configStatus()
-}

@@ -391,7 +391,12 @@ func (s *cacheServer) pageSource() web.Source {
 		title, notice = s.FilesTitle(), s.FilesNotice()
 	}
 	return web.Source{
-		Title: title, Factory: s.factory, Definition: web.Definitions(s.crdInformer),
-		Notice: func() string { return cmp.Or(s.configNotice(), notice) }, Binding: s.binding,
+		Title: title, Factory: s.factory, Definition: web.Definitions(s.crdInformer), Binding: s.binding,
+		Notice: func() string {
+			if s.configWatcher != nil && s.configWatcher.Status().Err != nil {
+				return s.configStatus()
+			}
+			return notice
+		},
 	}
 }

@@ -35,7 +35,6 @@ type Reader struct {
 
 	// localServer is nil if the verb reads from the cluster or files.
 	localServer *localserver.Client
-	verbose     bool
 }
 
 // TypeNames returns the names of the requested types in the form that discovery resolves.

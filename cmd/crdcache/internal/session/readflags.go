@@ -71,7 +71,7 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string,
 func (f *ReadFlags) Readers(ctx context.Context, args []string,
 	informerOptions dynamicinformer.ResourceOptions,
 	streams genericiooptions.IOStreams) ([]*Reader, error) {
-	template := Reader{flags: f, args: args, informerOptions: informerOptions, verbose: f.verbose}
+	template := Reader{flags: f, args: args, informerOptions: informerOptions}
 	err := f.applySelectors(&template.informerOptions)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (r *Reader) HasServer() bool { return r.localServer != nil }
 
 // Notef writes a note to stderr if --verbose is set.
 func (r *Reader) Notef(format string, args ...any) {
-	if r.verbose {
+	if r.flags.verbose {
 		fmt.Fprintf(r.ErrOut, "note: %s\n", print.OneSafeLine(fmt.Sprintf(format, args...)))
 	}
 }

@@ -22,13 +22,14 @@ type documentBuilder func(types []Type) any
 
 // builderForPath returns the builder of a path without trailing slash, or nil if it is not the path of a
 // document.
-func builderForPath(path string, r *http.Request, aggregated bool) documentBuilder {
+func (h *handler) builderForPath(path string, r *http.Request, aggregated bool) documentBuilder {
 	parts := strings.Split(path, "/")
 	switch {
 	case path == "/openapi/v3":
-		return func(types []Type) any { return openAPIIndex(types) }
+		return h.options.openAPIIndex
 	case strings.HasPrefix(path, "/openapi/v3/"):
-		return func(types []Type) any { return openAPIOf(types, strings.TrimPrefix(path, "/openapi/v3/")) }
+		name := strings.TrimPrefix(path, "/openapi/v3/")
+		return func(types []Type) any { return h.options.openAPIOf(types, name) }
 	case isDiscoveryRoot(path) && aggregated:
 		return func(types []Type) any { return aggregatedDiscovery(types, path == "/api") }
 	case isDiscoveryRoot(path):
@@ -49,7 +50,7 @@ func isDiscoveryRoot(path string) bool { return path == "/api" || path == "/apis
 func (h *handler) serveDocument(w http.ResponseWriter, r *http.Request) bool {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	aggregated := isDiscoveryRoot(path) && wantsAggregated(r.Header)
-	build := builderForPath(path, r, aggregated)
+	build := h.builderForPath(path, r, aggregated)
 	if build == nil {
 		return false
 	}

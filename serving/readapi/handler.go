@@ -28,6 +28,9 @@ type HandlerOptions struct {
 	// Table returns the columns of a type in tables, and a function that returns the cells of an object.
 	// Default, or if it returns no columns: the columns of the type.
 	Table func(schema.GroupResource) ([]metav1.TableColumnDefinition, func(object map[string]any) []any)
+	// Schemas returns the OpenAPI schemas of built-in kinds, by kind, and the schemas to which they refer, by
+	// name. Default: such objects have any fields.
+	Schemas func(schema.GroupVersion) (kinds, others map[string]any)
 	// StopWatches, when closed, ends all watches. Each ends with a bookmark if its client allows bookmarks,
 	// so that the client can continue at another server. Default: watches end only by their timeout.
 	StopWatches <-chan struct{}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha512"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,11 +13,11 @@ import (
 
 type jsonObject = map[string]any
 
-func openAPIIndex(types []Type) any {
+func (o HandlerOptions) openAPIIndex(types []Type) any {
 	paths := jsonObject{}
 	for _, gv := range groupVersions(types) {
 		name := documentName(gv.GroupVersion)
-		data, err := json.Marshal(openAPIOf(types, name))
+		data, err := json.Marshal(o.openAPIOf(types, name))
 		if err != nil {
 			continue // invalid schema: the document itself reports it
 		}
@@ -34,7 +35,7 @@ func documentName(gv schema.GroupVersion) string {
 	return "apis/" + gv.String()
 }
 
-func openAPIOf(types []Type, name string) any {
+func (o HandlerOptions) openAPIOf(types []Type, name string) any {
 	versions := groupVersions(types)
 	i := slices.IndexFunc(versions,
 		func(gv groupVersion) bool { return documentName(gv.GroupVersion) == name })
@@ -44,6 +45,15 @@ func openAPIOf(types []Type, name string) any {
 	paths, schemas := jsonObject{}, jsonObject{}
 	for _, t := range versions[i].types {
 		t.addPathsAndSchemas(versions[i].GroupVersion, paths, schemas)
+	}
+	if o.Schemas != nil {
+		kinds, others := o.Schemas(versions[i].GroupVersion)
+		for kind, s := range kinds {
+			if served, ok := schemas[schemaName(versions[i].GroupVersion, kind)].(jsonObject); ok {
+				maps.Copy(served, s.(jsonObject))
+			}
+		}
+		maps.Copy(schemas, others)
 	}
 	return jsonObject{
 		"openapi": "3.0.0", "info": jsonObject{"title": "Kubernetes", "version": "v1.37.0"},

@@ -51,6 +51,8 @@ func TestServedBundle(t *testing.T) {
 		{"describe", "deployments,services,secrets", "-n", namespace},
 		{"describe", "workloads", "-A"}, {"events", "-n", namespace, "--for", "pod/running"},
 		{"wait", "pod/running", "--for", "condition=Ready", "-n", namespace}, {"explain", "workloads.spec"},
+		{"explain", "pods"}, {"explain", "pods.metadata"}, {"explain", "pods.spec.containers.resources"},
+		{"explain", "deployments.spec.strategy.rollingUpdate"}, {"explain", "ingresses.spec.tls"},
 	} {
 		want, got := kubectl(harness.Kubeconfig(t), args...), kubectl(kubeconfig, args...)
 		if want.code != 0 {

@@ -1,5 +1,5 @@
-// Package columns prints objects of built-in types as API servers do: columns.yaml has the columns of each
-// type. A program that imports it prints them from files.
+// Package columns describes built-in types as API servers do: columns.yaml has the columns of each type, and
+// Kubernetes' Go types have the documentation. A program that imports it describes them in files.
 package columns
 
 import (
@@ -36,7 +36,7 @@ type column struct {
 	program cel.Program
 }
 
-func init() { filesource.Table = printTable }
+func init() { filesource.Table, filesource.Schemas = printTable, builtinSchemas }
 
 // printTable implements filesource.Table.
 func printTable(gr schema.GroupResource) (columns []metav1.TableColumnDefinition,

@@ -131,13 +131,17 @@ var Table = func(schema.GroupResource) (columns []metav1.TableColumnDefinition,
 	return nil, nil
 }
 
-// newHandler returns a handler with the tables of Table.
+// Schemas is readapi.HandlerOptions.Schemas. Package columns sets it, like Table.
+var Schemas func(schema.GroupVersion) (kinds, others map[string]any)
+
+// newHandler returns a handler with the tables of Table and the schemas of Schemas.
 func newHandler(b readapi.Backend, now func() time.Time) http.Handler {
 	table := func(gr schema.GroupResource) ([]metav1.TableColumnDefinition, func(map[string]any) []any) {
 		columns, cells := Table(gr)
 		return columns, func(object map[string]any) []any { return cells(object, now()) }
 	}
-	return readapi.NewHandler(b, readapi.HandlerOptions{WriteTimeout: -1, Table: table})
+	options := readapi.HandlerOptions{WriteTimeout: -1, Table: table, Schemas: Schemas}
+	return readapi.NewHandler(b, options)
 }
 
 func (s *Source) addProblem(p *manifest.Problem) {

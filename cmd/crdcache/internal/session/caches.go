@@ -182,7 +182,7 @@ func (c *Caches) Close() {
 	}
 }
 
-// DecodeStored returns an object of a snapshot or a Page. It decodes packed objects.
+// DecodeStored returns an object of a snapshot or a list. It decodes packed objects.
 func DecodeStored(item any) (*unstructured.Unstructured, error) {
 	switch object := item.(type) {
 	case *unstructured.Unstructured:

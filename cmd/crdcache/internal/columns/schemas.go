@@ -1,4 +1,4 @@
-package filesource
+package columns
 
 import (
 	"reflect"
@@ -42,13 +42,17 @@ var documentedKinds = map[schema.GroupVersion][]any{
 var wholeTypes = map[reflect.Type]map[string]any{
 	reflect.TypeFor[metav1.Time]():          {"type": "string", "format": "date-time"},
 	reflect.TypeFor[metav1.MicroTime]():     {"type": "string", "format": "date-time"},
-	reflect.TypeFor[resource.Quantity]():    {"type": "string"},
-	reflect.TypeFor[intstr.IntOrString]():   {"type": "string", "format": "int-or-string"},
+	reflect.TypeFor[resource.Quantity]():    eitherOf("string", "number"),
+	reflect.TypeFor[intstr.IntOrString]():   eitherOf("integer", "string"),
 	reflect.TypeFor[runtime.RawExtension](): {"type": "object"},
 	reflect.TypeFor[metav1.FieldsV1]():      {"type": "object"},
 }
 
-// builtinSchemas implements readapi.HandlerOptions.Schemas with the documentation of Kubernetes' Go types.
+func eitherOf(first, second string) map[string]any {
+	return map[string]any{"oneOf": []any{map[string]any{"type": first}, map[string]any{"type": second}}}
+}
+
+// builtinSchemas implements filesource.Schemas with the documentation of Kubernetes' Go types.
 func builtinSchemas(gv schema.GroupVersion) (kinds, others map[string]any) {
 	kinds, others = map[string]any{}, map[string]any{}
 	for _, object := range documentedKinds[gv] {
@@ -77,7 +81,7 @@ func addFields(t reflect.Type, properties, others map[string]any) (required []st
 		case name == "" && f.Anonymous:
 			required = append(required, addFields(f.Type, properties, others)...)
 			continue
-		case !strings.Contains(options, "omitempty"):
+		case f.Type.Kind() != reflect.Pointer && !strings.Contains(options, "omitempty"):
 			required = append(required, name)
 		}
 		property := valueSchema(f.Type, others)

@@ -159,8 +159,6 @@ func (l Listing) Report(report func(*Problem)) {
 
 // ListOptions configure List.
 type ListOptions struct {
-	// AllowMissing accepts paths that do not exist.
-	AllowMissing bool
 	// FS is the file system of the paths. Nil means the operating system's.
 	FS fs.FS
 	// Wanted selects files in directories by their paths. Default: manifests.
@@ -201,9 +199,9 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 			}
 		})
 		switch {
-		case err != nil && !(options.AllowMissing && errors.Is(err, fs.ErrNotExist)):
+		case err != nil:
 			problems = append(problems, err)
-		case isEmpty && err == nil:
+		case isEmpty:
 			l.Empty = append(l.Empty, path)
 			delete(l.Skipped, path)
 		}

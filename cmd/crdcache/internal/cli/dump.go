@@ -145,10 +145,9 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	sections := make([]print.Section, len(lists))
-	for i, list := range lists {
-		sections[i] = list.Section(types.Rows(list.Resource.GVR), o.order)
-	}
+	sections := naming.Map(lists, func(list session.ObjectList) print.Section {
+		return list.Section(types.Rows(list.Resource.GVR), o.order)
+	})
 	options := types.SectionOptions()
 	options.OmitEmptyMessage = o.ignoreNotFound
 	waitErr := o.AwaitTurn(ctx)

@@ -256,11 +256,9 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 		w.notRead = append(w.notRead, unreadType{Type: "*." + failure.GroupVersion.String(),
 			Reason: fmt.Sprintf("could not be discovered: %v", failure.Err)})
 	}
-	var names []schema.GroupResource
-	for _, r := range types {
-		names = append(names, r.GVR.GroupResource())
-	}
-	return types, errors.Join(session.UnknownGroups("", unknownGroups), w.FilesErr(names...)), nil
+	nameOf := func(r discovery.Resource) schema.GroupResource { return r.GVR.GroupResource() }
+	filesErr := w.FilesErr(naming.Map(types, nameOf)...)
+	return types, errors.Join(session.UnknownGroups("", unknownGroups), filesErr), nil
 }
 
 // cacheOptions returns the cache options of each type. Objects without declared references need only their
@@ -323,11 +321,7 @@ func (e *incompleteError) Error() string {
 }
 
 func (e *incompleteError) Unwrap() []error {
-	errs := make([]error, len(e.types))
-	for i, f := range e.types {
-		errs[i] = f.err
-	}
-	return errs
+	return naming.Map(e.types, func(u unreadType) error { return u.err })
 }
 
 // recordUnsynced records the types that did not sync. It returns other errors.

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 
@@ -42,15 +43,13 @@ var documentedKinds = map[schema.GroupVersion][]any{
 var wholeTypes = map[reflect.Type]map[string]any{
 	reflect.TypeFor[metav1.Time]():          {"type": "string", "format": "date-time"},
 	reflect.TypeFor[metav1.MicroTime]():     {"type": "string", "format": "date-time"},
-	reflect.TypeFor[resource.Quantity]():    eitherOf("string", "number"),
-	reflect.TypeFor[intstr.IntOrString]():   eitherOf("integer", "string"),
+	reflect.TypeFor[resource.Quantity]():    textOrNumber,
+	reflect.TypeFor[intstr.IntOrString]():   textOrNumber,
 	reflect.TypeFor[runtime.RawExtension](): {"type": "object"},
 	reflect.TypeFor[metav1.FieldsV1]():      {"type": "object"},
 }
 
-func eitherOf(first, second string) map[string]any {
-	return map[string]any{"oneOf": []any{map[string]any{"type": first}, map[string]any{"type": second}}}
-}
+var textOrNumber = map[string]any{"oneOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "number"}}}
 
 // builtinSchemas implements filesource.Schemas with the documentation of Kubernetes' Go types.
 func builtinSchemas(gv schema.GroupVersion) (kinds, others map[string]any) {
@@ -118,11 +117,7 @@ func valueSchema(t reflect.Type, others map[string]any) map[string]any {
 		return map[string]any{"type": "array", "items": valueSchema(t.Elem(), others)}
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": valueSchema(t.Elem(), others)}
-	case reflect.Bool:
-		return map[string]any{"type": "boolean"}
-	case reflect.String:
-		return map[string]any{"type": "string"}
-	default:
-		return map[string]any{"type": "integer", "format": t.Kind().String()}
 	}
+	name := map[reflect.Kind]string{reflect.Bool: "boolean", reflect.String: "string"}[t.Kind()]
+	return map[string]any{"type": cmp.Or(name, "integer")}
 }

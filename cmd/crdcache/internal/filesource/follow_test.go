@@ -171,16 +171,23 @@ func TestFollow(t *testing.T) {
 	s.expectObjects(t, "web/z")
 }
 
-// TestFollowLostDirectory verifies that files are found again after their parent directory was deleted and
-// recreated.
+// TestFollowLostDirectory verifies that objects are kept, with an error, while a named directory is gone, and
+// that files are found again after it was recreated.
 func TestFollowLostDirectory(t *testing.T) {
 	deep := filepath.Join(t.TempDir(), "around", "deep")
-	fill := func() { writeFile(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red")) }
-	fill()
+	writeFile(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("a", "red"))
 	s := startFixture(t, deep)
 	s.expect(t, "add web/a")
 	must(t, os.RemoveAll(filepath.Dir(deep)))
-	s.expect(t, "delete web/a")
-	fill()
-	s.expect(t, "add web/a")
+	for start := time.Now(); s.source.Err() == nil; time.Sleep(time.Millisecond) {
+		if time.Since(start) > 5*time.Minute {
+			t.Fatal("the lost directory is no error")
+		}
+	}
+	s.expectObjects(t, "web/a")
+	writeFile(t, filepath.Join(deep, "a.yaml"), widgetCRD+"---\n"+widget("b", "red"))
+	s.expectObjects(t, "web/b")
+	if err := s.source.Err(); err != nil {
+		t.Errorf("after the directory was recreated: %v", err)
+	}
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // Refresh reads new and changed files, except standard input, and updates the objects. Files that cannot be
-// read or are empty keep their objects and are reported as Problems. The only possible error is that of ctx.
+// read or are empty keep their objects and are reported as Problems. So do all files if a named path is gone.
+// The only possible error is that of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
 	err := s.refresh(ctx)
@@ -26,7 +27,7 @@ func (s *Source) Refresh(ctx context.Context) error {
 }
 
 func (s *Source) refresh(ctx context.Context) error {
-	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{AllowMissing: true})
+	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{})
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -195,7 +196,7 @@ type filesState struct {
 }
 
 func (s *Source) state(ctx context.Context) filesState {
-	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{AllowMissing: true})
+	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{})
 	return filesState{listing.Files, fmt.Sprint(err)}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // follower follows types in one cluster.
@@ -118,10 +119,8 @@ func (r *follower) stateChanged(before, after status.Status) {
 
 // wait returns when the context ends or no type can be watched.
 func (r *follower) wait() error {
-	initialTypes := make([]schema.GroupVersionResource, len(r.resources))
-	for i, resource := range r.resources {
-		initialTypes[i] = resource.GVR
-	}
+	gvrOf := func(resource discovery.Resource) schema.GroupVersionResource { return resource.GVR }
+	initialTypes := naming.Map(r.resources, gvrOf)
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -145,11 +144,8 @@ func (r *follower) awaitInitial(syncCtx context.Context, pending []pendingInform
 	if !r.Events { // with events, rows are being printed
 		stopProgress = r.Progress(func() (int, int) { return countSynced(pending), len(pending) })
 	}
-	informers := make([]*dynamicinformer.Informer, len(pending))
-	for i, informer := range pending {
-		informers[i] = informer.Informer()
-	}
-	syncErr := r.WaitForSync(syncCtx, informers...)
+	informerOf := func(p pendingInformer) *dynamicinformer.Informer { return p.Informer() }
+	syncErr := r.WaitForSync(syncCtx, naming.Map(pending, informerOf)...)
 	for _, informer := range pending {
 		if informer.Informer().HasSynced() {
 			select {

@@ -11,6 +11,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Codes of findings about the imported config.
@@ -333,10 +334,7 @@ func (e *metricSource) info() []importedMetric {
 	paths := slices.Collect(maps.Values(e.labels))
 	slices.SortFunc(paths, func(a, b pathNode) int { return slices.Compare(a.segments, b.segments) })
 	labelsWholeElement := slices.ContainsFunc(paths, func(p pathNode) bool { return len(p.segments) == 0 })
-	fullPaths := make([]pathNode, len(paths))
-	for k, p := range paths {
-		fullPaths[k] = e.fieldBelow(p)
-	}
+	fullPaths := naming.Map(paths, e.fieldBelow)
 	switch {
 	case len(paths) == 0 && e.labelFromKey == "":
 		e.addFinding(e.node, codeIgnored, "kube-state-metrics has no series for an info without labels",

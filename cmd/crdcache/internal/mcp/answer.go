@@ -52,7 +52,7 @@ func (a *answer) setRows(rows [][]any, skip, total, budget int) {
 	for maxText := maxCell; maxText > 4 && len(a.Rows) == 0; maxText /= 2 {
 		size := 0
 		for _, row := range rows {
-			row = shorten(row, maxText, len(row)).([]any)
+			row = shorten(row, maxText, max(len(row), maxText/8)).([]any)
 			if size += len(print.Compact(row)) + 1; size > budget {
 				break
 			}
@@ -101,6 +101,11 @@ func (a *answer) setNotes(text string, budget int) {
 	}
 }
 
+// addUnknown adds a reason why the answer is not complete.
+func (a *answer) addUnknown(reason string) {
+	a.Complete, a.Unknown = false, append(a.Unknown, shorten(reason, maxCell, 1).(string))
+}
+
 // setFreshness sets where the objects were read.
 func (a *answer) setFreshness(report *session.Report, readsFiles bool) {
 	a.Freshness = "read during this call"
@@ -132,10 +137,14 @@ func clean(text string) string {
 func shorten(value any, maxText, maxItems int) any {
 	switch v := value.(type) {
 	case string:
+		text := v
 		if len(v) > maxText {
-			return fmt.Sprintf("%s… (%d bytes)", clean(strings.ToValidUTF8(v[:maxText], "")), len(v))
+			text = strings.ToValidUTF8(v[:maxText], "")
 		}
-		return clean(v)
+		if text = clean(text); len(text) <= maxText && len(v) <= maxText {
+			return text
+		}
+		return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:min(len(text), maxText)], ""), len(v))
 	case []any:
 		items := []any{}
 		for _, item := range v[:min(len(v), maxItems)] {

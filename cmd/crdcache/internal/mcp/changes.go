@@ -33,8 +33,7 @@ func (o *verb) changes(ctx context.Context, in args, streams genericiooptions.IO
 	}
 	since.Del("session")
 	for key := range since {
-		_, name, _ := strings.Cut(key, " ")
-		in.Types = append(in.Types, name)
+		in.Types = append(in.Types, key[strings.LastIndexByte(key, ' ')+1:])
 	}
 	flags, next, mu := o.flags, url.Values{"session": {o.session}}, sync.Mutex{}
 	readers, err := flags.Readers(ctx, in.Types, new(session.StyleFlags).InformerOptions(), streams)
@@ -48,7 +47,7 @@ func (o *verb) changes(ctx context.Context, in args, streams genericiooptions.IO
 			defer mu.Unlock()
 			for _, cached := range synced {
 				if !cached.Shared {
-					return fmt.Errorf("unknown: the changes of %s cannot be followed: it has no watch, or --memory-budget is used up", cached.Resource)
+					return fmt.Errorf("unknown: the changes of %s cannot be followed: its list or watch in all namespaces fails, or --memory-budget is used up", cached.Resource)
 				}
 				if err := cached.Informer.KeepHistory(rememberedChanges); err != nil {
 					return err
@@ -113,7 +112,8 @@ func changedRows(cluster string, cached session.Cache, h dynamicinformer.History
 			if before.GetUID() != after.GetUID() {
 				change = "replaced"
 			}
-			row = append(row, change, strings.Split(strings.TrimSpace(print.ChangesText(fields, false)), "\n"))
+			lines := strings.Split(strings.TrimSpace(print.ChangesText(fields, false)), "\n")
+			row = append(row, change, naming.Map(lines, func(line string) any { return line }))
 		}
 		rows = append(rows, row)
 	}

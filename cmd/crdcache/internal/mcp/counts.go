@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 )
@@ -38,12 +38,10 @@ func (o *verb) countObjects(ctx context.Context, columns []string, rows [][]any,
 		if err != nil {
 			return err // the numbers are unknown
 		}
-		var counting sync.WaitGroup
-		defer counting.Wait()
-		slots := make(chan struct{}, maxParallelCounts)
-		for _, row := range rows {
+		workqueue.ParallelizeUntil(ctx, maxParallelCounts, len(rows), func(i int) {
+			row := rows[i]
 			if t.Cluster != "" && row[0] != t.Cluster {
-				continue
+				return
 			}
 			version, _, _ := strings.Cut(row[name+3].(string), ",")
 			gvr := schema.ParseGroupResource(row[name].(string)).WithVersion(version)
@@ -51,12 +49,8 @@ func (o *verb) countObjects(ctx context.Context, columns []string, rows [][]any,
 			if row[name+2] == "Namespaced" {
 				objects = client.Resource(gvr).Namespace(namespace)
 			}
-			slots <- struct{}{}
-			counting.Go(func() { // ended by ctx
-				defer func() { <-slots }()
-				row[len(row)-1] = countOf(ctx, objects)
-			})
-		}
+			row[len(row)-1] = countOf(ctx, objects)
+		})
 		return nil
 	})
 }

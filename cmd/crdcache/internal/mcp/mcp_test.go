@@ -34,6 +34,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func program(args ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], append([]string{"mcp"}, args...)...)
 	command.Env = append(os.Environ(), programEnv+"=1")
@@ -343,11 +350,15 @@ func TestSessionCache(t *testing.T) {
 			t.Errorf("query %s answered %s, want %s", arguments, text, want)
 		}
 	}
+	const related = `{"type":"gizmo","namespace":"web","name":"a","types":["gizmos"]}`
+	if a, text := ask(t, session, "related", related); a.Freshness != "live cache" || a.ContactSeconds == nil {
+		t.Errorf("related answered %s, want the freshness of its cache", text)
+	}
 	lists := slices.DeleteFunc(server.Requests(), func(request string) bool {
 		return !strings.Contains(request, "list /apis/example.com") || strings.HasSuffix(request, "?limit=1")
 	})
-	if len(lists) != 1 {
-		t.Errorf("the lists are %q, want 1", lists)
+	if len(lists) != 2 {
+		t.Errorf("the lists are %q, want 1, and 1 of related, which caches fewer fields", lists)
 	}
 	writeConfig(".metadata.name") // another index of the same name
 	askUntil(t, session, "aggregate", `{"type":"gizmos","index":"i=b"}`, `"rows":[["1"]]`)
@@ -373,6 +384,12 @@ func TestChanges(t *testing.T) {
 	if a, text := ask(t, session, "changes", fmt.Sprintf(`{"since":%q}`, next.Since)); len(a.Rows) > 0 || a.Since != next.Since {
 		t.Errorf("without changes the answer is %s", text)
 	}
+	big := gizmo("web", "a", 2)
+	for i := range 300 {
+		must(t, unstructured.SetNestedField(big.Object, "\u202e", "spec", fmt.Sprintf("f%03d", i)))
+	}
+	server.Update(t, gizmos, big)
+	askUntil(t, session, "changes", fmt.Sprintf(`{"since":%q,"maxBytes":1024}`, next.Since), `"shown":"1 of 1"`)
 	name, _, _ := strings.Cut(first.Since, "=")
 	for since, want := range map[string]string{name + "=1": "call changes without since", name + "=%": "token",
 		strings.Replace(first.Since, "session=", "session=x", 1): "call changes without since", "": "token"} {
@@ -394,16 +411,24 @@ func TestEvents(t *testing.T) {
 		event("undated", "v1", "Service", "shop", "count: 1") +
 		event("old", "v1", "Service", "shop", "count: 3, lastTimestamp: 2026-01-02T03:04:05Z") +
 		event("new", "v1", "Service", "shop", "series: {count: 7, lastObservedTime: 2026-02-02T03:04:05.000000Z}, eventTime: 2026-01-01T00:00:00.000000Z, lastTimestamp: null") +
-		event("other", "v1", "Service", "shop-2", "count: 1") + event("group", "serving.knative.dev/v1", "Service", "shop", "count: 1")
+		event("other", "v1", "Service", "shop-2", "count: 1") + event("node", "v1", "Node", "n1", "count: 1") +
+		"--- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n--- {apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: series, namespace: web}, " +
+		"type: Normal, reason: series, note: hello, regarding: {apiVersion: v1, kind: Service, name: shop, namespace: web}, eventTime: 2026-03-01T00:00:00.000000Z}\n" + event("group", "serving.knative.dev/v1", "Service", "shop", "count: 1")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const question = `{"type":"service","namespace":"web","name":"shop"}`
 	session := connect(t, "--from", file)
-	if a, text := ask(t, session, "related", question); !a.Complete || !strings.Contains(text, `"events":[["web","2026-02-02T03:04:05.000000Z",7,"Warning","new",[]],`+
-		`["web","2026-01-02T03:04:05Z",3,"Warning","old",[]],["web",null,1,"Warning","undated",[]]]`) {
+	if a, text := ask(t, session, "related", question); !a.Complete || !strings.Contains(text, `"events":[["web","2026-03-01T00:00:00.000000Z",null,"Normal","series","hello"],`+
+		`["web","2026-02-02T03:04:05.000000Z",7,"Warning","new",null],["web","2026-01-02T03:04:05Z",3,"Warning","old",null],["web",null,1,"Warning","undated",null]]`) {
 		t.Errorf("related answered %s", text)
 	}
+	if a, text := ask(t, connect(t, "--from", file, "--namespace", "edge"), "related", `{"type":"node","name":"n1"}`); a.Complete ||
+		!strings.Contains(text, "Kubernetes Events in other namespaces than edge") {
+		t.Errorf("in one namespace related answered %s", text)
+	}
+	must(t, os.Remove(file))
+	askUntil(t, session, "query", `{"type":"services"}`, file+": no such file or directory")
 	server := newGizmoServer(t, apitest.Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "events"},
 		Kind: "Event", Namespaced: true})
 	server.Create(t, gizmos, gizmo("web", "a", 1))
@@ -458,6 +483,12 @@ func TestMemoryBudget(t *testing.T) {
 	} {
 		if _, text := ask(t, session, want.tool, want.arguments); !strings.Contains(text, want.freshness) {
 			t.Errorf("%s %s answered %s, want %s", want.tool, want.arguments, text, want.freshness)
+		}
+	}
+	ask(t, session, "related", `{"type":"gizmo","namespace":"web","name":"a","types":["configmaps"]}`)
+	for _, request := range server.Requests() {
+		if strings.HasPrefix(request, "watch") && strings.Contains(request, "configmaps") {
+			t.Errorf("beyond the budget there is a %s", request)
 		}
 	}
 }

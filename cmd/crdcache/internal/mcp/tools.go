@@ -23,6 +23,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // exitIncomplete is the exit code of a verb that has not read everything. minRow is the number of bytes of a
@@ -84,7 +85,7 @@ func (o *verb) newServer() *sdk.Server {
 	return server
 }
 
-// notifyProgress tells a client that wants it each second what a call reads, until stop is called.
+// notifyProgress reports the progress of a call each second to a client that wants it, until stop is called.
 func notifyProgress(ctx context.Context, request *sdk.CallToolRequest, report *session.Report) (stop func()) {
 	token := request.Params.GetProgressToken()
 	if token == nil {
@@ -139,11 +140,17 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, report *session.Re
 	}
 	if tool == "changes" {
 		rows, token, err := o.changes(ctx, in, genericiooptions.IOStreams{Out: &out, ErrOut: &errOut})
+		switch {
+		case ctx.Err() != nil:
+			return "", context.Cause(ctx)
+		case err != nil:
+			return "", errors.New(shorten(err.Error(), budget, 1).(string))
+		}
 		a.Complete, a.Since, a.Columns = true, token, changeColumns
 		a.setNotes(errOut.String(), budget)
 		a.setFreshness(report, o.readsFiles)
 		a.setRows(rows[min(in.Skip, len(rows)):], in.Skip, len(rows), budget)
-		return print.Compact(a), err
+		return print.Compact(a), nil
 	}
 	code := o.runVerb(ctx, o.commandLine(tool, verb, in), &out, &errOut)
 	if ctx.Err() != nil {
@@ -162,7 +169,8 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, report *session.Re
 	}
 	switch {
 	case tool == "related":
-		if err = o.setEvents(ctx, a, out.Bytes(), in, budget/4); err == nil {
+		if err = o.setEvents(ctx, a, report, out.Bytes(), in, budget/4); err == nil {
+			a.setFreshness(report, o.readsFiles)
 			err = o.setObject(a, out.Bytes(), nil, budget)
 		}
 	case tool == "get":
@@ -290,11 +298,7 @@ func readRows(text []byte, paths []string, isTable bool) (columns []string, rows
 		records, err = csv.NewReader(bytes.NewReader(text)).ReadAll()
 	}
 	for _, record := range records {
-		row := make([]any, len(record))
-		for j, cell := range record {
-			row[j] = cell
-		}
-		rows = append(rows, row)
+		rows = append(rows, naming.Map(record, func(cell string) any { return cell }))
 	}
 	if len(records) > 0 {
 		columns, rows = records[0], rows[1:]
@@ -329,6 +333,8 @@ func (o *verb) setObject(a *answer, text []byte, paths []string, budget int) err
 	}
 	for i := range objects {
 		object, _ := objects[i].(map[string]any)
+		delete(object, "read") // types of a tree; the notes have the others
+		delete(object, "notRead")
 		unstructured.RemoveNestedField(object, "metadata", "managedFields")
 		unstructured.RemoveNestedField(object, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 		if object["kind"] == "Secret" && object["apiVersion"] == "v1" {

@@ -103,10 +103,12 @@ func (o *verb) complete(cmd *cobra.Command, _ []string) (err error) {
 		}
 	}
 	budget, err := naming.ParseQuantity(o.budget)
-	if err != nil {
-		return session.Usagef("--memory-budget: %v", err)
-	}
-	if o.flags.SharesCaches() {
+	switch {
+	case err != nil || budget.Sign() < 0:
+		return session.Usagef("--memory-budget is %q: give a size such as 1Gi", o.budget)
+	case !o.flags.SharesCaches() && set.Changed("memory-budget"):
+		return session.Usagef("--memory-budget has no effect with --cache")
+	case o.flags.SharesCaches():
 		o.shared = session.NewShared(cmd.Context(), o.namespace, budget.Value())
 	}
 	o.session, o.redactor = rand.Text()[:8], display.NewRedactor(o.showSecrets)

@@ -90,16 +90,18 @@ func (c *Caches) Sync(ctx context.Context, t *Target) error {
 			return err
 		}
 	}
-	informers := make([]*dynamicinformer.Informer, len(c.All))
-	for i, cached := range c.All {
-		informers[i] = cached.Informer
-	}
+	informers := naming.Map(c.All, func(cached Cache) *dynamicinformer.Informer { return cached.Informer })
 	states := t.settle(ctx, informers)
 	for i, cached := range c.All {
 		// A first list that ends only now is reported as missing, and must not be printed as well.
 		isListed := states[i].State != status.Pending && states[i].State != status.Syncing
 		if isListed && cached.Informer.HasSynced() {
 			c.Synced = append(c.Synced, cached)
+			version, contact := "", time.Time{}
+			if cached.Shared {
+				contact, version = states[i].LastContact, cached.Informer.Snapshot().ResourceVersion()
+			}
+			ReportOf(ctx).Read(cached.Resource.GVR.GroupResource(), version, contact)
 		}
 	}
 	return notSyncedError(ctx, states)

@@ -70,17 +70,14 @@ func (t *Target) Progress(synced func() (done, total int)) (stop func()) {
 }
 
 func (t *Target) showProgress(line func() string, quit <-chan struct{}) {
-	timer := time.NewTimer(progressDelay)
-	defer timer.Stop()
-	for {
+	for pause := progressDelay; ; pause = progressInterval {
 		select {
 		case <-quit:
 			print.WriteStatus(t.ErrOut, "")
 			return
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 		print.WriteStatus(t.ErrOut, line())
-		timer.Reset(progressInterval)
 	}
 }
 

@@ -3,7 +3,7 @@ package session
 import (
 	"context"
 	"errors"
-	"time"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -196,14 +196,7 @@ func (t *Types) Sync(ctx, syncCtx context.Context, afterSync func(synced []Cache
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	for _, cached := range caches.Synced {
-		version, contact := "", time.Time{}
-		if cached.Shared {
-			contact = cached.Informer.Status().LastContact
-			version = cached.Informer.Snapshot().ResourceVersion()
-			t.lacksRows = t.needsServerRows()
-		}
-		ReportOf(ctx).Read(cached.Resource.GVR.GroupResource(), version, contact)
-	}
+	isShared := func(c Cache) bool { return c.Shared }
+	t.lacksRows = t.needsServerRows() && slices.ContainsFunc(caches.Synced, isShared)
 	return errors.Join(syncErr, afterSync(caches.Synced))
 }

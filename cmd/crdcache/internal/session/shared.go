@@ -112,18 +112,20 @@ func (c *Caches) share(ctx context.Context, t *Target) error {
 	errs, isFull := make([]error, len(c.All)), factory.MemoryStats().Used >= sharedOf(ctx).budget
 	for i := range c.All {
 		cached := &c.All[i]
-		isType := func(x *dynamicinformer.Informer) bool { return x.GVR() == cached.Resource.GVR }
-		if isFull && !slices.ContainsFunc(factory.Informers(), isType) {
+		options, err := c.sharedOptionsOf(cached.Resource)
+		if err != nil {
+			return err
+		}
+		isCached := func(x *dynamicinformer.Informer) bool {
+			return x.GVR() == cached.Resource.GVR && (x.KeptFields() == "") == (len(options.Keep.Paths) == 0)
+		}
+		if isFull && !slices.ContainsFunc(factory.Informers(), isCached) {
 			continue
 		}
 		waiting.Go(func() { // ended by ctx
 			defer doneCount.Add(1)
-			options, err := c.sharedOptionsOf(cached.Resource)
 			var handle *dynamicinformer.Handle
-			if err == nil {
-				handle, err = factory.Acquire(cached.Resource.GVR, options)
-			}
-			if errs[i] = err; err != nil {
+			if handle, errs[i] = factory.Acquire(cached.Resource.GVR, options); errs[i] != nil {
 				return
 			}
 			if live.IsWatching(t.waitUntilSettled(ctx, handle.Informer())) {

@@ -18,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/block"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
@@ -233,11 +234,8 @@ func (o *snapshotSaveVerb) resolveRedactions(ctx context.Context, saver *snapsho
 		if err != nil && rule.Type != secretsRedaction.Type {
 			return session.Usagef("--redact-config: %v", err)
 		}
-		var types []schema.GroupResource
-		for _, r := range found {
-			types = append(types, r.GVR.GroupResource())
-		}
-		saver.redactor.add(rule, types...)
+		nameOf := func(r discovery.Resource) schema.GroupResource { return r.GVR.GroupResource() }
+		saver.redactor.add(rule, naming.Map(found, nameOf)...)
 	}
 	return nil
 }

@@ -472,6 +472,23 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+// TestContexts verifies answers about the cluster of a context whose name has a blank.
+func TestContexts(t *testing.T) {
+	server := newGizmoServer(t)
+	server.Create(t, gizmos, gizmo("web", "a", 1))
+	kubeconfig := filepath.Join(t.TempDir(), "config")
+	must(t, os.WriteFile(kubeconfig, []byte(`{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: "`+server.URL+`"}}],
+		contexts: [{name: my context, context: {cluster: c}}]}`), 0o600))
+	session := connect(t, "--kubeconfig", kubeconfig, "--contexts", "my context")
+	if _, text := ask(t, session, "types", `{"match":"gizmos"}`); !strings.Contains(text, `["my context","gizmos.example.com","Gizmo"`) ||
+		!strings.HasSuffix(text, `,1]]}`) {
+		t.Errorf("types answered %s", text)
+	}
+	first, _ := ask(t, session, "changes", `{"types":["gizmos"]}`)
+	server.Update(t, gizmos, gizmo("web", "a", 2))
+	askUntil(t, session, "changes", fmt.Sprintf(`{"since":%q}`, first.Since), `["my context gizmos.example.com","web","a","modified"`)
+}
+
 // TestMemoryBudget verifies that a type is read each time if the caches have the size of --memory-budget.
 func TestMemoryBudget(t *testing.T) {
 	server := newGizmoServer(t, apitest.ConfigMaps)

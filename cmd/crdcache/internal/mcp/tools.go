@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ const (
 
 //go:embed tools.json
 var definitions []byte
+var betweenCells = regexp.MustCompile(`  +`)
 
 // args are the arguments of all tools. definitions describes them.
 type args struct {
@@ -266,7 +268,7 @@ func (o *verb) checkSecrets(in args, types []schema.GroupResource) error {
 	return nil
 }
 
-// readRows reads the output of a verb: objects as lines of JSON if there are paths, a table without blanks in
+// readRows reads the output of a verb: objects as lines of JSON if there are paths, a table without empty
 // cells, or CSV.
 func readRows(text []byte, paths []string, isTable bool) (columns []string, rows [][]any, err error) {
 	var records [][]string
@@ -292,7 +294,7 @@ func readRows(text []byte, paths []string, isTable bool) (columns []string, rows
 		return append([]string{"NAMESPACE", "NAME"}, paths...), rows, nil
 	case isTable:
 		for line := range strings.Lines(string(text)) {
-			records = append(records, strings.Fields(line))
+			records = append(records, betweenCells.Split(strings.TrimSpace(line), -1))
 		}
 	default:
 		records, err = csv.NewReader(bytes.NewReader(text)).ReadAll()

@@ -193,9 +193,7 @@ func expiredCopy(t *testing.T, token string) string {
 		t.Fatal(err)
 	}
 	var claims map[string]any
-	if err := json.Unmarshal(text, &claims); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &claims))
 	const hour = 3600
 	claims["iat"], claims["nbf"], claims["exp"] = claims["iat"].(float64)-2*hour,
 		claims["iat"].(float64)-2*hour, claims["iat"].(float64)-hour

@@ -218,9 +218,7 @@ func checkInformer(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 	if _, err := objects.Update(ctx, created, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := objects.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, objects.Delete(ctx, "a", metav1.DeleteOptions{}))
 	for _, want := range []string{"add a 1", "update a 2", "delete a 2"} {
 		select {
 		case got := <-received:

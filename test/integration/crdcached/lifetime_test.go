@@ -153,18 +153,14 @@ func TestAudit(t *testing.T) {
 	folder := t.TempDir()
 	policy, log := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "audit.log")
 	text := "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n"
-	if err := os.WriteFile(policy, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(policy, []byte(text), 0o600))
 	s := harness.StartCrdcached(t, "types: [namespaces]\n", "--audit-policy-file", policy, "--audit-log-path", log)
 	user := harness.NewUser(t, "watched")
 	if got := send(t, s.As(user.Config(t)), http.MethodGet,
 		"/query/api/v1/namespaces"); got.Code != http.StatusForbidden {
 		t.Errorf("response = %d, want 403", got.Code)
 	}
-	if err := s.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Stop())
 	written, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
@@ -176,9 +172,7 @@ func TestAudit(t *testing.T) {
 			ResponseStatus   struct{ Code int }
 			Stage            string
 		}
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &event))
 		if event.Stage == "ResponseComplete" && event.User.Username == user.Username &&
 			event.Verb == "list" && event.ResponseStatus.Code == http.StatusForbidden {
 			return
@@ -279,9 +273,7 @@ func TestCostlyIndex(t *testing.T) {
 	text := fmt.Sprintf(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
   {name: r, match: {group: %s, resource: widgets}, indexes: [{name: slow, cel: '%s'}, {name: value, path: .metadata.labels.value}]}]}}`,
 		widgets.Group, slow)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	kubeconfig, config := harness.CrdcachedKubeconfig(t), fmt.Sprintf("indexConfigs: [%q]\n", file)
 	stopped := harness.LaunchCrdcached(t, kubeconfig, config)
 	harness.Eventually(t, func(context.Context) error {

@@ -54,3 +54,10 @@ func TestMain(m *testing.M) {
 			" requestheader-extra-headers-prefix=X-Remote-Extra-", "$", folder))
 	})
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

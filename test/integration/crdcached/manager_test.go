@@ -57,9 +57,7 @@ func TestManagers(t *testing.T) {
 	}
 	c := &copier{Client: manager.GetClient(), direct: manager.GetAPIReader(),
 		recorder: manager.GetEventRecorder("copier")}
-	if err := ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Complete(c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Complete(c))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }() // ended by cancel
@@ -233,9 +231,7 @@ func followWorkloads(t *testing.T, client *exec.Cmd) {
 		t.Fatal(err)
 	}
 	client.Stderr = os.Stderr
-	if err := client.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Start())
 	defer func() {
 		_ = client.Process.Kill() // it runs until the end of the test
 		_ = client.Wait()
@@ -258,9 +254,7 @@ func followWorkloads(t *testing.T, client *exec.Cmd) {
 	if _, err := workloads.Create(t.Context(), created, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := workloads.Delete(t.Context(), "created", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, workloads.Delete(t.Context(), "created", metav1.DeleteOptions{}))
 	for _, want := range []string{"ADDED payments/created", "DELETED payments/created"} {
 		if !lines.Scan() || lines.Text() != want {
 			t.Fatalf("the line is %q (%v), want %q", lines.Text(), lines.Err(), want)

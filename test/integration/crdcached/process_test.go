@@ -80,9 +80,7 @@ func reserveAddress(t *testing.T) string {
 		syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}),
 	)
 	bound, nameErr := syscall.Getsockname(socket)
-	if err := errors.Join(err, nameErr); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, nameErr))
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(bound.(*syscall.SockaddrInet4).Port))
 }
 

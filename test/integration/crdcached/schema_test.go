@@ -35,9 +35,7 @@ func TestIndexesHaveTheSchema(t *testing.T) {
 	widgets, namespace := schema.GroupVersionResource{Group: harness.Group(t), Version: "v1", Resource: "widgets"},
 		harness.Namespace(t)
 	parse := func(text string) (object map[string]any) {
-		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(text), &object))
 		return object
 	}
 	definition := harness.NewCRD(widgets.Group, "Widget")
@@ -59,16 +57,12 @@ func TestIndexesHaveTheSchema(t *testing.T) {
 		return err
 	}
 	for name := range specs {
-		if err := create(name, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, create(name, metav1.CreateOptions{}))
 	}
 	file := filepath.Join(t.TempDir(), "indexes.yaml")
 	text := fmt.Sprintf(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [
   {name: r, match: {group: %s, resource: widgets}, indexes: [%s]}]}}`, widgets.Group, strings.Join(indexes, ", "))
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	server := harness.StartCrdcached(t, fmt.Sprintf("indexConfigs: [%q]\n", file))
 	// compare compares the indexes with the rules of the CRD until they agree.
 	compare := func(listType string) {

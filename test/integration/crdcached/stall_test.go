@@ -129,9 +129,7 @@ func (v *attackedServer) testStalledWatches(t *testing.T) {
 		r := v.dial(t, 1)
 		stalled = append(stalled, r)
 		for range watchesPerConnection {
-			if err := r.send(v.guestConfig.BearerToken, path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.send(v.guestConfig.BearerToken, path))
 		}
 	}
 	const changes = 40

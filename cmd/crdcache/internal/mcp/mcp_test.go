@@ -111,6 +111,7 @@ func TestTools(t *testing.T) {
 		"groups": {"aggregate", `{"type":"workloads","groupBy":[".spec.environment"],"measures":["max(.spec.replicas)"],"index":"environment=production-us"}`,
 			`"rows":[["production-us","3",`},
 		"get":      {"get", `{"type":"workload","namespace":"edge","name":"dns","paths":[".spec.image",".spec.none"]}`, `"data":{".spec.image":"registry.example.com/edge/dns:1.13",".spec.none":[]}`},
+		"tree":     {"related", `{"type":"workload","namespace":"edge","name":"dns","maxBytes":1024}`, `"trees":[{`},
 		"explain":  {"explain", `{"type":"workloads","index":"environment=scratch"}`, `start  environment=scratch: at most 1 of 18 objects`},
 		"no type":  {"query", `{"type":"nothing"}`, `the server has no resource type "nothing"`},
 		"skip":     {"aggregate", `{"type":"workloads","skip":-1}`, "minimum"},
@@ -150,9 +151,7 @@ func TestBudget(t *testing.T) {
 	for i := range others {
 		add("plain", fmt.Sprintf("p%06d", i), "", "v")
 	}
-	if err := os.WriteFile(file, []byte(objects.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(objects.String()), 0o600))
 	session := connect(t, "--from", file)
 	seen, skip := map[string]bool{}, 0
 	for {
@@ -232,9 +231,7 @@ func TestSecrets(t *testing.T) {
 		text += `--- {apiVersion: v1, kind: Secret, type: Opaque, metadata: {name: s, namespace: ` + namespace + `,
 			annotations: {kubectl.kubernetes.io/last-applied-configuration: aHVudGVyMg==}}, data: {password: aHVudGVyMg==}}` + "\n"
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	session := connect(t, "--from", file)
 	for question, want := range map[string]string{
 		`query {"type":"secrets","columns":[".data.password"]}`:              "could reveal",
@@ -328,9 +325,7 @@ func TestSessionCache(t *testing.T) {
 	writeConfig := func(path string) {
 		text := `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: a}, spec: {resources: [{name: gizmos,
 			match: {group: example.com, resource: gizmos}, indexes: [{name: i, path: ` + path + `}]}]}}`
-		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(config, []byte(text), 0o600))
 	}
 	writeConfig(".spec.size")
 	session := connect(t, "-s", server.URL, "--config", config)
@@ -414,9 +409,7 @@ func TestEvents(t *testing.T) {
 		event("other", "v1", "Service", "shop-2", "count: 1") + event("node", "v1", "Node", "n1", "count: 1") +
 		"--- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n--- {apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: series, namespace: web}, " +
 		"type: Normal, reason: series, note: hello, regarding: {apiVersion: v1, kind: Service, name: shop, namespace: web}, eventTime: 2026-03-01T00:00:00.000000Z}\n" + event("group", "serving.knative.dev/v1", "Service", "shop", "count: 1")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	const question = `{"type":"service","namespace":"web","name":"shop"}`
 	session := connect(t, "--from", file)
 	if a, text := ask(t, session, "related", question); !a.Complete || !strings.Contains(text, `"events":[["web","2026-03-01T00:00:00.000000Z",null,"Normal","series","hello"],`+
@@ -513,9 +506,7 @@ func TestMemoryBudget(t *testing.T) {
 // TestHTTP verifies that a client with the token gets answers over HTTP, and that other requests are refused.
 func TestHTTP(t *testing.T) {
 	tokenFile := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(tokenFile, []byte("secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(tokenFile, []byte("secret\n"), 0o600))
 	command := program("--from", demo+"crds", "--from", demo+"objects", "--listen", "127.0.0.1:0", "--token-file", tokenFile)
 	stderr, err := command.StderrPipe()
 	if err == nil {

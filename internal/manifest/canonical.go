@@ -2,10 +2,7 @@ package manifest
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
@@ -20,7 +17,12 @@ type Canonical struct {
 	writer   jsontext.Canonicalizer
 	hasItems bool
 	body     []byte // scratch
+	// typeFields and keptMetadata are the fields in Text that KeepIdentity keeps.
+	typeFields, keptMetadata []span
 }
+
+// span is a range of a text.
+type span struct{ start, end int }
 
 // Read reads the object that begins at data[start], and returns the offset after it. ok is false if the text
 // has to be decoded: it is invalid, has a key twice, lacks a kind, a version or a name, or has metadata that
@@ -42,6 +44,20 @@ func (c *Canonical) Body() []byte {
 	return body
 }
 
+// KeepIdentity removes the fields from Text that neither identify the object nor its state, except labels.
+func (c *Canonical) KeepIdentity() {
+	kept := append(c.body[:0], '{')
+	for _, f := range c.typeFields {
+		kept = append(append(kept, c.Text[f.start:f.end]...), ',')
+	}
+	kept = append(kept, `"metadata":{`...)
+	for _, f := range c.keptMetadata { // has a name
+		kept = append(append(kept, c.Text[f.start:f.end]...), ',')
+	}
+	kept[len(kept)-1] = '}'
+	c.Text, c.body = append(kept, '}'), c.Text
+}
+
 func (c *Canonical) entry() Entry {
 	return Entry{Data: c.Text, Canonical: c, APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace,
 		Name: c.Name}
@@ -49,33 +65,48 @@ func (c *Canonical) entry() Entry {
 
 // identify sets the fields that identify the object, and reports whether all need no decoding.
 func (c *Canonical) identify() (isValid bool) {
-	last := *c
+	lastVersion, lastKind, lastNamespace := c.APIVersion, c.Kind, c.Namespace
 	c.APIVersion, c.Kind, c.Namespace, c.Name, c.ResourceVersion, c.hasItems = "", "", "", "", "", false
-	for m := range jsontext.Members(c.Text) {
-		switch string(m.Key) {
+	c.typeFields, c.keptMetadata = c.typeFields[:0], c.keptMetadata[:0]
+	scanMetadata := func(name, data []byte, i int) int {
+		end := scanMetadataField(name, data, i)
+		if end < 0 {
+			return end
+		}
+		switch string(name) {
+		case "labels", "uid":
+		case "name":
+			c.Name = stringOf(data[i:end])
+		case "namespace":
+			c.Namespace = sameText(lastNamespace, data[i:end])
+		case "resourceVersion":
+			c.ResourceVersion = stringOf(data[i:end])
+		default:
+			return end
+		}
+		c.keptMetadata = append(c.keptMetadata, span{i - len(name) - len(`"":`), end})
+		return end
+	}
+	scanFields(c.Text, 0, func(name, data []byte, i int) int {
+		if string(name) == "metadata" {
+			isValid = scanFields(data, i, scanMetadata) >= 0
+		}
+		if string(name) >= "metadata" {
+			return -1 // the keys are sorted
+		}
+		end := scanValue(data, i)
+		switch string(name) {
 		case "apiVersion":
-			c.APIVersion = sameText(last.APIVersion, m.Value)
+			c.APIVersion = sameText(lastVersion, data[i:end])
+			c.typeFields = append(c.typeFields, span{i - len(`"apiVersion":`), end})
 		case "items":
 			c.hasItems = true
 		case "kind":
-			c.Kind = sameText(last.Kind, m.Value)
-		case "metadata":
-			for m := range jsontext.Members(m.Value) {
-				switch string(m.Key) {
-				case "name":
-					c.Name = stringOf(m.Value)
-				case "namespace":
-					c.Namespace = sameText(last.Namespace, m.Value)
-				case "resourceVersion":
-					c.ResourceVersion = stringOf(m.Value)
-				}
-			}
-			isValid = json.Unmarshal(m.Value, &metav1.ObjectMeta{}) == nil
+			c.Kind = sameText(lastKind, data[i:end])
+			c.typeFields = append(c.typeFields, span{i - len(`"kind":`), end})
 		}
-		if string(m.Key) >= "metadata" {
-			break // the keys are sorted
-		}
-	}
+		return end
+	})
 	return isValid && c.APIVersion != "" && c.Kind != "" && c.Name != "" && strings.Count(c.APIVersion, "/") < 2 &&
 		!strings.Contains(c.Name, "/") && !strings.Contains(c.Namespace, "/")
 }

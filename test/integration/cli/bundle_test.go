@@ -2,6 +2,8 @@ package cli_test
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -79,6 +81,14 @@ func TestServedBundle(t *testing.T) {
 	kubectl(kubeconfig, "logs", "running", "-n", namespace, "-c", "b").expect(t, 1, "", "not found")
 	kubectl(kubeconfig, "delete", "pod", "running", "-n", namespace).expect(t, 1, "", "MethodNotAllowed")
 	kubectl(kubeconfig, "label", "pod", "running", "-n", namespace, "a=b").expect(t, 1, "", "MethodNotAllowed")
+	harness.Eventually(t, func(context.Context) error { // the server caches the types
+		answer := run(t, harness.Crdcache(t), "query", "pods", "-n", namespace, "--keys-only", "-v", "--kubeconfig", kubeconfig)
+		if answer.code != 0 || !strings.Contains(answer.stdout, namespace+"/running\n") ||
+			!strings.Contains(answer.stderr, "answered by the cache server for pods.v1.") {
+			return fmt.Errorf("query --kubeconfig: %+v", answer)
+		}
+		return nil
+	})
 	kubectl(kubeconfig, "get", "resourceslices").expect(t, 1, "", "the server doesn't have a resource type")
 	stop()
 	kubeconfig, stop = serveBundle(t, dir, "--web")

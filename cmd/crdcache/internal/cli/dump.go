@@ -80,6 +80,7 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	o.flags.OnlyNamed = !o.watch
+	o.flags.OnlyIdentities = !o.watch && o.style.Format.Name == print.Name && o.order == nil
 	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err

@@ -86,7 +86,11 @@ func (l *loader) compare(e manifest.Entry, k *kind, key objectKey) (c comparison
 		delete(u.Object, "status")
 		delete(old.Object, "status")
 	}
-	c.isSame = reflect.DeepEqual(u.Object, old.Object)
+	if l.keepsIdentity && k != crdKind {
+		c.isSame = l.origins[key].digest == l.digestOf(e)
+	} else {
+		c.isSame = reflect.DeepEqual(u.Object, old.Object)
+	}
 	return c
 }
 
@@ -143,7 +147,7 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 }
 
 // addCopy counts a copy that differs.
-func (l *loader) addCopy(key objectKey, f *manifest.File, p manifest.Position, other origin, usesOther bool) {
+func (l *loader) addCopy(key objectKey, f *manifest.File, p manifest.Position, other *origin, usesOther bool) {
 	usage, unused := "this one is used", other.file.Location(other.Position)
 	if usesOther {
 		usage, unused = "that one is used", f.Location(p)

@@ -51,6 +51,7 @@ func TestCopies(t *testing.T) {
 			if problems := problemsOf(s, dir); len(problems) > 0 != tt.warns || len(problems) > 1 {
 				t.Errorf("%s, %s: problems %q, want one: %t", name, layout, problems, tt.warns)
 			}
+			checkIdentities(t, s, dir)
 		}
 	}
 
@@ -83,6 +84,7 @@ func TestCopies(t *testing.T) {
 		if got := colors(t, s); len(got) != 300 || !strings.HasSuffix(got[0], "blue") {
 			t.Errorf("%s: %d widgets, first %s; want the 300 blue ones", path, len(got), got[0])
 		}
+		checkIdentities(t, s, path)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -124,6 +125,25 @@ func colors(t testing.TB, s *Source) []string {
 		out = append(out, u.GetNamespace()+"/"+u.GetName()+" "+color)
 	}
 	return out
+}
+
+// checkIdentities verifies that a source that keeps only identities has the objects and problems of another
+// source of the same path.
+func checkIdentities(t testing.TB, whole *Source, path string) {
+	t.Helper()
+	s := openSource(t, Options{Paths: []string{path}, KeepIdentity: true})
+	s.RecordUse(true, widgets)
+	whole.RecordUse(true, widgets)
+	var want []string
+	for _, text := range colors(t, whole) {
+		want = append(want, text[:strings.Index(text, " ")+1])
+	}
+	if diff := cmp.Diff(want, colors(t, s), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s: identities (-whole objects +only identities):\n%s", path, diff)
+	}
+	if diff := cmp.Diff(problemsOf(whole, path), problemsOf(s, path)); diff != "" {
+		t.Errorf("%s: problems (-whole objects +only identities):\n%s", path, diff)
+	}
 }
 
 // written lists the widgets at a version as "apiVersion name color".

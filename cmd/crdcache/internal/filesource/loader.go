@@ -3,9 +3,11 @@ package filesource
 import (
 	"bytes"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -14,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -27,7 +30,7 @@ type loader struct {
 	clock   *clock
 
 	kinds   map[schema.GroupKind]*kind
-	origins map[objectKey]origin
+	origins map[objectKey]*origin
 	// shadowed has the files with an unused copy of an object.
 	shadowed map[objectKey][]*manifest.File
 	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. They
@@ -47,6 +50,8 @@ type loader struct {
 	report          func(*manifest.Problem)
 	names           []discovery.Name              // of the types whose objects are kept; empty for all
 	omitted         map[schema.GroupResource]bool // types whose objects are not kept
+	// keepsIdentity is set if only the identity of objects is kept.
+	keepsIdentity bool
 	// isServed is set after Open: changes must now be sent to watches.
 	isServed     bool
 	typesChanged bool
@@ -80,6 +85,7 @@ type origin struct {
 	// isApplied is set if the storage has replaced the object's resource version.
 	isApplied       bool
 	resourceVersion string
+	digest          uint64 // of the whole object, if it is not stored
 }
 
 type pendingObject struct {
@@ -99,7 +105,7 @@ type inferredType struct {
 func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.Problem)) *loader {
 	l := &loader{
 		storage: storage, clock: clock, reader: manifest.NewReader(report),
-		kinds: map[schema.GroupKind]*kind{}, origins: map[objectKey]origin{},
+		kinds: map[schema.GroupKind]*kind{}, origins: map[objectKey]*origin{},
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
@@ -114,7 +120,9 @@ var crdGroupKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceD
 
 // add stores the object of a document, or retains the object until its type is known.
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
-	l.clock.read(e.Data)
+	if !l.keepsIdentity {
+		l.clock.read(e.Data)
+	}
 	if l.addWithoutDecoding(f, e) {
 		return
 	}
@@ -178,11 +186,40 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	if l.ignoresCopy(f, e, k, key) {
 		return true
 	}
+	if l.keepsIdentity {
+		e.Canonical.KeepIdentity()
+	}
 	if !l.storage.RestoreCanonical(e.Canonical) {
 		return false
 	}
-	l.origins[key] = origin{file: f, Position: e.Position, readCount: f.ReadCount}
+	l.origins[key] = &origin{file: f, Position: e.Position, readCount: f.ReadCount, digest: l.digestOf(e)}
 	return true
+}
+
+var digestSeed = maphash.MakeSeed()
+
+// digestOf returns a hash of the whole object of an entry if only its identity is kept. The default namespace
+// can be missing.
+func (l *loader) digestOf(e manifest.Entry) uint64 {
+	switch {
+	case !l.keepsIdentity:
+		return 0
+	case e.Namespace == metav1.NamespaceDefault:
+		return maphash.Bytes(digestSeed, jsontext.AppendWithout(nil, e.Data, "metadata", "namespace"))
+	}
+	return maphash.Bytes(digestSeed, e.Data)
+}
+
+// identityOf works like Canonical.KeepIdentity for a decoded object.
+func identityOf(u *unstructured.Unstructured) *unstructured.Unstructured {
+	identity := &unstructured.Unstructured{Object: map[string]any{}}
+	identity.SetGroupVersionKind(u.GroupVersionKind())
+	identity.SetNamespace(u.GetNamespace())
+	identity.SetName(u.GetName())
+	identity.SetUID(u.GetUID())
+	identity.SetResourceVersion(u.GetResourceVersion())
+	identity.SetLabels(u.GetLabels())
+	return identity
 }
 
 // cloneEntry copies the data of an entry. The original data is valid only until the next entry is read.
@@ -292,6 +329,8 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 		_, err = l.storage.PutInVersion(u, !l.isServed)
 	case l.isServed:
 		_, err = l.storage.Apply(u)
+	case l.keepsIdentity && k != crdKind:
+		_, err = l.storage.Restore(identityOf(u))
 	default:
 		_, err = l.storage.Restore(u)
 	}
@@ -299,8 +338,8 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 		l.reportMismatch(f, e.Position, k.GroupKind, fmt.Errorf("%s: %w", key, err))
 		return
 	}
-	l.origins[key] = origin{file: f, Position: e.Position, readCount: f.ReadCount, isApplied: l.isServed,
-		resourceVersion: u.GetResourceVersion()}
+	l.origins[key] = &origin{file: f, Position: e.Position, readCount: f.ReadCount, isApplied: l.isServed,
+		resourceVersion: u.GetResourceVersion(), digest: l.digestOf(e)}
 }
 
 func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema.GroupKind, err error) {

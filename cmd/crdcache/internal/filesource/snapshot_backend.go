@@ -92,10 +92,11 @@ func (b *snapshotBackend) typeFromDefinition(t snapshot.Type) (readapi.Type, boo
 	return served, err == nil
 }
 
-func newSnapshotHandler(b *snapshotBackend) http.Handler {
+func (s *Source) newSnapshotHandler(b *snapshotBackend) http.Handler {
 	contents := b.file.Contents()
 	server := contents.Server
-	served := newHandler(b, func() time.Time { return cmp.Or(contents.Created, time.Now()) })
+	s.now = func() time.Time { return cmp.Or(contents.Created, time.Now()) }
+	served := s.newHandler(b)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")
 		switch document := server.Documents[path]; {
@@ -180,7 +181,7 @@ func readSnapshot(in io.Reader) (file *snapshot.File, err error) {
 // serveSnapshot serves a snapshot. It warns if the snapshot has only one namespace.
 func (s *Source) serveSnapshot(file *snapshot.File) {
 	backend := newSnapshotBackend(file, s)
-	s.snapshot, s.backend, s.handler = file, backend, newSnapshotHandler(backend)
+	s.snapshot, s.backend, s.handler = file, backend, s.newSnapshotHandler(backend)
 	contents := file.Contents()
 	for i, err := range slices.Concat(contents.Damage, contents.Notes) {
 		isWarning := i >= len(contents.Damage)

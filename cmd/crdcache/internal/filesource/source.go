@@ -38,6 +38,9 @@ type Options struct {
 	// Types are names of types. Objects of other types of Kubernetes are not kept, and requests for them
 	// fail. Optional: all are kept.
 	Types []string
+	// KeepIdentity is set if only names, labels, UIDs and versions of objects are read, except those of
+	// CustomResourceDefinitions. Other fields are not kept then.
+	KeepIdentity bool
 	// Received counts the bytes that are read. Optional.
 	Received *atomic.Int64
 	// TypesChanged is called by Follow, in its goroutine, for new types without a
@@ -54,6 +57,7 @@ type Source struct {
 	backend     versionedBackend
 	unconverted atomic.Bool // set by SelectVersions
 	clock       clock
+	now         func() time.Time // the time of the content
 
 	// reading is locked while files are read.
 	reading struct {
@@ -95,7 +99,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		Compress: true, OmitAPIServices: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
 	})
 	s.backend = s.storage
-	s.handler = newHandler(s.storage, s.clock.now)
+	s.now, s.handler = s.clock.now, s.newHandler(s.storage)
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.reading.loader = newLoader(s.storage, &s.clock, s.addProblem)
@@ -107,7 +111,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.reading.files = listing.Files
 	l := s.reading.loader
 	l.reader.Received = options.Received
-	l.names = parseNames(options.Types)
+	l.names, l.keepsIdentity = parseNames(options.Types), options.KeepIdentity
 	for _, f := range listing.Files {
 		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
 			return nil, err
@@ -134,14 +138,20 @@ var Table = func(schema.GroupResource) (columns []metav1.TableColumnDefinition,
 // Schemas is readapi.HandlerOptions.Schemas. Package columns sets it, like Table.
 var Schemas func(schema.GroupVersion) (kinds, others map[string]any)
 
-// newHandler returns a handler with the tables of Table and the schemas of Schemas.
-func newHandler(b readapi.Backend, now func() time.Time) http.Handler {
-	table := func(gr schema.GroupResource) ([]metav1.TableColumnDefinition, func(map[string]any) []any) {
-		columns, cells := Table(gr)
-		return columns, func(object map[string]any) []any { return cells(object, now()) }
+// Table returns the columns of a built-in type, and a function that returns the cells of an object with ages
+// until the time of the files.
+func (s *Source) Table(gr schema.GroupResource) (columns []metav1.TableColumnDefinition,
+	cells func(object map[string]any) []any) {
+	if s == nil {
+		return nil, nil
 	}
-	options := readapi.HandlerOptions{WriteTimeout: -1, Table: table, Schemas: Schemas}
-	return readapi.NewHandler(b, options)
+	columns, cellsUntil := Table(gr)
+	return columns, func(object map[string]any) []any { return cellsUntil(object, s.now()) }
+}
+
+// newHandler returns a handler with the tables of Table and the schemas of Schemas.
+func (s *Source) newHandler(b readapi.Backend) http.Handler {
+	return readapi.NewHandler(b, readapi.HandlerOptions{WriteTimeout: -1, Table: s.Table, Schemas: Schemas})
 }
 
 func (s *Source) addProblem(p *manifest.Problem) {
@@ -217,6 +227,10 @@ func (s *Source) Config() *rest.Config {
 	config.Transport = transport{config.Transport, s}
 	return config
 }
+
+// KeepsIdentity reports whether Options.KeepIdentity has an effect: snapshots and shared files have whole
+// objects.
+func (s *Source) KeepsIdentity() bool { return s.storage != nil && s.options.KeepIdentity }
 
 // Snapshot returns the served snapshot, or nil.
 func (s *Source) Snapshot() *snapshot.File { return s.snapshot }

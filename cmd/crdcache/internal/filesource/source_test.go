@@ -82,6 +82,7 @@ func TestOpen(t *testing.T) {
 			if (s.Err() != nil) != failed {
 				t.Errorf("Err() = %v, want an error only for problems that are not warnings", s.Err())
 			}
+			checkIdentities(t, s, dir)
 		})
 	}
 }

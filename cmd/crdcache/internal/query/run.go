@@ -45,6 +45,9 @@ func (o *verb) runCluster(ctx context.Context) error {
 	if done, err := o.answerFromServer(ctx); done {
 		return err
 	}
+	if o.count && o.ReadsOnlyIdentities() {
+		return o.countInFiles(ctx)
+	}
 	return o.Sync(ctx, session.SyncCallbacks{
 		BeforeSync: func(types *session.Types) error {
 			if err := o.validateQuery(types); err != nil {
@@ -71,6 +74,25 @@ func (o *verb) runCluster(ctx context.Context) error {
 			return session.ExplainQuery(o.printResult(ctx, querier, types))
 		},
 	})
+}
+
+// countInFiles counts the objects of a type without a cache.
+func (o *verb) countInFiles(ctx context.Context) error {
+	limitedCtx, cancel := o.WithTimeout(ctx)
+	defer cancel()
+	types, unresolved := o.ResolveTypes(limitedCtx)
+	if types == nil {
+		return unresolved
+	}
+	if err := o.validateQuery(types); err != nil {
+		return err
+	}
+	lists, err := types.ListAll(ctx, limitedCtx)
+	if len(lists) == 0 {
+		return err
+	}
+	count := lists[0].Len()
+	return errors.Join(unresolved, o.printAnswer(ctx, live.Answer{Count: &count}, print.Section{}, types))
 }
 
 func (o *verb) useSchema(types *session.Types) {

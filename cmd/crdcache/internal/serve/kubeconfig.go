@@ -12,6 +12,7 @@ import (
 	"os"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
@@ -21,47 +22,57 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// serveAPI serves the read API of files on a loopback address until it is stopped, and has a kubeconfig for
-// it meanwhile.
-func (o *verb) serveAPI(ctx context.Context, activity *localserver.ActiveRequests) error {
+// filesAPI is the read API of files on a loopback address, for which there is a kubeconfig.
+type filesAPI struct {
+	listener net.Listener
+	config   rest.Config
+	// identity is that of clients with the kubeconfig. No other process has it.
+	identity string
+	path     string // of the kubeconfig
+}
+
+// newFilesAPI listens and writes the kubeconfig.
+func newFilesAPI(ctx context.Context, path string) (*filesAPI, error) {
 	loopback := net.IPv4(127, 0, 0, 1)
 	certificate, key, err := cert.GenerateSelfSignedCertKey(loopback.String(), []net.IP{loopback}, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	// Without TLS, clients would not send the token.
 	listener, err := tls.Listen("tcp", net.JoinHostPort(loopback.String(), "0"),
 		&tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12})
 	if err != nil {
-		return fmt.Errorf("listen for clients of the kubeconfig: %w", err)
+		return nil, fmt.Errorf("listen for clients of the kubeconfig: %w", err)
 	}
-	defer listener.Close()
-	token := rand.Text()
-	if err := writeKubeconfig(o.kubeconfigPath, "https://"+listener.Addr().String(), token,
-		certificate); err != nil {
-		return err
+	a := &filesAPI{listener: listener, path: path, config: rest.Config{
+		Host: "https://" + listener.Addr().String(), BearerToken: rand.Text(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: certificate}}}
+	if a.identity, _, err = localserver.Identity(ctx, &a.config); err == nil {
+		err = writeKubeconfig(path, &a.config)
 	}
-	defer os.Remove(o.kubeconfigPath)
-	api := &localserver.Page{Listener: listener, Handler: WithToken(token, o.FilesHandler())}
-	return localserver.ServePage(ctx, api, activity, func() {
-		fmt.Fprintf(o.ErrOut, "serving %s; try KUBECONFIG=%s kubectl get all -A\n", o.FilesTitle(), o.kubeconfigPath)
-	})
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return a, nil
 }
 
-// serveOnlyAPI is serveAPI of a process without a page, which follows the files.
-func (o *verb) serveOnlyAPI(ctx context.Context) error {
-	followCtx, stopFollowing := context.WithCancel(ctx)
-	defer stopFollowing()
-	go o.Follow(followCtx, nil) // ended by stopFollowing
-	err := o.serveAPI(ctx, localserver.NewActiveRequests(o.idleTimeout))
-	if err == nil && ctx.Err() != nil {
-		err = session.ErrInterrupted
-	}
-	return err
+func (a *filesAPI) close() {
+	a.listener.Close()
+	os.Remove(a.path)
+	os.RemoveAll(localserver.SocketDirFor(a.identity).Dir)
+}
+
+// serveAPI serves the read API until ctx ends.
+func (o *verb) serveAPI(ctx context.Context, activity *localserver.ActiveRequests) error {
+	page := &localserver.Page{Listener: o.api.listener, Handler: WithToken(o.api.config.BearerToken, o.FilesHandler())}
+	return localserver.ServePage(ctx, page, activity, func() {
+		fmt.Fprintf(o.ErrOut, "serving %s; try KUBECONFIG=%s kubectl get all -A\n", o.FilesTitle(), o.api.path)
+	})
 }
 
 // WithToken refuses requests without the bearer token: other users can connect to the port, too.
@@ -77,11 +88,11 @@ func WithToken(token string, next http.Handler) http.Handler {
 }
 
 // writeKubeconfig writes a new file that only the user can read.
-func writeKubeconfig(path, server, token string, authority []byte) error {
+func writeKubeconfig(path string, client *rest.Config) error {
 	const name = "crdcache"
 	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: authority}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: client.Host, CertificateAuthorityData: client.CAData}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: client.BearerToken}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
 	text, err := clientcmd.Write(*config)

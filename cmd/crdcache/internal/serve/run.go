@@ -27,8 +27,13 @@ func (o *verb) run(ctx context.Context) error {
 	if o.detached {
 		return o.detach(ctx)
 	}
-	if o.kubeconfigPath != "" && !o.web {
-		return o.serveOnlyAPI(ctx)
+	if o.kubeconfigPath != "" {
+		api, err := newFilesAPI(ctx, o.kubeconfigPath)
+		if err != nil {
+			return err
+		}
+		defer api.close()
+		o.api = api
 	}
 	servers, prepareErr := o.prepareServers(ctx)
 	defer func() {
@@ -49,7 +54,7 @@ func (o *verb) run(ctx context.Context) error {
 	errs := make([]error, len(servers)+1)
 	var running sync.WaitGroup
 	if o.kubeconfigPath != "" {
-		running.Go(func() { // ended with the page
+		running.Go(func() { // ended with the caches
 			errs[len(servers)] = o.serveAPI(serveCtx, shared.activity)
 			stopServing(nil)
 		})
@@ -96,7 +101,9 @@ func (o *verb) prepareServers(ctx context.Context) (servers []*cacheServer, err 
 
 // openCaches prepares the caches. After an error nothing needs to be released.
 func (s *cacheServer) openCaches(ctx context.Context) (err error) {
-	if !s.ReadsFiles() {
+	if s.api != nil {
+		s.identity = s.api.identity
+	} else if !s.ReadsFiles() {
 		if s.identity, s.accountKnown, err = localserver.Identity(ctx, s.Rest); err != nil {
 			return err
 		}
@@ -239,7 +246,7 @@ func (o *verb) serve(ctx context.Context, options localserver.Options) error {
 		}
 	}
 	if o.ReadsFiles() {
-		return localserver.ServePage(ctx, options.Page, options.ActiveRequests, printLink)
+		return o.serveFiles(ctx, options, printLink)
 	}
 	return localserver.Serve(ctx, options, func() {
 		fmt.Fprintf(o.ErrOut, "serving the cache of %s; commands use it from now on\n", o.Rest.Host)
@@ -248,6 +255,23 @@ func (o *verb) serve(ctx context.Context, options localserver.Options) error {
 		}
 		printLink()
 	})
+}
+
+// serveFiles serves the page, and the commands with the kubeconfig. Without a socket these read the files
+// through the read API.
+func (o *verb) serveFiles(ctx context.Context, options localserver.Options, onListening func()) error {
+	if o.api != nil {
+		isListening := false
+		err := localserver.Serve(ctx, options, func() {
+			isListening = true
+			onListening()
+		})
+		if isListening || err == nil {
+			return err
+		}
+		o.Warnf("commands do not use the caches: %v", err)
+	}
+	return localserver.ServePage(ctx, options.Page, options.ActiveRequests, onListening)
 }
 
 // resolveTypes returns an error for misspelled types before anything is cached. Missing types of a config or

@@ -32,6 +32,7 @@ type verb struct {
 	metricsAddress string
 	kubeconfigPath string
 
+	api             *filesAPI // nil without --write-kubeconfig
 	readers         []*session.Reader
 	group           *dynamicinformer.Group // of several clusters
 	*session.Reader                        // of the current cluster
@@ -95,9 +96,6 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 			"the metrics are"); err != nil {
 			return err
 		}
-	}
-	if o.kubeconfigPath != "" && !o.web && len(args) > 0 {
-		return session.Usagef("types have no effect with --write-kubeconfig: clients read all types of the files")
 	}
 	if o.all || fromFiles && len(args) == 0 {
 		args = []string{"*"}

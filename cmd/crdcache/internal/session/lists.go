@@ -34,6 +34,9 @@ type ObjectList struct {
 	items []any
 }
 
+// Len returns the number of objects.
+func (l ObjectList) Len() int { return len(l.items) }
+
 // ListAll lists all types, several at a time, with a progress line on stderr. It returns the lists that could
 // be read, in the order of the types, and joins the errors of the others.
 func (t *Types) ListAll(ctx, limitedCtx context.Context) ([]ObjectList, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -60,7 +61,7 @@ type Types struct {
 	Client    dynamic.Interface
 
 	reader *Reader
-	// crdRows has nil for types without a CRD. tableClient lists these types with the API server's rows.
+	// crdRows has nil for types without a CRD, unless they are in files. tableClient lists these types with the API server's rows.
 	// Both fields are nil before LoadRows.
 	crdRows     map[schema.GroupVersionResource]*print.Rows
 	tableClient *print.TableClient
@@ -80,7 +81,11 @@ func (t *Types) LoadRows(ctx context.Context) error {
 	t.tableClient = print.NewTableClient(tables, t.Client)
 	t.crdRows = map[schema.GroupVersionResource]*print.Rows{}
 	for i, rows := range print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut) {
-		t.crdRows[t.Resources[i].GVR] = rows
+		gvr := t.Resources[i].GVR
+		if columns, cells := t.reader.source.Table(gvr.GroupResource()); rows == nil && len(columns) > 0 {
+			rows = print.NewServerRows(columns, func(u *unstructured.Unstructured) []any { return cells(u.Object) })
+		}
+		t.crdRows[gvr] = rows
 	}
 	return nil
 }

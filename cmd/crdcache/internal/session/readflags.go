@@ -27,6 +27,8 @@ type ReadFlags struct {
 	hasCacheFlags                bool // the verb has the flags of AddCache
 	// OnlyNamed is set by verbs that read no other types than the named ones.
 	OnlyNamed bool
+	// OnlyIdentities is set by verbs that read nothing but names and labels of objects.
+	OnlyIdentities bool
 }
 
 // Add adds the flags of all reading verbs, and completion for flags and types. allowsMany is for verbs that
@@ -83,8 +85,9 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string,
 		return nil, err
 	}
 	if f.OnlyNamed {
-		f.types = template.typeNames
+		f.files.Types = template.typeNames
 	}
+	f.files.KeepIdentity = f.OnlyIdentities && f.fieldSelector == "" && !template.Config.IsSet
 	targets, err := f.Targets(ctx, streams)
 	if err != nil {
 		return nil, err

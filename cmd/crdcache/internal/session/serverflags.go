@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 )
 
 const defaultTimeout = 2 * time.Minute
@@ -26,7 +28,7 @@ type ServerFlags struct {
 	allNamespaces bool
 	timeout       time.Duration
 	fromPaths     []string
-	types         []string // named ones, if no others are read
+	files         filesource.Options // what a verb reads of files
 	quiet         bool
 	flagSet       *pflag.FlagSet
 }
@@ -85,7 +87,9 @@ func (f *ServerFlags) FileTarget(ctx context.Context, streams genericiooptions.I
 	paths ...string) (*Target, error) {
 	t := f.newTarget(streams)
 	t.Namespace = f.kubeconfig.namespace
-	return t, t.openFiles(ctx, paths, f.types)
+	options := f.files
+	options.Paths = paths
+	return t, t.openFiles(ctx, options)
 }
 
 func (f *ServerFlags) newTarget(streams genericiooptions.IOStreams) *Target {

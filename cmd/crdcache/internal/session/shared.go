@@ -64,7 +64,7 @@ func (s *Shared) open(ctx context.Context, options filesource.Options) (*filesou
 	if source := s.sources[paths]; source != nil {
 		return source, nil
 	}
-	options.Types = nil
+	options.Types, options.KeepIdentity = nil, false
 	source, err := filesource.Open(ctx, options)
 	if err == nil {
 		s.sources[paths] = source

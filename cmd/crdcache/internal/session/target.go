@@ -73,32 +73,30 @@ const gcPercentFiles = 50
 const gcPercentSnapshot = 25
 
 // openFiles reads files instead of a cluster.
-func (t *Target) openFiles(ctx context.Context, paths, types []string) error {
+func (t *Target) openFiles(ctx context.Context, options filesource.Options) error {
 	// Most of the heap is JSON without pointers. More frequent collection costs 10 % more time and saves 25 %
 	// of the memory.
 	debug.SetGCPercent(gcPercentFiles)
-	t.paths, t.report = paths, ReportOf(ctx)
+	t.paths, t.report = options.Paths, ReportOf(ctx)
+	options.In, options.Received = t.In, &t.traffic.received
+	options.Report = func(p *manifest.Problem) {
+		switch {
+		case p.Warning:
+			t.Warnf("%v", p)
+		case t.followsFiles:
+			fmt.Fprintf(t.ErrOut, "error: %s\n", print.OneSafeLine(p.Error()))
+		}
+	}
+	options.TypesChanged = func() {
+		if t.typesChanged != nil {
+			t.typesChanged()
+		}
+	}
 	var err error
 	defer t.Progress(func() (int, int) { return 0, 0 })()
 	shared := sharedOf(ctx)
 	t.sharesSource = shared != nil
-	t.source, err = shared.open(ctx, filesource.Options{
-		Paths: paths, In: t.In, Types: types, Received: &t.traffic.received,
-		Report: func(p *manifest.Problem) {
-			switch {
-			case p.Warning:
-				t.Warnf("%v", p)
-			case t.followsFiles:
-				fmt.Fprintf(t.ErrOut, "error: %s\n", print.OneSafeLine(p.Error()))
-			}
-		},
-		TypesChanged: func() {
-			if t.typesChanged != nil {
-				t.typesChanged()
-			}
-		},
-	})
-	if err != nil {
+	if t.source, err = shared.open(ctx, options); err != nil {
 		return err
 	}
 	t.Rest = t.source.Config()
@@ -123,6 +121,9 @@ func (t *Target) Warnf(format string, args ...any) { print.Warnf(t.ErrOut, forma
 func (t *Target) HasCommaList() bool { return t.commaList }
 
 func (t *Target) ReadsFiles() bool { return t.source != nil }
+
+// ReadsOnlyIdentities reports whether only the identities of the objects in files are kept.
+func (t *Target) ReadsOnlyIdentities() bool { return t.source != nil && t.source.KeepsIdentity() }
 
 // Snapshot returns the snapshot that --from names, or nil.
 func (t *Target) Snapshot() *snapshot.File {

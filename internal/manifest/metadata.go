@@ -7,11 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// A valueScanner returns the end of the valid value at i, or a negative number if decoding has to find out
-// whether clients can read the value.
-type valueScanner func(data []byte, i int) int
-
-// scanMetadataField scans the field of metadata with a name.
+// scanMetadataField scans the field of metadata with a name. Like all scanners here, it returns the end of the
+// valid value at i, or a negative number if decoding has to find out whether clients can read the value.
 func scanMetadataField(name, data []byte, i int) int {
 	switch string(name) {
 	case "generateName", "name", "namespace", "resourceVersion", "selfLink", "uid":
@@ -23,11 +20,13 @@ func scanMetadataField(name, data []byte, i int) int {
 	case "annotations", "labels":
 		return scanFields(data, i, func(_, data []byte, i int) int { return scanString(data, i) })
 	case "ownerReferences":
-		return scanElements(data, i, func(data []byte, i int) int { return scanFields(data, i, scanOwnerField) })
+		return scanElements(data, i,
+			func(data []byte, i int) int { return scanFields(data, i, scanOwnerField) })
 	case "finalizers":
 		return scanElements(data, i, scanString)
 	case "managedFields":
-		return scanElements(data, i, func(data []byte, i int) int { return scanFields(data, i, scanManagedField) })
+		return scanElements(data, i,
+			func(data []byte, i int) int { return scanFields(data, i, scanManagedField) })
 	}
 	return -1
 }
@@ -75,7 +74,7 @@ func scanFields(data []byte, i int, scan func(name, data []byte, i int) int) int
 	return i
 }
 
-func scanElements(data []byte, i int, scan valueScanner) int {
+func scanElements(data []byte, i int, scan func(data []byte, i int) int) int {
 	if data[i] != '[' {
 		return -1
 	}

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzMetadata verifies that clients can decode the metadata of each object that is read without decoding, and
-// what KeepIdentity keeps of it.
+// FuzzMetadata verifies that clients can decode the metadata of each object that is read without decoding,
+// and what KeepIdentity keeps of it.
 func FuzzMetadata(f *testing.F) {
 	for _, metadata := range []string{
 		`{"name":"a"}`, `{"name":"a","labels":{"b":"c"},"uid":"u","resourceVersion":"7","creationTimestamp":null}`,
@@ -42,8 +42,8 @@ func FuzzMetadata(f *testing.F) {
 			t.Fatalf("KeepIdentity returned %s: %v", c.Text, err)
 		}
 		m := whole.Metadata
-		want := object{whole.TypeMeta, metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace, Labels: m.Labels, UID: m.UID,
-			ResourceVersion: m.ResourceVersion}}
+		want := object{whole.TypeMeta, metav1.ObjectMeta{Name: m.Name, Namespace: m.Namespace,
+			Labels: m.Labels, UID: m.UID, ResourceVersion: m.ResourceVersion}}
 		if diff := cmp.Diff(want, kept, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("KeepIdentity (-want +got):\n%s", diff)
 		}

@@ -1,5 +1,5 @@
 // Package columns describes built-in types as API servers do: columns.yaml has the columns of each type, and
-// Kubernetes' Go types have the documentation. A program that imports it describes them in files.
+// schemas.zip has the schemas. A program that imports it describes them in files.
 package columns
 
 import (

@@ -147,7 +147,8 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 }
 
 // addCopy counts a copy that differs.
-func (l *loader) addCopy(key objectKey, f *manifest.File, p manifest.Position, other *origin, usesOther bool) {
+func (l *loader) addCopy(key objectKey, f *manifest.File, p manifest.Position, other *origin,
+	usesOther bool) {
 	usage, unused := "this one is used", other.file.Location(other.Position)
 	if usesOther {
 		usage, unused = "that one is used", f.Location(p)

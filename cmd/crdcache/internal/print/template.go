@@ -46,12 +46,7 @@ func parseTemplate(format Format) (printers.ResourcePrinter, error) {
 		}
 	}
 	if format.Name == GoTemplate || format.Name == GoTemplateFile {
-		printer, err := printers.NewGoTemplatePrinter([]byte(text))
-		if err != nil {
-			return nil, fmt.Errorf("error parsing template %s, %w", text, err)
-		}
-		printer.AllowMissingKeys(true)
-		return printer, nil
+		return newGoTemplate(text)
 	}
 	printer, err := printers.NewJSONPathPrinter(text)
 	if err != nil {

@@ -105,8 +105,8 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 	}
 	usesReferences, _ := query.UsesReferences(o.query)
 	o.flags.OnlyNamed = !usesReferences
-	o.flags.OnlyIdentities = (o.count || o.keysOnly) && o.options.SortBy == "" && !o.queryFlags.HasConditions() &&
-		!usesReferences
+	o.flags.OnlyIdentities = (o.count || o.keysOnly) && o.options.SortBy == "" &&
+		!o.queryFlags.HasConditions() && !usesReferences
 	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err

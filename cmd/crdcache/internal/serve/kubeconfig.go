@@ -69,7 +69,8 @@ func (a *filesAPI) close() {
 
 // serveAPI serves the read API until ctx ends.
 func (o *verb) serveAPI(ctx context.Context, activity *localserver.ActiveRequests) error {
-	page := &localserver.Page{Listener: o.api.listener, Handler: WithToken(o.api.config.BearerToken, o.FilesHandler())}
+	page := &localserver.Page{Listener: o.api.listener,
+		Handler: WithToken(o.api.config.BearerToken, o.FilesHandler())}
 	return localserver.ServePage(ctx, page, activity, func() {
 		fmt.Fprintf(o.ErrOut, "serving %s; try KUBECONFIG=%s kubectl get all -A\n", o.FilesTitle(), o.api.path)
 	})
@@ -91,7 +92,8 @@ func WithToken(token string, next http.Handler) http.Handler {
 func writeKubeconfig(path string, client *rest.Config) error {
 	const name = "crdcache"
 	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: client.Host, CertificateAuthorityData: client.CAData}
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: client.Host,
+		CertificateAuthorityData: client.CAData}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: client.BearerToken}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name

@@ -61,8 +61,8 @@ type Types struct {
 	Client    dynamic.Interface
 
 	reader *Reader
-	// crdRows has nil for types without a CRD, unless they are in files. tableClient lists these types with the API server's rows.
-	// Both fields are nil before LoadRows.
+	// crdRows has nil for types whose rows only the API server knows. tableClient lists these types with
+	// the rows. Both fields are nil before LoadRows.
 	crdRows     map[schema.GroupVersionResource]*print.Rows
 	tableClient *print.TableClient
 	// lacksRows is set if the objects of a shared cache have no rows of the API server.
@@ -83,7 +83,8 @@ func (t *Types) LoadRows(ctx context.Context) error {
 	for i, rows := range print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut) {
 		gvr := t.Resources[i].GVR
 		if columns, cells := t.reader.source.Table(gvr.GroupResource()); rows == nil && len(columns) > 0 {
-			rows = print.NewServerRows(columns, func(u *unstructured.Unstructured) []any { return cells(u.Object) })
+			rows = print.NewServerRows(columns,
+				func(u *unstructured.Unstructured) []any { return cells(u.Object) })
 		}
 		t.crdRows[gvr] = rows
 	}

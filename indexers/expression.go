@@ -2,7 +2,6 @@ package indexers
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -43,12 +42,9 @@ func (d *decoder) compilePath(n *yaml.Node, noun string) *jsonpath.Path {
 	return compileExpression(d, n, noun, hint, jsonpath.Compile)
 }
 
-// plainName is a name that a path has without quotes.
-var plainName = newLazyPattern("^[A-Za-z_][A-Za-z0-9_-]*$")
-
 // pathOfNames returns the path of a list of names; "" for a node that is no such list.
 func pathOfNames(n *yaml.Node) string {
-	path := ""
+	var names []string
 	for _, item := range n.Content {
 		isName := n.Kind == yaml.SequenceNode && item.Kind == yaml.ScalarNode && item.ShortTag() == "!!str"
 		other, err := jsonpath.Compile(item.Value)
@@ -56,18 +52,9 @@ func pathOfNames(n *yaml.Node) string {
 		if !isName || item.Value == "" || isPath {
 			return ""
 		}
-		path += stepOf(item.Value)
+		names = append(names, item.Value)
 	}
-	return path
-}
-
-// stepOf returns the step of a path to a name.
-func stepOf(name string) string {
-	if plainName.compile().MatchString(name) {
-		return "." + name
-	}
-	quoted, _ := json.Marshal(name) // a text can always be encoded
-	return "[" + string(quoted) + "]"
+	return fieldText(jsonpath.FromSegments(names...).Steps())
 }
 
 // quoted returns a text as YAML.

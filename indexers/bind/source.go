@@ -10,6 +10,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
@@ -95,25 +96,17 @@ func (i snapshotIndex) Each(yield func(value string, count int) bool) { i.All()(
 
 func (i snapshotIndex) CountKeys(from, to string) (count int, ok bool) { return i.CountRange(from, to) }
 
-func (s informerSnapshot) Dropped(index string) uint64 {
-	snapshotIndex, ok := s.Snapshot.Index(index)
-	if !ok {
-		return 0
-	}
-	if d, ok := snapshotIndex.IndexSet().(interface{ Dropped(index string) uint64 }); ok {
-		return d.Dropped(index)
-	}
-	return 0
-}
+func (s informerSnapshot) Dropped(index string) uint64 { return s.functionsOf(index).Dropped(index) }
 
 // Skipped returns the number of values that an index has left out because of their type or a limit.
-func (s informerSnapshot) Skipped(index string) uint64 {
-	x, ok := s.Snapshot.Index(index)
-	if !ok {
-		return 0
+func (s informerSnapshot) Skipped(index string) uint64 { return s.functionsOf(index).Skipped(index) }
+
+// functionsOf returns the functions that count the values of an index. They are empty if nothing counts.
+func (s informerSnapshot) functionsOf(index string) *indexers.Functions {
+	if x, ok := s.Snapshot.Index(index); ok {
+		if functions, ok := x.IndexSet().(*indexers.Functions); ok {
+			return functions
+		}
 	}
-	if d, ok := x.IndexSet().(interface{ Skipped(index string) uint64 }); ok {
-		return d.Skipped(index)
-	}
-	return 0
+	return &indexers.Functions{}
 }

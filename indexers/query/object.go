@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // packedObject is an object that is stored as JSON, such as a dynamicinformer.PackedObject.
@@ -119,7 +120,7 @@ func (i *itemTester) matches(item any) bool {
 	}
 	i.isMatch = false
 	err := o.ReadJSON(i.matchRead)
-	var syntax *jsonpath.SyntaxError
+	var syntax *jsontext.SyntaxError
 	switch {
 	case err == nil:
 		return i.isMatch

@@ -65,20 +65,6 @@ type Diagnostic struct {
 	Length int
 }
 
-// Position returns the line and the column in Expr, both from 1. The column counts characters, not bytes.
-func (d Diagnostic) Position() (line, column int) {
-	offset := min(max(d.Offset, 0), len(d.Expr))
-	before := d.Expr[:offset]
-	start := strings.LastIndexByte(before, '\n') + 1
-	return strings.Count(before, "\n") + 1, utf8.RuneCountInString(before[start:]) + 1
-}
-
-// String formats the finding on one line as "line:column: CODE: message; hint".
-func (d Diagnostic) String() string {
-	line, column := d.Position()
-	return fmt.Sprintf("%d:%d: %s", line, column, d.Text())
-}
-
 // Text formats the finding without position, as "CODE: message; hint", for callers that know a better
 // position, such as the line of a config file.
 func (d Diagnostic) Text() string {
@@ -125,5 +111,11 @@ type Error struct {
 	Diagnostic
 }
 
-// Error formats the finding on one line as "line:column: CODE: message; hint".
-func (e *Error) Error() string { return e.Diagnostic.String() }
+// Error formats the finding on one line as "line:column: CODE: message; hint". Both numbers begin with 1, and
+// the column counts characters.
+func (e *Error) Error() string {
+	before := e.Expr[:min(max(e.Offset, 0), len(e.Expr))]
+	start := strings.LastIndexByte(before, '\n') + 1
+	return fmt.Sprintf("%d:%d: %s", strings.Count(before, "\n")+1, utf8.RuneCountInString(before[start:])+1,
+		e.Text())
+}

@@ -32,7 +32,7 @@
 // Evaluating a document gives the same results as evaluating the object that sigs.k8s.io/json decodes from
 // it: the same numbers, the last of duplicate keys, the same replacements of invalid UTF-8. Both accept the
 // same documents. A document is checked completely before the first result, because a later duplicate key
-// replaces an earlier value. Invalid JSON therefore gives a [*SyntaxError] and no results.
+// replaces an earlier value. Invalid JSON therefore gives a [*jsontext.SyntaxError] and no results.
 //
 // Evaluation takes time proportional to the size of the document and the length of the expression.
 // Expressions that can take more, such as one with two "..", do not compile. The size and nesting of

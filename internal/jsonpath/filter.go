@@ -84,8 +84,8 @@ func (f *Filter) MatchContext(ctx context.Context, obj any) (bool, error) {
 }
 
 // MatchJSONContext reports whether the condition matches a JSON document, with the same result as
-// [Filter.MatchContext] on the decoded document. Invalid JSON gives false and a [*SyntaxError]. It returns
-// the cause when the context ends.
+// [Filter.MatchContext] on the decoded document. Invalid JSON gives false and a [*jsontext.SyntaxError]. It
+// returns the cause when the context ends.
 func (f *Filter) MatchJSONContext(ctx context.Context, raw []byte) (bool, error) {
 	ev := evaluator{ctx: ctx}
 	defer ev.release()

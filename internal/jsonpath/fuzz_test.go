@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // FuzzCompile compiles arbitrary text. It must not panic, errors must have a valid position, the canonical
@@ -86,7 +87,7 @@ func sameJSON(t *testing.T, doc []byte) {
 	if (err == nil) != (wantErr == nil) || ok != (wantErr == nil) {
 		t.Fatalf("FirstJSON(%q): got the error %v, sigs.k8s.io/json has %v", doc, err, wantErr)
 	}
-	var s *jsonpath.SyntaxError
+	var s *jsontext.SyntaxError
 	if err != nil && (!errors.As(err, &s) || s.Offset < 0 || s.Offset > len(doc)) {
 		t.Fatalf("%q: error %v, want a syntax error with a valid offset", doc, err)
 	}

@@ -140,7 +140,7 @@ func (p *Path) First(obj any) (v any, ok bool) {
 // equal the results of [Path.Find] on the decoded document.
 //
 // The whole document is checked before the first result, because the last of duplicate keys counts. Invalid
-// JSON gives a [*SyntaxError] and no results. Documents are limited to 2 GiB and a nesting of 10000.
+// JSON gives a [*jsontext.SyntaxError] and no results. Documents are limited to 2 GiB and a nesting of 10000.
 //
 // Values reference raw. Paths of keys, indexes and [*] allocate nothing. Use a [Set] to evaluate several
 // paths in one scan.

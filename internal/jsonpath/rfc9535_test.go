@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // TestRFC9535 tests the rules of RFC 9535 that this language shares. docs/jsonpath.md lists the differences.
@@ -267,8 +268,8 @@ func TestDocumentDepth(t *testing.T) {
 			if (err == nil) != tt.ok {
 				t.Errorf("%s, %s: error %v, want success: %v", tt.reason, expr, err, tt.ok)
 			}
-			var s *jsonpath.SyntaxError
-			if err != nil && (!errors.As(err, &s) || s.Message != "exceeded max depth") {
+			var s *jsontext.SyntaxError
+			if err != nil && (!errors.As(err, &s) || s.Reason != "exceeded max depth") {
 				t.Errorf("%s, %s: error %v, want \"exceeded max depth\"", tt.reason, expr, err)
 			}
 		}

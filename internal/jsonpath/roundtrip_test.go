@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // checkRoundTrip verifies that the canonical form compiles to a path with the same canonical form, without
@@ -105,7 +106,7 @@ func matchesAgree(t testing.TB, f *jsonpath.Filter, doc []byte) bool {
 }
 
 func TestFilterOnBrokenJSON(t *testing.T) {
-	var s *jsonpath.SyntaxError
+	var s *jsontext.SyntaxError
 	if ok, err := jsonpath.MustCompileFilter("@.a").MatchJSONContext(t.Context(), []byte(`{"a":1`)); ok ||
 		!errors.As(err, &s) {
 		t.Errorf("MatchJSONContext() = %t, %v, want a syntax error", ok, err)

@@ -2,36 +2,24 @@ package jsonpath
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// SyntaxError is the error of a document that is not valid JSON or exceeds a limit.
-type SyntaxError struct {
-	Offset  int // byte offset of the problem
-	Message string
-}
-
-// Error implements error.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("invalid JSON at byte %d: %s", e.Offset, e.Message)
-}
-
 // scanner validates a document and writes the values on the paths of a trie to a tape. It accepts exactly
 // the documents that sigs.k8s.io/json accepts.
 type scanner struct {
 	raw     []byte
 	entries []entry
-	err     *SyntaxError
+	err     *jsontext.SyntaxError
 }
 
 // scan fills the tape with the values that the trie selects. The tape is unusable after an error.
 func (t *tape) scan(raw []byte, selected *trie) error {
 	if len(raw) > math.MaxInt32 {
-		return &SyntaxError{Offset: math.MaxInt32, Message: "the document is larger than 2 GiB"}
+		return &jsontext.SyntaxError{Offset: math.MaxInt32, Reason: "the document is larger than 2 GiB"}
 	}
 	s := scanner{raw: raw, entries: t.entries[:0]}
 	end := s.scanValue(jsontext.SkipSpace(raw, 0), selected, 1)
@@ -53,7 +41,7 @@ func (s *scanner) fail(at int, message string) int {
 		if at >= len(s.raw) {
 			message = "unexpected end"
 		}
-		s.err = &SyntaxError{Offset: at, Message: message}
+		s.err = &jsontext.SyntaxError{Offset: at, Reason: message}
 	}
 	return -1
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 func TestValue(t *testing.T) {
@@ -123,8 +124,8 @@ func TestSetStopsAndFails(t *testing.T) {
 		t.Error("FindJSON called the callback for invalid JSON")
 		return true
 	})
-	var s *jsonpath.SyntaxError
-	if !errors.As(err, &s) || s.Error() != "invalid JSON at byte 6: unexpected end" {
+	var s *jsontext.SyntaxError
+	if !errors.As(err, &s) || s.Error() != "unexpected end at offset 6" {
 		t.Errorf("FindJSON of invalid JSON: got the error %v, want one about byte 6", err)
 	}
 	if err := jsonpath.NewSet().FindJSON([]byte(`{}`), nil); err != nil {

@@ -1,6 +1,7 @@
 package print
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -86,17 +87,17 @@ func ClusterPrefix(cluster string) string {
 	return Printable(cluster) + "\t"
 }
 
-type jsonLinesPrinter struct{ encoder *json.Encoder }
-
-func (p *jsonLinesPrinter) Print(o Object) error {
+// appendJSONLine appends an object on one line, without escapes for HTML.
+func appendJSONLine(text []byte, o Object) ([]byte, error) {
 	object, err := o.decode()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := p.encoder.Encode(object.Object); err != nil {
-		return fmt.Errorf("print %s: %w", describeObject(object), err)
+	buffer := bytes.NewBuffer(text)
+	encoder := json.NewEncoder(buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(object.Object); err != nil {
+		return nil, fmt.Errorf("print %s: %w", describeObject(object), err)
 	}
-	return nil
+	return buffer.Bytes(), nil
 }
-
-func (p *jsonLinesPrinter) Close() error { return nil }

@@ -2,7 +2,6 @@ package print
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -106,9 +105,7 @@ func NewPrinter(format Format, w io.Writer, framing Framing, noHeaders bool) (Pr
 	case Name:
 		return &textPrinter{w: w, appendObject: appendName}, nil
 	case JSONLines:
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		return &jsonLinesPrinter{encoder}, nil
+		return &textPrinter{w: w, appendObject: appendJSONLine}, nil
 	case CustomColumns:
 		return parseCustomColumns(format.Argument, w, noHeaders)
 	case CustomColumnsFile:

@@ -31,17 +31,15 @@ func newYAMLPrinter(w io.Writer, framing Framing) *textPrinter {
 		p.suffix, p.lastSuffix = yamlEmptyListStart+yamlListEnd, yamlListEnd
 	}
 	p.appendObject = func(text []byte, o Object) ([]byte, error) {
-		if framing == List {
-			if item, ok := appendYAMLItem(text, o.JSON, quotes); ok {
-				return item, nil
-			}
-		}
 		object, err := o.decode()
 		if err != nil {
 			return nil, err
 		}
 		var value any = object.Object
 		if framing == List {
+			if item, ok := appendYAMLItem(text, value, quotes); ok {
+				return item, nil
+			}
 			value = []any{value} // a sequence of one item has the line breaks of a list
 		}
 		marshalled, err := marshalDecoded(value)

@@ -1,25 +1,21 @@
 package print
 
 import (
-	"bytes"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
-
-	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// yamlWriter writes a valid JSON document as sigs.k8s.io/yaml would, without decoding it. It supports keys
-// that JSON and YAML sort equally, integers, and plain text. It calls sigs.k8s.io/yaml for strings that can
-// need quotes.
+// yamlWriter writes decoded JSON as sigs.k8s.io/yaml would. It supports keys that JSON and YAML sort equally,
+// integers, and plain text. It calls sigs.k8s.io/yaml for strings that can need quotes.
 type yamlWriter struct {
-	raw           []byte
-	pos           int
 	out           []byte
 	lineStart     int // offset in out at which the current line starts
-	needsDecoding bool
+	isUnsupported bool
 	quotes        quoteCache
 }
 
@@ -28,14 +24,13 @@ type quoteCache map[string]string
 
 const maxCachedQuotes = 4096
 
-// appendYAMLItem appends raw as a list item without indentation. It returns false, and dst unchanged, if raw
-// must be decoded.
-func appendYAMLItem(dst, raw []byte, cache quoteCache) ([]byte, bool) {
-	w := yamlWriter{raw: raw, out: dst, lineStart: len(dst), quotes: cache}
+// appendYAMLItem appends a value as a list item without indentation. It returns false, and dst unchanged, if
+// sigs.k8s.io/yaml must write the value.
+func appendYAMLItem(dst []byte, value any, cache quoteCache) ([]byte, bool) {
+	w := yamlWriter{out: dst, lineStart: len(dst), quotes: cache}
 	w.write("- ")
-	w.writeNode(2, true)
-	w.skipSpace()
-	if w.needsDecoding || w.pos != len(raw) {
+	w.writeNode(value, 2)
+	if w.isUnsupported {
 		return dst, false
 	}
 	return w.out, true
@@ -54,182 +49,102 @@ func (w *yamlWriter) writeIndent(columns int) {
 	}
 }
 
-func (w *yamlWriter) skipSpace() byte {
-	if w.pos = jsontext.SkipSpace(w.raw, w.pos); w.pos < len(w.raw) {
-		return w.raw[w.pos]
-	}
-	return 0
-}
-
-func (w *yamlWriter) consume(c byte) bool {
-	if w.needsDecoding || w.skipSpace() != c {
-		return false
-	}
-	w.pos++
-	return true
-}
-
-const maxYAMLDepth = 1000
-
-// writeNode writes the next value as the content of a list item after its dash. indent is the column of the
-// content. It ends the line.
-func (w *yamlWriter) writeNode(indent int, inItem bool) {
-	if w.needsDecoding || indent > 2*maxYAMLDepth {
-		w.needsDecoding = true
-		return
-	}
-	switch w.skipSpace() {
-	case '{':
-		w.writeMapping(indent, inItem)
-	case '[':
-		w.writeSequence(indent, inItem)
+// writeNode writes a value as the content of a list item after its dash. indent is the column of the content.
+// It ends the line.
+func (w *yamlWriter) writeNode(value any, indent int) {
+	object, _ := value.(map[string]any)
+	list, _ := value.([]any)
+	switch {
+	case len(object) > 0:
+		w.writeMapping(object, indent, true)
+	case len(list) > 0:
+		w.writeSequence(list, indent, true)
 	default:
-		w.writeScalar(indent)
+		w.writeScalar(value, indent)
 		w.writeNewline()
 	}
-}
-
-// writeMapping writes a map. In a list item the first key follows the dash.
-func (w *yamlWriter) writeMapping(indent int, inItem bool) {
-	w.pos++
-	if w.consume('}') {
-		w.write("{}")
-		w.writeNewline()
-		return
-	}
-	var previous []byte
-	for first := true; ; first = false {
-		key, ok := w.readPlainString()
-		if !ok || !first && !sortsBeforeInBoth(previous, key) {
-			w.needsDecoding = true
-			return
-		}
-		previous = key
-		if !first || !inItem {
-			w.writeIndent(indent)
-		}
-		if w.writeString(key); !w.consume(':') || len(w.out)-w.lineStart > maxSimpleKeyLength {
-			w.needsDecoding = true
-			return
-		}
-		w.write(":")
-		w.writeValue(indent)
-		if w.needsDecoding || !w.consume(',') {
-			break
-		}
-	}
-	w.needsDecoding = w.needsDecoding || !w.consume('}')
 }
 
 // maxSimpleKeyLength is less than the length from which YAML writes keys differently.
 const maxSimpleKeyLength = 100
 
-// writeValue writes the value of a map key at indent.
-func (w *yamlWriter) writeValue(indent int) {
-	switch w.skipSpace() {
-	case '{', '[':
-		if w.isEmptyNext() {
-			w.write(" ")
-			w.writeNode(indent+2, true)
+// writeMapping writes a map that is not empty. In a list item the first key follows the dash.
+func (w *yamlWriter) writeMapping(object map[string]any, indent int, inItem bool) {
+	previous := ""
+	for i, key := range slices.Sorted(maps.Keys(object)) {
+		if i > 0 || !inItem {
+			w.writeIndent(indent)
+		}
+		w.writeString(key)
+		if w.isUnsupported = w.isUnsupported || i > 0 && !sortsBeforeInBoth(previous, key) ||
+			len(w.out)-w.lineStart > maxSimpleKeyLength; w.isUnsupported {
 			return
 		}
+		w.write(":")
+		w.writeValue(object[key], indent)
+		previous = key
+	}
+}
+
+// writeValue writes the value of a map key at indent.
+func (w *yamlWriter) writeValue(value any, indent int) {
+	object, _ := value.(map[string]any)
+	list, _ := value.([]any)
+	switch {
+	case len(object) > 0:
 		w.writeNewline()
-		if w.raw[w.pos] == '[' {
-			w.writeNode(indent, false)
-		} else {
-			w.writeNode(indent+2, false)
-		}
+		w.writeMapping(object, indent+2, false)
+	case len(list) > 0:
+		w.writeNewline()
+		w.writeSequence(list, indent, false)
 	default:
 		w.write(" ")
-		w.writeScalar(indent + 2)
-		w.writeNewline()
+		w.writeNode(value, indent+2)
 	}
 }
 
-func (w *yamlWriter) isEmptyNext() bool {
-	next := jsontext.SkipSpace(w.raw, w.pos+1)
-	return next < len(w.raw) && (w.raw[next] == '}' || w.raw[next] == ']')
-}
-
-// writeSequence writes a list with the dashes at indent.
-func (w *yamlWriter) writeSequence(indent int, inItem bool) {
-	w.pos++
-	if w.consume(']') {
-		w.write("[]")
-		w.writeNewline()
-		return
-	}
-	for first := true; !w.needsDecoding; first = false {
-		if !first || !inItem {
+// writeSequence writes a list that is not empty, with the dashes at indent.
+func (w *yamlWriter) writeSequence(list []any, indent int, inItem bool) {
+	for i, element := range list {
+		if i > 0 || !inItem {
 			w.writeIndent(indent)
 		}
 		w.write("- ")
-		w.writeNode(indent+2, true)
-		if !w.consume(',') {
-			break
-		}
-	}
-	w.needsDecoding = w.needsDecoding || !w.consume(']')
-}
-
-// writeScalar writes a string, number or word. Long text continues at indent.
-func (w *yamlWriter) writeScalar(indent int) {
-	start := w.pos
-	if w.pos < len(w.raw) && w.raw[w.pos] == '"' {
-		text, ok := w.readPlainString()
-		if !ok {
-			w.needsDecoding = true
-			return
-		}
-		if needsNoQuotes(text) {
-			w.writeFolded(text, indent)
-			return
-		}
-		w.writeString(text)
-		return
-	}
-	for _, word := range [...]string{"true", "false", "null"} {
-		if end := jsontext.ScanLiteral(w.raw, start, word); end >= 0 {
-			w.out, w.pos = append(w.out, word...), end
+		if w.writeNode(element, indent+2); w.isUnsupported {
 			return
 		}
 	}
-	end, numberForm := jsontext.ScanNumber(w.raw, start)
-	if end < 0 || numberForm != jsontext.Integer || end-start > maxSafeIntegerLength ||
-		string(w.raw[start:end]) == "-0" {
-		w.needsDecoding = true
-		return
-	}
-	w.out, w.pos = append(w.out, w.raw[start:end]...), end
 }
 
-// maxSafeIntegerLength is the number of characters up to which every integer fits int64.
-const maxSafeIntegerLength = 18
-
-// readPlainString reads a string of plain ASCII without escapes, or returns false.
-func (w *yamlWriter) readPlainString() ([]byte, bool) {
-	if w.skipSpace() != '"' {
-		return nil, false
+// writeScalar writes any other value. Long text continues at indent.
+func (w *yamlWriter) writeScalar(value any, indent int) {
+	switch v := value.(type) {
+	case string:
+		if needsNoQuotes(v) {
+			w.writeFolded(v, indent)
+		} else {
+			w.writeString(v)
+		}
+	case int64, bool:
+		w.out = fmt.Append(w.out, v)
+	case nil:
+		w.write("null")
+	case map[string]any:
+		w.write("{}")
+	case []any:
+		w.write("[]")
+	default:
+		w.isUnsupported = true
 	}
-	start := w.pos + 1
-	end, ok := jsontext.ScanPlain(w.raw, start)
-	if !ok {
-		return nil, false
-	}
-	w.pos = end
-	text := w.raw[start : end-1]
-	return text, bytes.IndexByte(text, deleteCharacter) < 0
 }
 
-const deleteCharacter = 0x7f
-
-func needsNoQuotes(text []byte) bool {
+func needsNoQuotes(text string) bool {
 	if len(text) < minPlainLength || !isLetter(text[0]) || text[len(text)-1] == ' ' ||
 		text[len(text)-1] == ':' {
 		return false
 	}
-	for i, c := range text {
-		switch {
+	for i := range len(text) {
+		switch c := text[i]; {
 		case isLetter(c), '0' <= c && c <= '9', c == '.', c == '/', c == '-', c == '_', c == ',':
 		case c == ' ' && text[i+1] != ' ' && text[i+1] != '#':
 		case c == ':' && text[i+1] != ' ':
@@ -237,7 +152,7 @@ func needsNoQuotes(text []byte) bool {
 			return false
 		}
 	}
-	return len(text) > maxWordLength || !slices.Contains(yamlWords, strings.ToLower(string(text)))
+	return len(text) > maxWordLength || !slices.Contains(yamlWords, strings.ToLower(text))
 }
 
 const (
@@ -254,77 +169,68 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 const foldColumn = 80
 
 // writeFolded writes plain text and replaces a space by a line break in long lines.
-func (w *yamlWriter) writeFolded(text []byte, indent int) {
+func (w *yamlWriter) writeFolded(text string, indent int) {
 	if len(w.out)-w.lineStart+len(text) <= foldColumn {
-		w.out = append(w.out, text...)
+		w.write(text)
 		return
 	}
-	for _, c := range text {
-		if c == ' ' && len(w.out)-w.lineStart > foldColumn {
+	for i := range len(text) {
+		if text[i] == ' ' && len(w.out)-w.lineStart > foldColumn {
 			w.writeNewline()
 			w.writeIndent(indent)
 			continue
 		}
-		w.out = append(w.out, c)
+		w.out = append(w.out, text[i])
 	}
 }
 
-// writeString writes a key or a value, with quotes if necessary.
-func (w *yamlWriter) writeString(text []byte) {
+// writeString writes a key or a value, with quotes if necessary. It supports ASCII without JSON escapes.
+func (w *yamlWriter) writeString(text string) {
+	isSpecial := func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }
 	switch {
 	case needsNoQuotes(text):
-		w.out = append(w.out, text...)
-		return
+		w.write(text)
 	case isTimestamp(text):
-		w.out = append(w.out, '"')
-		w.out = append(w.out, text...)
-		w.out = append(w.out, '"')
-		return
-	case len(w.out)-w.lineStart+2*len(text) > foldColumn && bytes.IndexByte(text, ' ') >= 0:
-		w.needsDecoding = true // its folding depends on the quotes
-		return
+		w.write(`"` + text + `"`)
+	case strings.ContainsFunc(text, isSpecial),
+		len(w.out)-w.lineStart+2*len(text) > foldColumn && strings.Contains(text, " "):
+		w.isUnsupported = true // its folding depends on the quotes
+	default:
+		w.writeQuoted(text)
 	}
-	if quoted, ok := w.quote(text); ok {
-		w.write(quoted)
-		return
-	}
-	w.needsDecoding = true
 }
 
-// quote returns the output of sigs.k8s.io/yaml for a string, or false if the output has several lines.
-func (w *yamlWriter) quote(text []byte) (string, bool) {
-	if cached, ok := w.quotes[string(text)]; ok {
-		return cached, true
+// writeQuoted writes a string as sigs.k8s.io/yaml does, on one line.
+func (w *yamlWriter) writeQuoted(text string) {
+	quoted, ok := w.quotes[text]
+	if !ok {
+		marshalled, err := yaml.Marshal(text)
+		isLine := false
+		if quoted, isLine = strings.CutSuffix(string(marshalled), "\n"); err != nil || !isLine ||
+			strings.Contains(quoted, "\n") {
+			w.isUnsupported = true
+			return
+		}
+		if len(w.quotes) < maxCachedQuotes {
+			w.quotes[text] = quoted
+		}
 	}
-	marshalled, err := yaml.Marshal(string(text))
-	if err != nil || bytes.IndexByte(marshalled, '\n') != len(marshalled)-1 {
-		return "", false
-	}
-	quoted := string(marshalled[:len(marshalled)-1])
-	if len(w.quotes) < maxCachedQuotes {
-		w.quotes[string(text)] = quoted
-	}
-	return quoted, true
+	w.write(quoted)
 }
 
 // isTimestamp reports whether text is a Kubernetes timestamp, which the library quotes.
-func isTimestamp(text []byte) bool {
-	const layout = "0000-00-00T00:00:00Z"
+func isTimestamp(text string) bool {
+	const layout = "2006-01-02T15:04:05Z"
 	if len(text) != len(layout) {
 		return false
 	}
-	for i, c := range text {
-		if isDigit := '0' <= c && c <= '9'; isDigit != (layout[i] == '0') || !isDigit && c != layout[i] {
-			return false
-		}
-	}
-	_, err := time.Parse(time.RFC3339, string(text)) // rejects invalid dates, as the library does
+	_, err := time.Parse(layout, text) // rejects invalid dates, as the library does
 	return err == nil
 }
 
 // sortsBeforeInBoth reports whether key a sorts before b in both JSON and YAML. YAML compares digits within
 // keys as numbers.
-func sortsBeforeInBoth(a, b []byte) bool {
+func sortsBeforeInBoth(a, b string) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] == b[i] {
 			continue

@@ -32,21 +32,13 @@ func (f *Factory) AddListener(listener status.Listener) (status.ListenerHandle, 
 // Stats returns the memory of the cache and counts of its events. Counts and the sizes of packed objects are
 // exact; the other sizes are extrapolated from samples. The cost does not depend on the number of objects.
 func (i *Informer) Stats() status.Stats {
-	coreStats := i.core.Store().Stats()
-	hits, misses := i.core.Store().Decodes()
-	stats := status.Stats{
-		GVR: i.gvr, Storage: cmp.Or(i.options.Storage.Mode, StoragePacked).String(),
-		Objects: coreStats.Objects, Compressed: coreStats.Compressed,
-		ObjectBytes: coreStats.ObjectBytes, CompressedBytes: coreStats.CompressedBytes,
-		TableBytes: coreStats.TableBytes, Hits: hits, Misses: misses,
-		Options: i.options.describe(), Events: status.EventStats(i.core.Events()),
-		ListDuration: i.Status().ListDuration,
-	}
+	stats := i.core.Store().Stats().Stats
+	stats.GVR, stats.Options = i.gvr, i.options.describe()
+	stats.Storage = cmp.Or(i.options.Storage.Mode, StoragePacked).String()
+	stats.Hits, stats.Misses = i.core.Store().Decodes()
+	stats.Events, stats.ListDuration = i.core.Events(), i.Status().ListDuration
 	if shard := i.shard.Load().follow; shard != nil {
 		stats.ShardDropped = shard.Dropped()
-	}
-	for _, x := range coreStats.Indexes {
-		stats.Indexes = append(stats.Indexes, status.IndexStats(x))
 	}
 	return stats
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/store"
@@ -239,7 +240,7 @@ func (i *Informer) Store() *store.Store { return i.store }
 func (i *Informer) Snapshot() *store.Snapshot { return i.store.Snapshot() }
 
 // Events returns the numbers of events since the informer was created.
-func (i *Informer) Events() delivery.Events {
+func (i *Informer) Events() status.EventStats {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.mu.handlers.Events

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -90,7 +91,7 @@ func (m *nodeMeasurement[E]) measure(n *innerNode[E]) bool {
 
 // stats describes the index. It estimates the size from the first postings. That of rows in large postings is
 // their number times bytesPerRow, the cost in a large trie. valueBytes is the size of the values.
-func (x *index) stats(bytesPerRow float64, valueBytes int64) IndexStats {
+func (x *index) stats(bytesPerRow float64, valueBytes int64) status.IndexStats {
 	var bytes int64
 	measured, smallPostingRows := 0, 0
 	for p := range x.postings.all {
@@ -104,7 +105,7 @@ func (x *index) stats(bytesPerRow float64, valueBytes int64) IndexStats {
 	}
 	allSmallPostingRows := extrapolate(int64(smallPostingRows), measured, x.postings.len)
 	largePostingRows := max(int64(x.entryCount)-allSmallPostingRows, 0)
-	return IndexStats{Name: x.function.name, Values: x.postings.len, Entries: x.entryCount,
+	return status.IndexStats{Name: x.function.name, Values: x.postings.len, Entries: x.entryCount,
 		Bytes: valueBytes + nodeBytes(&x.postings) + extrapolate(bytes, measured, x.postings.len) +
 			x.sortedValues.bytes() + int64(float64(largePostingRows)*bytesPerRow)}
 }

@@ -3,40 +3,17 @@ package store
 import (
 	"unsafe"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
-// Stats describe the memory of a Store. Bytes are heap bytes as allocated. Counts and the sizes of packed
-// objects are exact. The sizes of the table, the indexes and decoded objects are extrapolated from samples.
+// Stats describe the memory of a Store: its figures of status.Stats, without those of an informer.
 type Stats struct {
-	// Objects is the number of objects, Compressed the number of compressed ones.
-	Objects, Compressed int
-	// ObjectBytes is the size of the objects, without decoded copies. CompressedBytes is the part of it in
-	// compressed objects, PackedBytes the part in packed, uncompressed ones.
-	ObjectBytes, CompressedBytes, PackedBytes int64
-	// TableBytes is the size of the table that maps keys to objects.
-	TableBytes int64
-	// Indexes are in the order of addition.
-	Indexes []IndexStats
+	status.Stats
+	// PackedBytes is the part of ObjectBytes in packed, uncompressed objects.
+	PackedBytes int64
 	// trained states that the Dictionary has been trained.
 	trained bool
-}
-
-// IndexStats describe the memory of an index.
-type IndexStats struct {
-	Name string
-	// Values is the number of different values, Entries the number of pairs of a value and an object.
-	Values, Entries int
-	Bytes           int64
-}
-
-// Bytes returns the total size in bytes.
-func (s Stats) Bytes() int64 {
-	total := s.ObjectBytes + s.TableBytes
-	for _, x := range s.Indexes {
-		total += x.Bytes
-	}
-	return total
 }
 
 // Compressible returns the size of the objects that could be compressed, in bytes. It returns zero if there
@@ -53,11 +30,12 @@ func (s Stats) Compressible() int64 {
 func (s *Store) Stats() Stats {
 	current := s.current.Load()
 	stats := Stats{
-		Objects: current.rows.len, Compressed: current.sizes.compressed,
-		ObjectBytes:     current.sizes.packed + s.decoded.bytes(current),
-		CompressedBytes: current.sizes.compressedBytes,
-		PackedBytes:     current.sizes.packed - current.sizes.compressedBytes,
-		Indexes:         make([]IndexStats, len(current.indexes)),
+		Stats: status.Stats{
+			Objects: current.rows.len, Compressed: current.sizes.compressed,
+			ObjectBytes:     current.sizes.packed + s.decoded.bytes(current),
+			CompressedBytes: current.sizes.compressedBytes,
+		},
+		PackedBytes: current.sizes.packed - current.sizes.compressedBytes,
 	}
 	if f := s.Adaptive(); f != nil {
 		stats.trained = f.compressor != nil && f.compressor.isTrained()
@@ -68,7 +46,7 @@ func (s *Store) Stats() Stats {
 	perRow := float64(nodes) / float64(max(current.rows.len, 1))
 	for i := range current.indexes {
 		x := &current.indexes[i]
-		stats.Indexes[i] = x.stats(perRow, valueBytes[x.function.id])
+		stats.Indexes = append(stats.Indexes, x.stats(perRow, valueBytes[x.function.id]))
 	}
 	return stats
 }

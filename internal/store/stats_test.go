@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/adapters/storage/s2"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -197,7 +198,7 @@ func TestStatsAreAccurate(t *testing.T) {
 // exactStats returns the Stats of a store by visiting each object and each entry of an index.
 func exactStats(s *Store) Stats {
 	current := s.current.Load()
-	stats := Stats{Objects: current.rows.len, TableBytes: trieBytes(&current.rows)}
+	stats := Stats{Stats: status.Stats{Objects: current.rows.len, TableBytes: trieBytes(&current.rows)}}
 	shared, valueBytes := map[*byte]bool{}, map[int]int64{}
 	var decoded packed.DecodedSize
 	for r := range current.rows.all {
@@ -221,7 +222,7 @@ func exactStats(s *Store) Stats {
 	stats.ObjectBytes += decoded.Bytes
 	for i := range current.indexes {
 		x := &current.indexes[i]
-		index := IndexStats{Name: x.function.name, Values: x.postings.len,
+		index := status.IndexStats{Name: x.function.name, Values: x.postings.len,
 			Bytes: valueBytes[x.function.id] + trieBytes(&x.postings) + x.sortedValues.bytes()}
 		for p := range x.postings.all {
 			index.Entries += p.len()

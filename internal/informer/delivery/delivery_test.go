@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/packed"
 	"github.com/crdcache/crdcache/internal/store"
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -58,7 +59,7 @@ func TestListsAreNotifiedOneByOne(t *testing.T) {
 			[]notificationKind{kindAdd, kindAdd, kindAdd, kindAdd, kindAdd}},
 	} {
 		c.listing.Changes = changes
-		var counts Events
+		var counts status.EventStats
 		all, resyncs := c.listing.count(&counts)
 		remaining := all
 		if !c.resyncs {

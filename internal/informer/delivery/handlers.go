@@ -1,13 +1,17 @@
 package delivery
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+)
 
 // Handlers are the event handlers of an informer, in the order in which they were added. The informer's lock
 // guards its methods and fields. The zero value has no handlers and does no resyncs.
 type Handlers struct {
 	registered []*Registration
 	// Events are the numbers of events, also without handlers.
-	Events Events
+	Events status.EventStats
 	// Lists is the number of complete lists of partitions.
 	Lists int
 	// Resyncs is the schedule of resyncs.
@@ -58,7 +62,7 @@ func (h *Handlers) End() {
 // the slice. listNumber is the number of the last list of the objects' partition, or Lists.
 func (h *Handlers) Notify(listNumber int, notifications ...Notification) {
 	for k := range notifications {
-		h.Events.add(&notifications[k])
+		countEvent(&h.Events, &notifications[k])
 	}
 	for _, r := range h.registered {
 		if r.coalescer != nil && r.addedAt <= listNumber {

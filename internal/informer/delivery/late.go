@@ -3,6 +3,8 @@ package delivery
 import (
 	"iter"
 	"slices"
+
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // A late handler is a handler that is added after the start to an informer that stores no objects. The
@@ -28,7 +30,7 @@ func (r *Registration) pushFirstList(l List) {
 		return
 	}
 	l.HandlersLackOld, l.Initial = true, true
-	if count, _ := l.count(&Events{}); count > 0 {
+	if count, _ := l.count(&status.EventStats{}); count > 0 {
 		r.push(l.element(count, false))
 	}
 }

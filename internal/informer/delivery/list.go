@@ -1,6 +1,9 @@
 package delivery
 
-import "github.com/crdcache/crdcache/internal/store"
+import (
+	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/store"
+)
 
 // List has the changes that a list made to the cache. It is immutable.
 //
@@ -87,7 +90,7 @@ func (l *List) notificationsFor(n int) (result [2]Notification, count int) {
 
 // count returns the numbers of notifications and of resyncs among them. It adds the notifications to events,
 // and sets additionsOnly.
-func (l *List) count(events *Events) (total, resyncs int) {
+func (l *List) count(events *status.EventStats) (total, resyncs int) {
 	addsBefore := events.Adds
 	for n := range l.Changes.Len() {
 		result, count := l.notificationsFor(n)
@@ -95,7 +98,7 @@ func (l *List) count(events *Events) (total, resyncs int) {
 			if result[k].resync {
 				resyncs++
 			}
-			events.add(&result[k])
+			countEvent(events, &result[k])
 		}
 		total += count
 	}

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -127,17 +128,8 @@ func (n Notification) deliver(handler cache.ResourceEventHandler, p handlerProje
 	}
 }
 
-// Events has the numbers of events since the informer was created.
-type Events struct {
-	// Adds includes the objects of the first list. Updates omits resyncs and relists of unchanged ones.
-	Adds, Updates, Deletes int64
-	// Relists is the number of lists after the first one of an incarnation or partition.
-	Relists int64
-	// LeftShard is the number of objects that left the shard. Deletes does not include them.
-	LeftShard int64
-}
-
-func (e *Events) add(n *Notification) {
+// countEvent adds a notification to the numbers of events.
+func countEvent(e *status.EventStats, n *Notification) {
 	switch {
 	case n.kind == kindAdd:
 		e.Adds++

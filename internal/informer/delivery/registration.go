@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -133,7 +134,7 @@ func (r *Registration) awaitPrevious() {
 // of the informer: objects that have left the shard, and changes. synced is HasSynced of the informer.
 func (r *Registration) PushDifferences(leaving []Notification, changes List, synced bool) {
 	r.push(leaving...)
-	if count, _ := changes.count(&Events{}); count > 0 {
+	if count, _ := changes.count(&status.EventStats{}); count > 0 {
 		r.push(changes.element(count, false))
 	}
 	lacksSync := func(p *Registration) bool { return !p.HasSynced() }

@@ -183,63 +183,25 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	return answer, nil
 }
 
-// stopPath stops the server. It answers with its Info, and closes the connection when it has stopped.
-const stopPath = "/crdcache/stop"
-
-// stopResponseHeader is the header of that answer, which has no length.
-const stopResponseHeader = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-
-// serveStop stops the server. It hijacks the connection, which then outlives the HTTP server and signals the
-// end.
-func (s *Server) serveStop(w http.ResponseWriter) {
-	info, err := json.Marshal(s.options.Info())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	connection, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	_, _ = fmt.Fprintf(connection, "%s%s\n", stopResponseHeader, info) // fails only if the client has disconnected
-	s.mu.Lock()
-	if s.mu.ended {
-		connection.Close()
-	} else {
-		s.mu.stopConnections = append(s.mu.stopConnections, connection)
-	}
-	s.mu.Unlock()
-	s.cancel()
-}
-
-// closeStopConnections signals the end to the clients that stopped the server.
-func (s *Server) closeStopConnections() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.ended = true
-	var errs []error
-	for _, connection := range s.mu.stopConnections {
-		errs = append(errs, connection.Close())
-	}
-	return errors.Join(errs...)
-}
-
 // Stop stops the server, waits until it has released its directory, and returns its info. If ctx ends
 // earlier, the server stops nevertheless.
 func (c *Client) Stop(ctx context.Context) (Info, error) {
 	var info Info
-	answer, err := c.send(ctx, http.MethodPost, stopPath, nil)
+	if err := c.requestJSON(ctx, http.MethodPost, "/crdcache/stop", nil, &info); err != nil {
+		return info, err
+	}
+	lock, err := c.dir.openLock()
 	if err != nil {
 		return info, err
 	}
-	defer answer.Body.Close()
-	if err := json.NewDecoder(answer.Body).Decode(&info); err != nil {
-		return info, err
+	defer lock.Close()
+	for !tryLock(lock) {
+		select {
+		case <-ctx.Done():
+			return info, fmt.Errorf("process %d is stopping and has not ended yet: %w", info.PID,
+				context.Cause(ctx))
+		case <-time.After(pollInterval):
+		}
 	}
-	if _, err := io.Copy(io.Discard, answer.Body); err != nil && ctx.Err() != nil {
-		return info, fmt.Errorf("process %d is stopping and has not ended yet: %w", info.PID,
-			context.Cause(ctx))
-	}
-	return info, nil // after a connection error the server has ended, too
+	return info, nil
 }

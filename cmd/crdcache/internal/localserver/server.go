@@ -78,8 +78,8 @@ type Options struct {
 	// Page is the web page, or nil. Without a listener, another Server of the process serves the page.
 	Page    *Page
 	Metrics *Metrics
-	// OnStopped, if set, is called after the last answer. When it has returned, Serve releases the lock
-	// and signals the end to the clients that stopped the server.
+	// OnStopped, if set, is called after the last answer. When it has returned, Serve releases the lock, for
+	// which the clients that stop the server wait.
 	OnStopped func()
 }
 
@@ -87,13 +87,6 @@ type Options struct {
 type Server struct {
 	options Options
 	cancel  context.CancelFunc
-
-	mu struct {
-		sync.Mutex
-		// stopConnections are the connections of clients that wait for the end.
-		stopConnections []net.Conn
-		ended           bool
-	}
 }
 
 var ErrAlreadyRunning = errors.New(
@@ -105,7 +98,7 @@ func Serve(ctx context.Context, options Options, onListening func()) error {
 	if err := options.Dir.create(); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(filepath.Join(options.Dir.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	file, err := options.Dir.openLock()
 	if err != nil {
 		return err
 	}
@@ -130,7 +123,7 @@ func Serve(ctx context.Context, options Options, onListening func()) error {
 	if options.OnStopped != nil {
 		options.OnStopped()
 	}
-	return errors.Join(err, file.Close(), s.closeStopConnections())
+	return errors.Join(err, file.Close())
 }
 
 // ServePage works like Serve for a web page without a socket for commands.
@@ -189,8 +182,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, Resolution{Info: s.options.Info(), Resources: resources})
 	case r.URL.Path == "/crdcache/link" && r.Method == http.MethodPost && s.options.Page != nil:
 		writeJSON(w, s.options.Page.LoginLink())
-	case r.URL.Path == stopPath && r.Method == http.MethodPost:
-		s.serveStop(w)
+	case r.URL.Path == "/crdcache/stop" && r.Method == http.MethodPost:
+		writeJSON(w, s.options.Info())
+		_ = http.NewResponseController(w).Flush() // the end closes the connection
+		s.cancel()
 	default:
 		s.serveCache(w, r)
 	}

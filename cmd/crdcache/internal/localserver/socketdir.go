@@ -36,6 +36,11 @@ func SocketDirFor(identity string) SocketDir {
 // Socket returns the path of the socket.
 func (p SocketDir) Socket() string { return filepath.Join(p.Dir, p.name) }
 
+// openLock opens the file that a server locks.
+func (p SocketDir) openLock() (*os.File, error) {
+	return os.OpenFile(filepath.Join(p.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+}
+
 // maxSocketPathLength is the lowest limit of all systems, in bytes.
 const maxSocketPathLength = 103
 

@@ -182,8 +182,7 @@ func (d *decoder) reportRegexError(n *yaml.Node, text string, err error) {
 		d.fail(codeRegex, pos, message, "match a part of the text")
 		return
 	}
-	var e *syntax.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
 		message = e.Code.String() + ": " + e.Expr
 		if i := strings.Index(text, e.Expr); e.Expr != "" && i >= 0 {
 			pos = d.file.scalarRange(n, i, i+len(e.Expr))

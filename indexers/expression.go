@@ -122,8 +122,7 @@ func compileExpression[E interface{ Warnings() []jsonpath.Diagnostic }](
 	}
 	expression, err := compile(text)
 	if err != nil {
-		var e *jsonpath.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*jsonpath.Error](err); ok {
 			d.reportExpression(n, e.Diagnostic)
 		} else {
 			d.failAt(codeWrongType, n, err.Error(), "correct the expression")

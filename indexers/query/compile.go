@@ -63,7 +63,11 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 		tester.matchRead = tester.matchJSON
 		return bodyCondition{tester, q.String(), c.meter}, q.locate(err)
 	case *celQuery:
-		return c.compileCEL(q)
+		e, err := q.compile()
+		if err == nil {
+			err = checkStored(c.snapshot, e)
+		}
+		return celCondition{e, q.String(), c.meter}, q.locate(err)
 	case *referenceQuery:
 		condition, err := c.compileReference(q)
 		return condition, q.position.locate(err)
@@ -71,15 +75,6 @@ func (c *compiler) compile(q Query) (compiledCondition, error) {
 	return nil, errNoQuery
 }
 
-func (c *compiler) compileCEL(q *celQuery) (compiledCondition, error) {
-	e, err := q.compile()
-	if err == nil {
-		err = checkStored(c.snapshot, e)
-	}
-	return celCondition{e, q.String(), c.meter}, q.locate(err)
-}
-
-// compileJunction compiles, flattens and simplifies a junction.
 func (c *compiler) compileJunction(q junction) (compiledCondition, error) {
 	group := groupCondition{isOr: q.isOr}
 	isConstant := false

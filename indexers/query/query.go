@@ -118,8 +118,7 @@ type celQuery struct {
 // locate adds the position to an error of the expression.
 func (c *celQuery) locate(err error) error {
 	position := c.literal
-	var invalid *expression.Error
-	if position.text != "" && errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*expression.Error](err); ok && position.text != "" {
 		position = position.within(invalid.Problems[0].Offset, invalid.Problems[0].End)
 	}
 	return position.locate(err)

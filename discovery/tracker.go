@@ -332,7 +332,10 @@ func (t *Tracker) awaitRound(ctx context.Context) {
 	poll := time.Now().Add(pause)
 	for {
 		due := poll
-		if at := t.nextDiscoveryCheck(); !failed && !at.IsZero() && at.Before(due) {
+		t.mu.Lock()
+		at := t.mu.state.nextDiscoveryCheck()
+		t.mu.Unlock()
+		if !failed && !at.IsZero() && at.Before(due) {
 			due = at
 		}
 		timer := time.NewTimer(time.Until(due))
@@ -347,12 +350,6 @@ func (t *Tracker) awaitRound(ctx context.Context) {
 		timer.Stop()
 		return
 	}
-}
-
-func (t *Tracker) nextDiscoveryCheck() time.Time {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.mu.state.nextDiscoveryCheck()
 }
 
 // runRound runs one discovery round, and reports whether another must follow immediately.

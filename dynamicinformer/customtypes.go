@@ -90,12 +90,6 @@ func (c *customTypes) definition(gr schema.GroupResource) (*Informer, func(), er
 	return i, func() { _ = i.RemoveEventHandler(registration); h.Release() }, err
 }
 
-// change returns a channel that the next event of a CRD closes.
-func (c *customTypes) change(name string) <-chan struct{} {
-	changed, _ := c.changes.LoadOrStore(name, make(chan struct{}))
-	return changed.(chan struct{})
-}
-
 func (c *customTypes) notify(object any) {
 	name, _ := cache.DeletionHandlingObjectToName(object)
 	if changed, ok := c.changes.LoadAndDelete(name.Name); ok {
@@ -119,7 +113,7 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 		Versions: []string{gvr.Version}}
 	hadDefinition := false
 	for {
-		changed := c.change(gvr.GroupResource().String())
+		changed, _ := c.changes.LoadOrStore(gvr.GroupResource().String(), make(chan struct{}))
 		current, statusChanged := i.StatusChange()
 		object, exists, _ := i.GetStore().GetByKey(gvr.GroupResource().String())
 		var probe <-chan time.Time
@@ -144,7 +138,7 @@ func (c *customTypes) follow(ctx context.Context, gvr schema.GroupVersionResourc
 			return
 		}
 		select {
-		case <-changed:
+		case <-changed.(chan struct{}):
 		case <-statusChanged:
 		case <-probe:
 		case <-ctx.Done():

@@ -128,7 +128,8 @@ func (f *Factory) claim(request acquireRequest) (*Handle, error) {
 		created.followType = f.customTypes.follow
 	}
 	if request.key.ownedByFactory {
-		_ = created.core.SetWatchErrorHandlerWithContext(discardFailure) // it has not started
+		// The status has the consequence of a failure. It has not started, so that this succeeds.
+		_ = created.core.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	}
 	return f.claimEntry(request, created)
 }

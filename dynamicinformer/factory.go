@@ -110,7 +110,7 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 		logger:          options.Logger,
 		sweeper:         g.sweeper,
 		dictionaries:    g.dictionaries,
-		liveReadLimiter: options.liveReadLimiter(),
+		liveReadLimiter: options.LiveReadLimiter,
 		keepRepeated:    options.KeepRepeated,
 	}}
 	f.leaveGroup = sync.OnceFunc(func() {

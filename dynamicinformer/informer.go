@@ -155,9 +155,6 @@ func reportOtherFailure(ctx context.Context, r *cache.Reflector, err error) {
 	klog.FromContext(ctx).V(2).Info("The type is not served", "type", r.TypeDescription(), "err", err)
 }
 
-// discardFailure is for informers of the factory itself: their status has the consequence.
-func discardFailure(context.Context, *cache.Reflector, error) {}
-
 // minimalBackoff is the backoff of a reflector if a requests.Pacer paces its requests.
 var minimalBackoff = wait.Backoff{Duration: time.Millisecond, Factor: 1}
 
@@ -204,7 +201,8 @@ func newInformer(deps factoryDependencies, gvr schema.GroupVersionResource, opti
 		return nil, err
 	}
 	i.SharedIndexInformer, i.core = core, core
-	i.objectOptions = options.objectOptions(format)
+	i.objectOptions = requests.ObjectOptions{Packer: format.Packer(),
+		Metadata: options.Storage.Mode == StorageMetadata}
 	i.retry, i.stopped = requests.NewRetrySignal(), make(chan struct{})
 	i.addIndexesToken = make(chan struct{}, 1)
 	i.persister = newPersister(i)

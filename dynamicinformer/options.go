@@ -104,6 +104,8 @@ const (
 	defaultListConcurrency = 10
 	defaultLinger          = 5 * time.Second
 	defaultPersistence     = 5 * time.Second
+	defaultLiveQPS         = 20
+	defaultLiveBurst       = 40
 )
 
 // validate returns an error that lists all invalid options, except errors that only a client can find.
@@ -156,6 +158,8 @@ func (o Options) withDefaults() Options {
 	o.ListConcurrency = cmp.Or(o.ListConcurrency, defaultListConcurrency)
 	o.Linger = cmp.Or(o.Linger, defaultLinger)
 	o.PersistenceInterval = cmp.Or(o.PersistenceInterval, defaultPersistence)
+	o.LiveReadLimiter = cmp.Or(o.LiveReadLimiter,
+		flowcontrol.NewTokenBucketRateLimiter(defaultLiveQPS, defaultLiveBurst))
 	return o
 }
 

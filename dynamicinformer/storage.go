@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -188,10 +187,4 @@ func (o ResourceOptions) storeFormat(gr schema.GroupResource,
 		format = store.NewPacked(pruner, nil)
 	}
 	return format, nil
-}
-
-// objectOptions returns the options of requests for objects: objects are packed on arrival, and
-// StorageMetadata requests only metadata.
-func (o ResourceOptions) objectOptions(format store.Format) requests.ObjectOptions {
-	return requests.ObjectOptions{Packer: format.Packer(), Metadata: o.Storage.Mode == StorageMetadata}
 }

@@ -117,12 +117,6 @@ func (b *Aggregator) Add(listener Listener) (*ListenerHandle, error) {
 	return l, nil
 }
 
-func (b *Aggregator) Remove(l *ListenerHandle) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.listeners = slices.DeleteFunc(b.mu.listeners, func(other *ListenerHandle) bool { return other == l })
-}
-
 // Drain rejects further listeners, and waits until the existing ones have received all events, or ctx ends.
 func (b *Aggregator) Drain(ctx context.Context) error {
 	b.mu.Lock()

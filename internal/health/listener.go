@@ -1,6 +1,8 @@
 package health
 
 import (
+	"slices"
+
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/queue"
 )
@@ -9,25 +11,23 @@ func IncarnationOf(s Status) Incarnation {
 	return Incarnation{GVR: s.GVR, Options: s.Options, Version: s.Version, Number: s.Incarnation, UID: s.UID}
 }
 
-// ListenerHandle is the registration of a listener. It is safe for concurrent use.
+// ListenerHandle is a status.ListenerHandle.
 type ListenerHandle struct {
 	aggregator *Aggregator
 	listener   Listener
 	queue      *queue.Calls
 }
 
-// Close removes the listener and drops its pending events. It does not wait for a call in progress (see
-// Done), so that listeners can call it. It is idempotent.
 func (l *ListenerHandle) Close() {
-	l.aggregator.Remove(l)
 	l.queue.Close()
+	mu := &l.aggregator.mu
+	mu.Lock()
+	defer mu.Unlock()
+	mu.listeners = slices.DeleteFunc(mu.listeners, func(other *ListenerHandle) bool { return other == l })
 }
 
-// Done returns a channel that is closed after Close or Shutdown, when the listener is no longer called.
 func (l *ListenerHandle) Done() <-chan struct{} { return l.queue.Done() }
-
-// Depth returns the number of pending events, including the one being handled.
-func (l *ListenerHandle) Depth() int { return l.queue.Pending() }
+func (l *ListenerHandle) Depth() int            { return l.queue.Pending() }
 
 // bindCall returns the call of a listener's function, or nil if the function is nil.
 func bindCall[A any](f func(A), arg A) []func() {

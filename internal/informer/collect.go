@@ -143,7 +143,3 @@ func (c *collectedList) mapKeys() error {
 	c.indexByKey = at
 	return nil
 }
-
-func (c *collectedList) list() []any {
-	return slices.DeleteFunc(c.items, func(item any) bool { return item == nil })
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,7 +76,7 @@ func (w *inlineWatch) list(ctx context.Context) error {
 	if clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) &&
 		!watchlist.DoesClientNotSupportWatchListSemantics(w.lw) {
 		if c, falls := w.watchList(ctx); c.complete {
-			return w.store(c.list(), c.version)
+			return w.store(slices.DeleteFunc(c.items, func(item any) bool { return item == nil }), c.version)
 		} else if !falls {
 			return nil
 		}

@@ -55,7 +55,8 @@ type attempt struct {
 	// waited is the total time of waiting for data since the headers, waitingSince the start of this wait.
 	waited       time.Duration
 	waitingSince time.Time
-	// maxSilence is the longest accepted silence of a watch; zero means no limit.
+	// maxSilence is the longest accepted silence of a watch, without the time spent by the reader; zero means
+	// no limit.
 	maxSilence time.Duration
 }
 
@@ -102,12 +103,6 @@ func (a *attempt) resultError(ctx context.Context, err error) error {
 func (a *attempt) retriesWatch(err error) bool {
 	return reflectorRetries(err) || isConnectionFailure(err) || isConnectionError(err) ||
 		apierrors.IsMethodNotSupported(err) || err != nil && a.retryAfter > 0
-}
-
-// watchSilence aborts the watch when the server is silent for longer than silence; zero means never. Time
-// spent by the reader does not count.
-func (a *attempt) watchSilence(silence time.Duration) {
-	a.maxSilence = silence
 }
 
 // awaitData starts to wait for the server.

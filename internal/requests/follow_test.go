@@ -53,7 +53,7 @@ func followWatch(t *testing.T, w watch.Interface, initial bool, reports Reporter
 	must(t, err)
 	if initial {
 		o.initial = &initialList{release: func() {}}
-		o.watchSilence(InitialEventsTimeout)
+		o.maxSilence = InitialEventsTimeout
 	}
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {
 		defer l.endWatch(o)

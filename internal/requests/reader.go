@@ -111,7 +111,7 @@ func (r *Reader) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		return nil, err
 	}
 	o.isTrial = isTrial
-	o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
+	o.maxSilence = l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {
 		defer l.endWatch(o)
 		l.forward(o, func(event watch.Event) bool { return take(decoded(event)) })

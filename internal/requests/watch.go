@@ -65,7 +65,7 @@ func (o *openWatch) isOverdue(event watch.Event) bool {
 	list.received++
 	if event.Type != watch.Added && !isSkipped(event) && list.maxWait == 0 {
 		list.maxWait = o.waited + lastEventsTimeout
-		o.watchSilence(lastEventsTimeout)
+		o.maxSilence = lastEventsTimeout
 	}
 	expected := time.Duration(list.received) * timePerInitialEvent
 	return list.maxWait > 0 && o.waited > list.maxWait || o.waited > InitialEventsTimeout+expected ||
@@ -118,7 +118,7 @@ func (l *listWatch) openWithRetry(ctx context.Context, options *metav1.ListOptio
 		again := o.retriesWatch(err)
 		l.record(requestOutcome{verb: VerbWatch, err: err, retryAfter: o.retryAfter, callerRetries: again})
 		if err == nil {
-			o.watchSilence(l.pacer.maxSilence(o.attempt, options.TimeoutSeconds))
+			o.maxSilence = l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
 			return o, nil
 		}
 		o.end()
@@ -167,7 +167,7 @@ func (l *listWatch) openWatchList(ctx context.Context, options *metav1.ListOptio
 	l.record(requestOutcome{verb: VerbWatchList})
 	silence := l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
 	o.initial = &initialList{shard: shard, release: release, maxSilence: silence}
-	o.watchSilence(InitialEventsTimeout)
+	o.maxSilence = InitialEventsTimeout
 	return o, nil
 }
 
@@ -200,22 +200,16 @@ func (l *listWatch) open(ctx context.Context, verb Verb, options *metav1.ListOpt
 
 // closeOnEnd arranges that the watch is closed when its context ends, or a restore is detected.
 func (l *listWatch) closeOnEnd(o *openWatch) {
-	o.stop = closeWithContext(o.ctx, o.attempt, o.events)
 	events := o.events // do not capture o, which retains more
 	closeEvents := func() { _ = events.Close() }
+	o.stop = func() bool { return true }
+	if !o.closesWithContext { // otherwise the transport closes the response, which saves memory
+		o.stop = context.AfterFunc(o.ctx, closeEvents)
+	}
 	l.continuity.Opened(closeEvents)
 	if o.verb == VerbWatch {
 		l.interruption.opened(closeEvents)
 	}
-}
-
-// closeWithContext arranges that e is closed when ctx ends. If the transport closes the response with its
-// context, there is nothing to do; this saves memory.
-func closeWithContext(ctx context.Context, a *attempt, e events) (stop func() bool) {
-	if a.closesWithContext {
-		return func() bool { return true }
-	}
-	return context.AfterFunc(ctx, func() { _ = e.Close() })
 }
 
 // endWatch ends a watch. It is one function because each deferred call enlarges the stack of an idle watch.
@@ -336,7 +330,7 @@ func (l *listWatch) recordInitialList(o *openWatch) {
 	now := time.Now()
 	l.reports.ListCompleted(now.Sub(o.began))
 	o.began = now // of the events after the initial list
-	o.watchSilence(list.maxSilence)
+	o.maxSilence = list.maxSilence
 }
 
 func (l *listWatch) recordErrorEvent(o *openWatch, event watch.Event) {

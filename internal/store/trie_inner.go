@@ -87,7 +87,7 @@ func (n *innerNode[E]) fill(first, count int, sorted []hashedEntry[*E], depth in
 		n.setInner(first, newInner(sorted, depth+1))
 	default:
 		half := first + count/2
-		end := searchHash(sorted, func(hash uint64) bool { return childIndex(hash, depth) >= half })
+		end := sort.Search(len(sorted), func(i int) bool { return childIndex(sorted[i].hash, depth) >= half })
 		n.fill(first, count/2, sorted[:end], depth)
 		n.fill(half, count/2, sorted[end:], depth)
 	}
@@ -120,11 +120,6 @@ func (n *innerNode[E]) collapse() *leafNode[E] {
 type hashedEntry[T any] struct {
 	hash  uint64
 	entry T
-}
-
-// searchHash returns the index of the first of the sorted entries for which from returns true.
-func searchHash[T any](sorted []hashedEntry[T], from func(hash uint64) bool) int {
-	return sort.Search(len(sorted), func(i int) bool { return from(sorted[i].hash) })
 }
 
 // buildTrie returns the trie of sorted, distinct entries.

@@ -9,7 +9,6 @@ import (
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
-// ServedTypes implements readapi.Backend.
 func (s *Storage) ServedTypes() (types []readapi.Type, generation uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,7 +22,6 @@ func (s *Storage) ServedTypes() (types []readapi.Type, generation uint64) {
 	return types, s.mu.typesVersion
 }
 
-// Collection implements readapi.Backend.
 func (s *Storage) Collection(gr schema.GroupResource) readapi.Collection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +44,6 @@ type servedCollection struct {
 func (c *servedCollection) Type() readapi.Type     { return c.typ }
 func (c *servedCollection) Ended() <-chan struct{} { return c.ended }
 
-// Refused implements readapi.Refuser.
 func (c *servedCollection) Refused(string) error {
 	if c.storage.options.Refuse == nil {
 		return nil

@@ -31,21 +31,18 @@ const (
 	namespacesMatching
 )
 
-// AllNamespaces is every namespace, and cluster-scoped objects.
+// The constructors correspond to those of dynamicinformer.Namespaces.
+
 func AllNamespaces() Namespaces { return Namespaces{kind: namespacesAll} }
 
-// OnlyNamespaces is the set of these namespaces.
 func OnlyNamespaces(names ...string) Namespaces {
 	return Namespaces{kind: namespacesOnly, names: sortedUnique(names)}
 }
 
-// AllNamespacesExcept is every namespace except these, and cluster-scoped objects.
 func AllNamespacesExcept(names ...string) Namespaces {
 	return Namespaces{kind: namespacesExcept, names: sortedUnique(names)}
 }
 
-// NamespacesMatching is every namespace that matches a pattern of include, or any if that is empty, and no
-// pattern of except.
 func NamespacesMatching(include, except []string) Namespaces {
 	return Namespaces{kind: namespacesMatching, names: sortedUnique(include), except: sortedUnique(except)}
 }

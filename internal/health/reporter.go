@@ -48,7 +48,6 @@ func (r Reporter) countsLocked() bool {
 	return now.running && now.partitions.get(r.partition.name) == r.partition
 }
 
-// RelistRequested records that the next list is a relist that the informer needs.
 func (r Reporter) RelistRequested() {
 	r.update(func(p *partitionRecord, _ *Status, _ time.Time) {
 		p.relistReason = cmp.Or(p.relistReason, status.RelistRequested)
@@ -66,7 +65,6 @@ func (r Reporter) RequestStarted(verb requests.Verb) {
 	})
 }
 
-// RequestEnded records the outcome of a request; err is nil if the server accepted it.
 func (r Reporter) RequestEnded(verb requests.Verb, err error) {
 	if errors.Is(err, context.Canceled) {
 		return // the informer is being stopped
@@ -207,7 +205,6 @@ func (r Reporter) ListCompleted(took time.Duration) {
 	})
 }
 
-// Remark sets or replaces the remark for a reason. An empty message removes it.
 func (r Reporter) Remark(reason status.Reason, message string) {
 	r.update(func(p *partitionRecord, _ *Status, _ time.Time) {
 		p.remarks = slices.DeleteFunc(p.remarks, func(other remark) bool { return other.reason == reason })

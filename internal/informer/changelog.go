@@ -7,22 +7,15 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// History answers reads at, and watches from, recent resource versions of a cache.
+// History answers reads at, and watches from, recent resource versions of a cache. dynamicinformer.History
+// describes its fields. Changes are in the order of their versions.
 type History struct {
-	// Snapshot is the current content. Synced is true if it has been listed.
-	Snapshot *store.Snapshot
-	Synced   bool
-	// Version is the resource version up to which the content is complete.
-	Version uint64
-	// Changes are in the order of their versions, and complete since the resource version Oldest.
-	Oldest  uint64
-	Changes []Change
-	// EpochStart is the resource version at which the epoch began.
-	EpochStart uint64
-	// Epoch changes whenever the changes so far are discarded.
-	Epoch int
-	// Next is closed when any of this changes.
-	Next <-chan struct{}
+	Snapshot                    *store.Snapshot
+	Synced                      bool
+	Version, Oldest, EpochStart uint64
+	Changes                     []Change
+	Epoch                       int
+	Next                        <-chan struct{}
 }
 
 // Change is a change of one object. Old is nil if the object was created, New if it was deleted.

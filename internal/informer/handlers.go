@@ -97,19 +97,17 @@ func (i *Informer) Registrations() []*delivery.Registration {
 	return i.mu.handlers.All()
 }
 
-// MarkFilled is Registration.Mark, after the cached objects that the handler receives when it is added.
+// MarkFilled is Handlers.MarkFilled.
 func (i *Informer) MarkFilled(r *delivery.Registration, mark func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.mu.handlers.MarkFilled(r, mark)
 }
 
-// Flush waits until the handlers have processed all notifications that were queued before the call. It
-// returns ErrStopped if the informer has stopped and discarded some, or the context's cause. It cannot
-// succeed when a handler calls it.
+// Flush is described at dynamicinformer.Informer.Flush.
 func (i *Informer) Flush(ctx context.Context) error { return i.StartFlush().Wait(ctx) }
 
-// StartFlush marks the current end of each handler's queue. It does not wait.
+// StartFlush is Handlers.StartFlush.
 func (i *Informer) StartFlush() delivery.Flush {
 	i.mu.Lock()
 	defer i.mu.Unlock()

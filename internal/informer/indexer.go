@@ -93,16 +93,13 @@ func (x *indexer) Bookmark(version string) {
 // several partitions, the smallest one.
 func (x *indexer) LastStoreSyncResourceVersion() string { return x.informer.LastSyncResourceVersion() }
 
-// List returns all objects in no particular order.
 func (x *indexer) List() []any {
 	x.mustCheck()
 	return x.objects(x.informer.store.Snapshot().Items())
 }
 
-// ListKeys returns all keys in no particular order.
 func (x *indexer) ListKeys() []string { return x.informer.store.Snapshot().Keys() }
 
-// Get looks up the object with the key of obj.
 func (x *indexer) Get(obj any) (item any, exists bool, err error) {
 	key, err := store.KeyOf(obj)
 	if err != nil {
@@ -111,7 +108,6 @@ func (x *indexer) Get(obj any) (item any, exists bool, err error) {
 	return x.GetByKey(key)
 }
 
-// GetByKey looks up an object.
 func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 	if err := x.check(); err != nil {
 		return nil, false, err
@@ -120,7 +116,7 @@ func (x *indexer) GetByKey(key string) (item any, exists bool, err error) {
 	return item, exists, nil
 }
 
-// Index returns the objects that share a value of the index with obj, which can be a store item.
+// Index accepts a store item as well.
 func (x *indexer) Index(indexName string, obj any) ([]any, error) {
 	if err := x.check(); err != nil {
 		return nil, err
@@ -129,7 +125,6 @@ func (x *indexer) Index(indexName string, obj any) ([]any, error) {
 	return x.objects(items), err
 }
 
-// IndexKeys returns the sorted keys of the objects under one value of the index.
 func (x *indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	if err := x.check(); err != nil {
 		return nil, err
@@ -137,13 +132,11 @@ func (x *indexer) IndexKeys(indexName, indexedValue string) ([]string, error) {
 	return x.informer.store.Snapshot().KeysByIndex(indexName, indexedValue)
 }
 
-// ListIndexFuncValues returns the values of an index, or nil if it does not exist.
 func (x *indexer) ListIndexFuncValues(indexName string) []string {
 	x.mustCheck()
 	return x.informer.store.Snapshot().IndexValues(indexName)
 }
 
-// ByIndex returns the objects under one value of the index.
 func (x *indexer) ByIndex(indexName, indexedValue string) ([]any, error) {
 	if err := x.check(); err != nil {
 		return nil, err

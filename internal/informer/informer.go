@@ -215,10 +215,7 @@ func (i *Informer) GetController() cache.Controller { return controller{i} }
 // controller implements cache.Controller. Only the owner of the Informer runs it.
 type controller struct{ *Informer }
 
-// Run implements cache.Controller and does nothing.
-func (controller) Run(<-chan struct{}) {}
-
-// RunWithContext implements cache.Controller and does nothing.
+func (controller) Run(<-chan struct{})            {}
 func (controller) RunWithContext(context.Context) {}
 
 // AddExtractor adds the indexes of an extractor, like AddIndexers. It atomically replaces the named indexes

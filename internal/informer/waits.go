@@ -83,10 +83,8 @@ func (i *Informer) WaitForVersion(ctx context.Context, version string, giveUp Gi
 	return i.await(ctx, &versionWait{version: version}, giveUp)
 }
 
-// WaitUntilFresh waits until the cache has reached the server's state at the time of the call. It returns the
-// server's resource version, even with an error if it is known. One probe serves all callers. Up to
-// maxComparedObjects, it compares the objects' versions with the cache. The errors are those of
-// WaitForVersion and of a failed probe.
+// WaitUntilFresh is described at dynamicinformer.Informer.WaitUntilFresh. One probe serves all callers. Its
+// errors are those of WaitForVersion and of a failed probe.
 func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version string, err error) {
 	i.mu.Lock()
 	polls, before := false, "1"
@@ -106,11 +104,8 @@ func (i *Informer) WaitUntilFresh(ctx context.Context, giveUp GiveUp) (version s
 	return w.version, err
 }
 
-// AwaitDeletion returns a function that waits until the cache shows a deletion. Call AwaitDeletion before the
-// deletion is requested, and the function after the server has confirmed it. An empty uid is the cached one.
-//
-// The wait ends when the cache no longer has the object, or has it with a deletion timestamp. If the object
-// was not cached before, or had a deletion timestamp, only its removal or a probe ends the wait.
+// AwaitDeletion is described at dynamicinformer.Informer.AwaitDeletion. If the object was not cached before,
+// or had a deletion timestamp, only its removal or a probe ends the wait.
 func (i *Informer) AwaitDeletion(key string, uid types.UID) func(context.Context, GiveUp) error {
 	var expected *expectedDeletion
 	if stored, found := i.store.Snapshot().Get(key); found && (uid == "" || uid == store.UIDOf(stored)) {

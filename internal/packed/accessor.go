@@ -15,13 +15,11 @@ var (
 	_ schema.ObjectKind = (*Object)(nil)
 )
 
-// GetObjectKind implements runtime.Object.
 func (o *Object) GetObjectKind() schema.ObjectKind { return o }
 
-// DeepCopyObject implements runtime.Object. It returns the object itself, which is immutable.
+// DeepCopyObject returns the object itself, which is immutable.
 func (o *Object) DeepCopyObject() runtime.Object { return o }
 
-// GroupVersionKind implements schema.ObjectKind.
 func (o *Object) GroupVersionKind() schema.GroupVersionKind {
 	if original := o.info.unpackableObject; original != nil {
 		return original.GroupVersionKind()
@@ -30,8 +28,7 @@ func (o *Object) GroupVersionKind() schema.GroupVersionKind {
 }
 
 func (o *Object) GetAPIVersion() string { return o.info.apiVersion }
-
-func (o *Object) GetKind() string { return o.info.kind }
+func (o *Object) GetKind() string       { return o.info.kind }
 
 // Strings of the following getters do not share the object's memory: keeping them does not keep it.
 

@@ -2,19 +2,15 @@ package packed
 
 import "fmt"
 
-// Compressor compresses JSON. Its methods are safe for concurrent use. It is an alias so that public packages
-// can show the interface in their documentation.
+// Compressor is dynamicinformer.Compressor. It is an alias so that the public package can show the interface
+// in its documentation.
 type Compressor = interface {
-	// Compress appends the compressed form of src to dst.
 	Compress(dst, src []byte) []byte
-	// Decompress appends the original of src, a result of Compress, to dst. It must not change src.
 	Decompress(dst, src []byte) ([]byte, error)
 }
 
-// Trainer makes Compressors.
+// Trainer makes Compressors: see dynamicinformer.Compression.
 type Trainer interface {
-	// Train returns a Compressor for JSON that resembles the samples, which it must neither change nor
-	// retain. Objects keep the Compressor that compressed them.
 	Train(samples [][]byte) (Compressor, error)
 }
 

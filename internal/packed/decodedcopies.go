@@ -71,8 +71,7 @@ func (o *Object) Decoded() *unstructured.Unstructured {
 	return nil
 }
 
-// DecodedAs returns the typed copy that KeepDecoded stored, a pointer to a struct of type typ, if it is still
-// in memory, or nil. It marks the object as read if it returns a copy.
+// DecodedAs is described at dynamicinformer.PackedObject. It marks the object as read if it returns a copy.
 func (o *Object) DecodedAs(typ reflect.Type) any {
 	if copies := o.decoded.Load(); copies != nil {
 		if value := copies.typed.value(typ); value != nil {
@@ -83,9 +82,7 @@ func (o *Object) DecodedAs(typ reflect.Type) any {
 	return nil
 }
 
-// KeepDecoded stores value, a pointer to a struct that the object was decoded into, as the typed copy for
-// DecodedAs. It returns the stored copy, which is shared and must not be changed. That is an existing copy of
-// the same type, if any. One of another type is replaced. It panics if value is not a pointer to a struct.
+// KeepDecoded is described at dynamicinformer.PackedObject.
 func (o *Object) KeepDecoded(value any) any {
 	v := reflect.ValueOf(value)
 	typ := v.Type().Elem()

@@ -84,16 +84,13 @@ func (s *Selection) Complete() {
 	s.ranges.Store(&ranges)
 }
 
-// IsEmpty reports whether the selection has no ranges.
 func (s *Selection) IsEmpty() bool { return len(s.Ranges()) == 0 }
 
-// RecordList records that the ranges have been listed.
 func (s *Selection) RecordList() { s.listed.Store(s.ranges.Load()) }
 
 // Filter returns whether the server or the client filters by shard.
 func (s *Selection) Filter() sharding.Filter { return *s.filter.Load() }
 
-// Has reports whether an object is selected.
 func (s *Selection) Has(object any) bool { return s.Ranges().Has(s.Key, object) }
 
 // Has reports whether an object's hash is in one of the ranges. It returns true for an object without

@@ -14,12 +14,11 @@ func (l *listWatch) IsWatchListSemanticsUnSupported() bool {
 	return watchlist.DoesClientNotSupportWatchListSemantics(l.client)
 }
 
-// Probe returns the server's current resource version. It sends one request, to check an open watch. The
-// result is not reported and does not affect backoff, because the watch represents the server's health.
+// The result of Probe is not reported and does not affect backoff: the watch represents the server's health.
 func (l *listWatch) Probe(ctx context.Context) (string, error) { return l.listVersion(ctx, false) }
 
-// ListMetadata requests a page of the metadata of the selected objects. Like Probe, it neither reports the
-// request nor affects backoff. A list of the newest objects does not wait for the client's rate limit.
+// ListMetadata neither reports the request nor affects backoff, as Probe. A list of the newest objects does
+// not wait for the client's rate limit.
 func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.Tweak(&options)
 	if s := l.Selection; s != nil {
@@ -42,11 +41,8 @@ func (l *listWatch) ListMetadata(ctx context.Context, options metav1.ListOptions
 	return list, nil
 }
 
-// RelistRequested records that the next list is a relist that the informer needs.
 func (l *listWatch) RelistRequested() { l.reports.RelistRequested() }
-
-// Interrupt closes the open watch, or the next one if none is open.
-func (l *listWatch) Interrupt() { l.interruption.interrupt() }
+func (l *listWatch) Interrupt()       { l.interruption.interrupt() }
 
 // CurrentVersion returns the server's current resource version, from a consistent list of one object. It
 // retries with backoff until it succeeds or ctx ends.

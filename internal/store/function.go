@@ -148,17 +148,12 @@ func withoutDuplicates(list []string) []string {
 	return slices.Compact(list)
 }
 
-// Extractor computes the values of several indexes in one pass over an object's JSON, without decoding it. It
-// is safe for concurrent use. indexers.Functions, compiled from a config, implements it.
+// Extractor computes the values of several indexes in one pass over an object's JSON, without decoding it.
+// dynamicinformer.IndexSet describes it. indexers.Functions, compiled from a config, implements it.
 type Extractor interface {
-	// Names returns the names of the indexes, always in the same order.
 	Names() []string
-	// Ordered reports whether to keep index i sorted by value.
 	Ordered(i int) bool
-	// Indexers returns index functions by name, for decoded objects, with the values of KeysJSON.
 	Indexers() cache.Indexers
-	// KeysJSON appends the values of index i to keys[i] and returns keys, extended to the number of indexes.
-	// The values do not share the memory of json.
 	KeysJSON(json []byte, keys [][]string) [][]string
 }
 

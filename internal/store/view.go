@@ -2,7 +2,7 @@ package store
 
 import "slices"
 
-// IndexView reads one index of a Snapshot. It is immutable.
+// IndexView reads one index of a Snapshot, as dynamicinformer.SnapshotIndex describes. It is immutable.
 type IndexView struct {
 	index    *index
 	snapshot *Snapshot
@@ -26,13 +26,10 @@ func (s *Snapshot) IndexNames() []string {
 // Extractor returns the Extractor that computes the values, or nil for an index function.
 func (v IndexView) Extractor() Extractor { return v.index.function.extractor }
 
-// Len returns the number of different values.
 func (v IndexView) Len() int { return v.index.postings.len }
 
-// Count returns the number of objects with a value.
 func (v IndexView) Count(value string) int { return v.index.posting(value).len() }
 
-// Has reports whether the object with that key has a value.
 func (v IndexView) Has(value, key string) bool {
 	p := v.index.posting(value)
 	switch {
@@ -45,9 +42,6 @@ func (v IndexView) Has(value, key string) bool {
 	}
 }
 
-// AppendValues appends the values of the object with that key, in no particular order. It returns false if
-// the object does not exist, or if the index has been removed since the snapshot was taken. The appended
-// values share memory with all index values of the object.
 func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
 	r := v.snapshot.rows.find(key)
 	if r == nil {
@@ -60,7 +54,6 @@ func (v IndexView) AppendValues(to []string, key string) ([]string, bool) {
 	return to, !f.removed.Load()
 }
 
-// Objects calls yield for each object with a value, in no particular order, until it returns false.
 func (v IndexView) Objects(value string, yield func(key string, item Item) bool) {
 	for r := range v.index.posting(value).all {
 		if !yield(keyOf(r), r.item()) {
@@ -69,19 +62,17 @@ func (v IndexView) Objects(value string, yield func(key string, item Item) bool)
 	}
 }
 
-// CountKeys returns the number of different values v with from <= v < to, without visiting each; an empty to
-// means no bound. It returns false if the index is not sorted.
+// CountKeys is SnapshotIndex.CountRange.
 func (v IndexView) CountKeys(from, to string) (int, bool) {
 	return v.index.sortedValues.count(from, to), v.index.function.sorted
 }
 
-// Each calls yield for each value with its number of objects, in no particular order, until it returns false.
+// Each is SnapshotIndex.All.
 func (v IndexView) Each(yield func(value string, count int) bool) {
 	v.index.postings.all(func(p *posting) bool { return yield(p.value, p.len()) })
 }
 
-// Keys calls yield for each value v with from <= v < to and its number of objects, in ascending or descending
-// order, until it returns false. An empty to means no bound. Keys sorts those of an unsorted index first.
+// Keys is SnapshotIndex.Range.
 func (v IndexView) Keys(from, to string, descending bool, yield func(value string, count int) bool) {
 	o := v.index.sortedValues
 	if !v.index.function.sorted {

@@ -34,7 +34,6 @@ type Changes interface {
 
 var _ Changes = store.Differences{}
 
-// ChangeSlice implements Changes.
 type ChangeSlice []store.Change
 
 func (l ChangeSlice) Len() int { return len(l) }

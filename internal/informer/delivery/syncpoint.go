@@ -47,10 +47,7 @@ type Checker struct {
 	Current *atomic.Pointer[SyncPoint]
 }
 
-// Name implements cache.DoneChecker.
-func (c Checker) Name() string { return c.NameOf() }
-
-// Done implements cache.DoneChecker.
+func (c Checker) Name() string          { return c.NameOf() }
 func (c Checker) Done() <-chan struct{} { return c.Current.Load().Done() }
 
 var (

@@ -7,21 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/util/flowcontrol"
 )
-
-// The default limits of GetLive: reads per second, and the burst.
-const (
-	defaultLiveQPS   = 20
-	defaultLiveBurst = 40
-)
-
-func (o Options) liveReadLimiter() flowcontrol.RateLimiter {
-	if o.LiveReadLimiter != nil {
-		return o.LiveReadLimiter
-	}
-	return flowcontrol.NewTokenBucketRateLimiter(defaultLiveQPS, defaultLiveBurst)
-}
 
 // GetLive reads an object from the API server, with all fields, and then applies Transform. It needs the
 // right to get the type. The object is newer than the cache, or equal. Options.LiveReadLimiter limits

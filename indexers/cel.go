@@ -122,7 +122,6 @@ func (r *Resource) WithSchema(read func() (*crd.Schema, error)) (typed *Resource
 	return &out, problems
 }
 
-// schemaBinder binds the indexes of a resource to a schema.
 type schemaBinder struct {
 	read    func() (*crd.Schema, error)
 	isUsed  bool

@@ -146,7 +146,6 @@ func (c *checker) checkPatternMatches(matching []*crd.Definition) {
 	}
 }
 
-// checkDefinition checks the resource against one CRD.
 func (c *checker) checkDefinition(d *crd.Definition) {
 	version, ok := c.findVersion(d)
 	if !ok {
@@ -339,7 +338,6 @@ func (c *checker) checkIndex(index *Index, root *crd.Schema) {
 	}
 }
 
-// elementsOfLists replaces lists by their elements.
 func elementsOfLists(cursors []cursor) []cursor {
 	out := slices.Clone(cursors)
 	for i, c := range out {

@@ -37,7 +37,6 @@ func CheckCEL(text string, d *crd.Definition, version string) []Diagnostic {
 	})
 }
 
-// schemaExpression is an expression of module cel.
 type schemaExpression interface {
 	// NeedsSchema reports whether a schema could change the results.
 	NeedsSchema() bool
@@ -46,7 +45,6 @@ type schemaExpression interface {
 	WithSchema(schema *crd.Schema) (expression.Expression, []expression.Problem)
 }
 
-// checkCEL compares an expression with the schema of the object.
 func (c *checker) checkCEL(e expression.Expression, root *crd.Schema, condition bool) {
 	e, problems := e.(schemaExpression).WithSchema(root)
 	for _, p := range problems {

@@ -232,7 +232,6 @@ func (c cursor) kind() string {
 	return cmp.Or(kindDescriptions[c.scalarKind()], "a number")
 }
 
-// field returns the cursor of a field or map key.
 func (c cursor) field(name string) (cursor, bool) {
 	next := c.schema.Properties[name]
 	if next == nil {

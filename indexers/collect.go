@@ -37,7 +37,6 @@ type collector struct {
 	tuple   []string
 }
 
-// reset resets the collector for an index.
 func (c *collector) reset(f *indexFunction, keys []string) {
 	c.indexFunction, c.keysFound, c.initialLength, c.seen = f, keys, len(keys), nil
 }
@@ -50,7 +49,6 @@ func (c *collector) objectKey() string {
 	return objectKey(c.root.decoded)
 }
 
-// collectDecoded collects the keys of a decoded object.
 func (c *collector) collectDecoded() {
 	c.indexFunction.calls.Add(1)
 	if c.index.when != nil && !c.index.when.Match(c.root.decoded) {
@@ -323,13 +321,11 @@ func (e *extractionState) release() {
 	extractionPool.Put(e)
 }
 
-// addResult is the callback for results of the set.
 func (e *extractionState) addResult(i int, v jsonpath.Value) bool {
 	e.values[i] = append(e.values[i], v)
 	return true
 }
 
-// addElementResult is the callback for results within an element.
 func (e *extractionState) addElementResult(i int, v jsonpath.Value) bool {
 	e.elementValues[i] = append(e.elementValues[i], v)
 	return true
@@ -357,7 +353,6 @@ func (e *extractionState) collect(expression int) {
 	e.countKeys()
 }
 
-// collectElements collects the keys of all elements.
 func (e *extractionState) collectElements(matches []jsonpath.Value) {
 	elements := 0
 	for _, v := range matches {
@@ -374,7 +369,6 @@ func (e *extractionState) collectElements(matches []jsonpath.Value) {
 	}
 }
 
-// objectKeyOfJSON is objectKey for JSON.
 func objectKeyOfJSON(json []byte) string {
 	text := func(p *jsonpath.Path) string {
 		v, _, _ := p.FirstJSON(json)

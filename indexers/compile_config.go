@@ -13,13 +13,11 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// defaults is spec.defaults.
 type defaults struct {
 	maxValues, maxValueBytes int
 	resource                 Resource // has the default storage
 }
 
-// decodeDocument decodes one IndexConfig.
 func (d *decoder) decodeDocument(n *yaml.Node) {
 	var form configForm
 	if d.reportOtherKind(n) {
@@ -103,7 +101,6 @@ func (*textsForm) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	return true
 }
 
-// checkUnique records a name that must be unique.
 func (d *decoder) checkUnique(names map[string]string, noun string, name textField) {
 	if name.value == "" {
 		return

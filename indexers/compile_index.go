@@ -99,10 +99,8 @@ func (p pathCompiler) compilePart(form *partForm) (part indexPart) {
 	return part
 }
 
-// missingKinds are the words of the field missing.
 var missingKinds = map[string]missingKind{"Report": missingReport, "AsNull": missingNull}
 
-// compileComposite compiles the parts of a composite index.
 func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	names := map[string]string{}
 	var multiValued *yaml.Node // the path of the latest key that can have many values
@@ -127,9 +125,7 @@ func (p pathCompiler) compileComposite(keys []keyForm, index *Index) {
 	}
 }
 
-// transform transforms a value.
 type transform struct {
-	// name identifies the transform.
 	name string
 	// apply returns false if it leaves no value.
 	apply func(string) (string, bool)

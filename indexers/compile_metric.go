@@ -213,7 +213,6 @@ func (p pathCompiler) objectField(part indexPart) objectField {
 	return noField
 }
 
-// compileElementKey compiles a label with the keys of the elements.
 func (p pathCompiler) compileElementKey(f *labelForm, index *Index) []valuePath {
 	switch {
 	case !f.ElementKey.value:

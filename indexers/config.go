@@ -242,7 +242,6 @@ func (c *Config) ResourceOf(gvr schema.GroupVersionResource, kind string,
 	return &merged, errors.Join(errs...)
 }
 
-// mergedFrom returns a metric of a resource for a resource with other indexes.
 func (m *Metric) mergedFrom(r *Resource, indexes []*Index) *Metric {
 	merged := *m
 	if m.ownsIndex {

@@ -200,7 +200,6 @@ func (d *decoder) decodeBool(n *yaml.Node, noun string) bool {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// kindOf describes a node in messages.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

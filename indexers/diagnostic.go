@@ -69,7 +69,6 @@ func (e *ConfigError) Error() string {
 // isWarning reports whether the finding is a warning, not an error.
 func (d Diagnostic) isWarning() bool { return d.Code != "" && d.Code[0] == 'W' }
 
-// position returns the position of the finding.
 func (d Diagnostic) position() position { return position{d.Line, d.Column, d.Length} }
 
 // Errors; see docs/config.md.

@@ -37,7 +37,6 @@ func (i *Index) elementsOf(v any, yield func(key string, decoded any)) {
 	}
 }
 
-// listElements is the path of the elements of a list.
 var listElements = jsonpath.MustCompile("[*]")
 
 // rawElements is elementsOf for a value in a valid document.

@@ -178,7 +178,6 @@ func (d *decoder) compileEach(f pathForm) (*jsonpath.Path, origin) {
 	return path, at
 }
 
-// checkQualifiedName checks the name of a label or an annotation.
 func (d *decoder) checkQualifiedName(n *yaml.Node, name, field string) bool {
 	problems := validation.IsQualifiedName(name)
 	if field == "annotation" { // like the server, which compares their names in lower case

@@ -78,7 +78,6 @@ func (t *textField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	return t.isSet
 }
 
-// mayBeEmpty reports whether an empty text is allowed.
 func (v valueContext) mayBeEmpty() bool { return v.tag.Get("empty") == "true" && !v.item }
 
 // numberField is an integer; value is 0 after an error.
@@ -255,13 +254,11 @@ func (l *layout) add(t reflect.Type, outerIndex []int, narrowed map[string]refle
 	}
 }
 
-// tagOf returns the tag of a field of a form.
 func tagOf[T any](name string) reflect.StructTag {
 	l := layoutOf(reflect.TypeFor[T]())
 	return l.fields[slices.Index(l.names, name)].Tag
 }
 
-// rangeOf returns the bounds of a number.
 func rangeOf(tag reflect.StructTag) (least, most int) {
 	least, _ = strconv.Atoi(tag.Get("min"))
 	most, _ = strconv.Atoi(tag.Get("max"))
@@ -280,10 +277,8 @@ func newLazyPattern(expression string) lazyPattern {
 		sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }
 
-// textRule is a pattern for texts.
 type textRule struct {
 	lazyPattern
-	// hint describes it in words.
 	hint string
 }
 

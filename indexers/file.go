@@ -62,7 +62,6 @@ type position struct{ Line, Column, Length int }
 // String formats the position as "line:column".
 func (p position) String() string { return fmt.Sprintf("%d:%d", p.Line, p.Column) }
 
-// line returns a line by its number, or "".
 func (f *sourceFile) line(n int) string {
 	if n < 1 || n > len(f.lines) {
 		return ""
@@ -287,7 +286,6 @@ var syntaxMistakes = []syntaxMistake{
 		"write - name: value", 1},
 }
 
-// find searches a line.
 func (s syntaxMistake) find(f *sourceFile, number int) (position, bool) {
 	line := f.line(number)
 	m := s.pattern.compile().FindStringSubmatchIndex(line)

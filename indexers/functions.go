@@ -22,7 +22,6 @@ type Functions struct {
 	build      atomic.Pointer[build] // nil unless an addition is limited
 }
 
-// indexFunction is an index with its counters.
 type indexFunction struct {
 	index *Index
 	counters
@@ -150,7 +149,6 @@ func (f *Functions) Skipped(name string) uint64 {
 	return 0
 }
 
-// keys is the cache.IndexFunc.
 func (f *indexFunction) keys(obj any) ([]string, error) { return f.collect(obj, false), nil }
 
 // collect returns the keys of an object, without duplicates unless keepRepeated is set.
@@ -179,7 +177,6 @@ func (c *counters) countInvalid() {
 	c.failed.Add(1)
 }
 
-// decodedContent returns an object as decoded JSON.
 func decodedContent(obj any) (map[string]any, bool) {
 	switch o := obj.(type) {
 	case nil:

@@ -161,7 +161,6 @@ type valuePath struct {
 	number int
 }
 
-// sourceKind is the kind of a value at a path.
 type sourceKind uint8
 
 const (
@@ -226,7 +225,6 @@ func (p *indexPart) applyTransforms(s string) (value string, ok, tooLong bool) {
 	return s, true, false
 }
 
-// missingRule is the replacement for missing values.
 type missingRule struct {
 	kind  missingKind
 	value string     // for missingValue, as written
@@ -243,7 +241,6 @@ const (
 	missingReport
 )
 
-// origin is the origin of an expression in a file.
 type origin struct {
 	node          *yaml.Node
 	wholeNodeOnly bool // the expression is derived; only the whole node can be shown

@@ -120,7 +120,6 @@ func (i *Index) encodeParts(parts []string) ([]string, error) {
 	return encoded, nil
 }
 
-// joinKey makes one key of encoded parts.
 func (i *Index) joinKey(encoded []string) string {
 	if len(encoded) == 1 {
 		return encoded[0]

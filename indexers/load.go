@@ -86,7 +86,6 @@ func loadResources(sources []Source) ([]*Resource, []Diagnostic) {
 	return l.resources, l.findings
 }
 
-// newConfig returns a config unless there are errors.
 func newConfig(resources []*Resource, findings []Diagnostic) (*Config, error) {
 	warnings, err := splitFindings(findings)
 	if err != nil {
@@ -210,7 +209,6 @@ func validPrefix(data []byte) int {
 	return len(data)
 }
 
-// sortDiagnostics sorts findings by files and positions.
 func sortDiagnostics(findings []Diagnostic) {
 	slices.SortStableFunc(findings, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.fileNumber, b.fileNumber), cmp.Compare(a.Line, b.Line),

@@ -36,7 +36,6 @@ type Metric struct {
 	perObject bool
 }
 
-// metricLabel is the source of a label.
 type metricLabel struct {
 	name string
 	// part is the number of a part of the index, or noPart.
@@ -49,7 +48,6 @@ type metricLabel struct {
 
 const noPart = -1
 
-// objectField is a field of an object's key.
 type objectField uint8
 
 const (
@@ -58,7 +56,6 @@ const (
 	objectNamespace
 )
 
-// defaultMaxSeries is the default limit of the series of a metric.
 const defaultMaxSeries = 10_000
 
 // overflowValue is the value of the labels of the series that combines those beyond the limit.
@@ -176,7 +173,6 @@ func (s sampledIndex) Keys(_, _ string, _ bool, yield func(key string, count int
 	}
 }
 
-// Objects implements MetricIndex.
 func (s sampledIndex) Objects(key string, yield func(object string, item any) bool) {
 	for _, object := range s[key] {
 		if !yield(object, nil) {
@@ -185,7 +181,6 @@ func (s sampledIndex) Objects(key string, yield func(object string, item any) bo
 	}
 }
 
-// labelWithMostValues returns the label with the most values.
 func labelWithMostValues(series []MetricSeries) (label string, values int) {
 	seen, counts := map[MetricLabel]bool{}, map[string]int{}
 	for _, s := range series {

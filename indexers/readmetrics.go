@@ -50,7 +50,6 @@ func ReadMetrics(sources ...MetricSource) iter.Seq[MetricFamily] {
 	}
 }
 
-// readFamily reads all metrics with a name.
 func readFamily(name string, sources []MetricSource) *metricReader {
 	r := &metricReader{positions: map[string]int{}}
 	for _, source := range sources {
@@ -107,7 +106,6 @@ type metricReader struct {
 	id          []byte
 }
 
-// read adds the series of a metric.
 func (r *metricReader) read(m *Metric, index MetricIndex) {
 	r.Metric, r.seriesCount = m, 0
 	if !m.hasValue && !slices.ContainsFunc(m.labels, metricLabel.varies) {
@@ -137,7 +135,6 @@ func (r *metricReader) read(m *Metric, index MetricIndex) {
 // varies reports whether objects can differ in the label.
 func (l metricLabel) varies() bool { return l.part != noPart || l.object != noField }
 
-// addValue adds the value of a number of objects.
 func (r *metricReader) addValue(parts []string, namespace, name string, count int) {
 	r.labels = r.labels[:0]
 	r.addLabels(parts, namespace, name)
@@ -164,7 +161,6 @@ func (r *metricReader) addValue(parts []string, namespace, name string, count in
 	}
 }
 
-// addLabels appends the labels of a key.
 func (r *metricReader) addLabels(parts []string, namespace, name string) {
 	for _, l := range r.Metric.labels {
 		value := l.fixed

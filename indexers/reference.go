@@ -70,7 +70,6 @@ func (r *Resource) Reference(name string) (*Reference, bool) {
 	return naming.Find(r.References, func(x *Reference) bool { return x.Name == name })
 }
 
-// part returns the part with a name, or nil.
 func (r *Reference) part(name string) *indexPart {
 	for i := range r.Index.parts {
 		if r.Index.parts[i].name == name {
@@ -198,7 +197,6 @@ func (p indexPart) lacksValue() bool {
 	return len(p.sources) == 0 && (!p.constant || p.missing.kind != missingValue)
 }
 
-// compileTargetPart compiles a fixed text, or the path to a text with a default.
 func (p pathCompiler) compileTargetPart(name string, fixed textField, path pathForm) indexPart {
 	part := indexPart{name: name, constant: path.node == nil, single: !p.relativeToEach || name != partName}
 	if fixed.isSet {

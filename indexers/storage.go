@@ -16,14 +16,12 @@ type prunedFields struct {
 	paths   []*jsonpath.Path
 }
 
-// presetPaths are the paths that presets remove.
 var presetPaths = map[string]*jsonpath.Path{
 	"ManagedFields": jsonpath.FromSegments("metadata", "managedFields"),
 	"LastApplied": jsonpath.FromSegments("metadata", "annotations",
 		"kubectl.kubernetes.io/last-applied-configuration"),
 }
 
-// withoutRead returns the fields that none of the indexes reads.
 func (p prunedFields) withoutRead(indexes []*Index) (out Prune) {
 	isRead := func(path *jsonpath.Path) bool {
 		return slices.ContainsFunc(indexes, func(index *Index) bool {

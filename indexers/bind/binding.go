@@ -47,7 +47,6 @@ type Binding struct {
 	}
 }
 
-// slot has the targets of a resource and a type.
 type slot struct {
 	serving *Target
 	// replacement takes over when it has synced; nil if no change is pending.

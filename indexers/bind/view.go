@@ -30,9 +30,7 @@ type View struct {
 	indexes map[string]informerIndex
 }
 
-// informerIndex is an index in an informer.
 type informerIndex struct {
-	// name is the name in the informer.
 	name string
 	// functions compute the index and count; nil if they are unknown.
 	functions *indexers.Functions
@@ -223,7 +221,6 @@ func (s viewSnapshot) informerName(index string) string {
 	return s.view.NameIn(s.Snapshot, index)
 }
 
-// Index implements query.Snapshot.
 func (s viewSnapshot) Index(name string) (query.Index, bool) {
 	informerName := s.informerName(name)
 	if informerName == "" {
@@ -232,7 +229,6 @@ func (s viewSnapshot) Index(name string) (query.Index, bool) {
 	return s.informerSnapshot.Index(informerName)
 }
 
-// IndexNames implements query.Snapshot.
 func (s viewSnapshot) IndexNames() []string {
 	names := []string{cache.NamespaceIndex}
 	for _, index := range s.view.queryIndexes {

@@ -235,7 +235,6 @@ func (g *grouping) results() []Group {
 	return results
 }
 
-// measureTotal accumulates the values of a measure.
 type measureTotal struct {
 	sum             *big.Rat
 	extreme         cell // for min and max

@@ -30,7 +30,6 @@ type execution struct {
 	examined int
 }
 
-// prepare compiles and plans a query.
 func (q *Querier) prepare(ctx context.Context, query Query, options Options) (*execution, error) {
 	if query == nil {
 		return nil, errNoQuery

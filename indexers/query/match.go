@@ -66,7 +66,6 @@ func (m *Matcher) compiler(object *unstructured.Unstructured, drops func(field s
 		meter: &workMeter{ctx: context.Background(), remaining: workBetweenChecks}}
 }
 
-// objectSnapshot is a snapshot of one object.
 type objectSnapshot struct {
 	*Matcher
 	object *unstructured.Unstructured

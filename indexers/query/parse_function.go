@@ -13,7 +13,6 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// parseFunction parses the arguments of a function.
 func (p *parser) parseFunction(name string, start int) (Query, error) {
 	switch name {
 	case "label", "where", "cel":
@@ -58,7 +57,6 @@ func (p *parser) parseFunction(name string, start int) (Query, error) {
 // condition.
 type conditionError struct{ jsonpathError *jsonpath.Error }
 
-// Error implements error.
 func (e conditionError) Error() string { return e.jsonpathError.Text() }
 
 // Unwrap returns the error with the position in the condition.

@@ -10,9 +10,7 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// compiledCondition is a condition compiled for one snapshot.
 type compiledCondition interface {
-	// matches tests one object.
 	matches(key string, item any) bool
 	// cost ranks conditions: cheap ones are tested first.
 	cost() cost
@@ -56,7 +54,6 @@ type indexCondition struct {
 	matchingObjects, exactKeySet sets.Set[string]
 }
 
-// keyTest is a way to test an object.
 type keyTest uint8
 
 const (
@@ -320,7 +317,6 @@ func chooseCandidates(c compiledCondition) (smallest candidateList, found bool) 
 	return smallest, found
 }
 
-// unionCandidates combines the candidate lists of several conditions.
 func unionCandidates(subs []compiledCondition) (candidateList, bool) {
 	combined := candidateList{isExact: true}
 	for _, sub := range subs {

@@ -21,7 +21,6 @@ type Query interface {
 	query()
 }
 
-// junction joins queries by "and" or by "or".
 type junction struct {
 	isOr bool
 	subs []Query
@@ -37,7 +36,6 @@ func (j junction) negated() junction {
 // negation matches the objects that sub does not match.
 type negation struct{ sub Query }
 
-// matchAll matches all objects.
 type matchAll struct{}
 
 // comparison compares the values of an index.
@@ -124,7 +122,6 @@ func (c *celQuery) locate(err error) error {
 	return position.locate(err)
 }
 
-// locate adds the position to an error of the condition.
 func (c *condition) locate(err error) error {
 	position := c.literal
 	var path *jsonpath.Error

@@ -75,7 +75,6 @@ func (o openedIndex) eachKey(yield func(key string, count int) bool) {
 	o.Keys("", "", false, yield)
 }
 
-// storedKeyIndex is an index that stores the keys of each object.
 type storedKeyIndex interface {
 	// AppendValues appends the keys of an object and reports whether they are known.
 	AppendValues(to []string, object string) ([]string, bool)
@@ -221,7 +220,6 @@ func (o openedIndex) valueSpan(v value, purpose string) (span, error) {
 	return span{low: key, high: key + "\x00"}, err
 }
 
-// comparisonSpan returns the span of keys that a comparison matches.
 func (o openedIndex) comparisonSpan(c *comparison) (span, error) {
 	switch c.op {
 	case opPrefix:

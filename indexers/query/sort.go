@@ -115,7 +115,6 @@ func (e *execution) positionFunc() func(key string, item any) position {
 	}
 }
 
-// firstKeys maps each object with a value to its first key.
 func (e *execution) firstKeys(t sortTerm) map[string]string {
 	firstKeys := map[string]string{}
 	t.index.Keys("", "", t.descending, func(value string, _ int) bool {
@@ -223,7 +222,6 @@ func (w *indexWalk) accepts(key string, item any) bool {
 	return allMatch(w.cheap, key, item)
 }
 
-// addWithoutValue adds the objects without a value.
 func (w *indexWalk) addWithoutValue() {
 	firstKeys := w.firstKeys(w.term)
 	if len(firstKeys) == w.snapshot.Len() {

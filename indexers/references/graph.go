@@ -62,7 +62,6 @@ type graphChange struct {
 	touched []*edge
 }
 
-// touchIncoming marks all references to a node.
 func (c *graphChange) touchIncoming(n *node) {
 	for e := n.firstIncoming; e != nil; e = e.next {
 		c.touched = append(c.touched, e)

@@ -79,7 +79,6 @@ func (n *node) removeIfUnused() {
 	}
 }
 
-// object returns the name of the node's object.
 func (n *node) object() Object {
 	o := Object{Group: n.typeNode.Group, Resource: n.typeNode.Resource, Kind: n.typeNode.Kind,
 		Namespace: n.namespace, Name: n.name}
@@ -174,7 +173,6 @@ func newTypeNode(t Type) *typeNode {
 		referrers: map[referrer]int{}}
 }
 
-// objectKey is the key of an object within its type.
 type objectKey struct{ namespace, name string }
 
 // typeName is a group with a plural name or a kind.
@@ -240,7 +238,6 @@ func (t typeNodes) register(typ Type) (k *typeNode, rechecked []*edge) {
 	return k, rechecked
 }
 
-// incoming returns all references to objects of the type.
 func (t *typeNode) incoming() []*edge {
 	var edges []*edge
 	for _, n := range t.nodes {

@@ -134,7 +134,6 @@ func readMetadata(obj any) (extractedObject, bool) {
 	}, true
 }
 
-// read returns the data of an object for the graph.
 func (e extractor) read(obj any) (extractedObject, bool) {
 	object, ok := readMetadata(obj)
 	if !ok {

@@ -104,7 +104,6 @@ func overlap(selectors []Selector) int {
 // workBetweenChecks is the number of visited values between two checks of the context.
 const workBetweenChecks = 1 << 10
 
-// neverCheck disables the checks.
 const neverCheck = math.MaxInt
 
 // countVisited counts visited values. It returns false after the context has ended.

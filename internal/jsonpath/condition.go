@@ -135,7 +135,6 @@ func compareOperands(n node, c *condition) bool {
 	return c.op.holds(left.compare(&right))
 }
 
-// resolve returns the value of an operand, and its node if it is a path.
 func (o *operand) resolve(n node) (value scalar, pathNode node, ok bool) {
 	if !o.isPath {
 		return o.literal, node{}, true

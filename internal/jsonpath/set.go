@@ -39,7 +39,6 @@ func NewSet(exprs ...Expr) *Set {
 	return s
 }
 
-// Len returns the number of expressions.
 func (s *Set) Len() int { return len(s.programs) }
 
 // FindJSON scans raw once and calls yield for each result, all results of expression 0 first, until yield

@@ -212,7 +212,6 @@ func compareIntFloat(i int64, f float64) (int, bool) {
 	return cmp.Compare(integer, f), true
 }
 
-// holds applies an operator to the result of compare.
 func (op compareOp) holds(result int, ordered bool) bool {
 	switch op {
 	case opEqual:

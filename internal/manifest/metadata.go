@@ -7,8 +7,8 @@ import (
 	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
-// scanMetadataField scans the field of metadata with a name. Like all scanners here, it returns the end of the
-// valid value at i, or a negative number if decoding has to find out whether clients can read the value.
+// scanMetadataField scans the field of metadata with a name. Like all scanners here, it returns the end of
+// the valid value at i, or a negative number if decoding has to find out whether clients can read the value.
 func scanMetadataField(name, data []byte, i int) int {
 	switch string(name) {
 	case "generateName", "name", "namespace", "resourceVersion", "selfLink", "uid":

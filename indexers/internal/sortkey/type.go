@@ -20,7 +20,6 @@ const (
 	Int
 	// Number is a decimal number of any precision.
 	Number
-	// Bool is false or true.
 	Bool
 	// Quantity is a Kubernetes quantity: 100m, 1Gi.
 	Quantity

@@ -356,7 +356,6 @@ type memoryLimits struct {
 	ContainerLimit int64 `json:"containerLimit"`
 }
 
-// maxLimitObjects is the largest value of --limit.
 const maxLimitObjects = 1_000_000_000
 
 // recommendLimits returns the limits for objects of objectBytes each, including the cache's table and

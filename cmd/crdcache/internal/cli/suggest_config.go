@@ -17,7 +17,6 @@ import (
 	"github.com/crdcache/crdcache/internal/jsonpath"
 )
 
-// suggestedName is the name in the metadata of a suggested config.
 const suggestedName = "suggested"
 
 type suggestedResource struct {
@@ -50,7 +49,6 @@ type suggestedKey struct {
 	Path string `yaml:"path"`
 }
 
-// sortedIndexTypes are the column types that get sorted indexes.
 var sortedIndexTypes = map[string]string{"integer": "Int", "number": "Number", "date": "Time"}
 
 // renderConfig returns a config for types, and warnings about omitted indexes and references. targets are the

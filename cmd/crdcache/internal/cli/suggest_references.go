@@ -47,7 +47,6 @@ var builtinTargets = []struct{ name, group, kind string }{
 	{"=horizontalpodautoscaler", "autoscaling", "HorizontalPodAutoscaler"},
 }
 
-// referenceFinder finds the references of one type.
 type referenceFinder struct {
 	self  target
 	types targetTypes

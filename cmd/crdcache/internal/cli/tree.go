@@ -298,7 +298,6 @@ func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 	return w.graph.WaitForSync(ctx) // all objects are present, so this sends no request
 }
 
-// textsByReason returns a text for each reason, with the names of its types.
 func textsByReason(types []unreadType) []string {
 	var reasons []string
 	names := map[string][]string{}

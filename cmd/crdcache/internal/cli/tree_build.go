@@ -65,7 +65,6 @@ type treeBuilder struct {
 	visited map[references.Object]directions
 }
 
-// trees returns the tree of each named object.
 func (w *treeData) trees() (nodes []*treeNode) {
 	objects := map[schema.GroupResource]*dynamicinformer.Snapshot{}
 	for _, cached := range w.caches.Synced {

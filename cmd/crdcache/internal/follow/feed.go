@@ -142,7 +142,6 @@ func (f *feed) flush() {
 	f.screen.writeBuffer()
 }
 
-// event is a change of a cluster.
 type event struct {
 	query.Event
 	cluster string // empty if the command reads only one cluster

@@ -18,7 +18,6 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// follower follows types in one cluster.
 type follower struct {
 	Options
 	ctx          context.Context
@@ -43,7 +42,6 @@ type follower struct {
 	bufferedFeeds []*feed
 }
 
-// onceSignal is a one-time notification.
 type onceSignal struct {
 	done chan struct{}
 	fire func()

@@ -20,7 +20,6 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 )
 
-// tableRows prints the rows of one type of one cluster.
 type tableRows struct {
 	*tablePrinter
 	// rows must not be called before the first object, because the list of a TableClient has the columns.
@@ -124,7 +123,6 @@ func (p *tablePrinter) printRow(eventLabel string, definitions []metav1.TableCol
 		p.tabWriter)
 }
 
-// beginTable starts a table with new columns.
 func (p *tablePrinter) beginTable(definitions []metav1.TableColumnDefinition) error {
 	if p.currentColumns != nil {
 		if err := p.flush(); err != nil {

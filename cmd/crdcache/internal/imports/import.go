@@ -18,7 +18,6 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 )
 
-// New returns the command.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "import",

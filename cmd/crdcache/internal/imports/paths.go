@@ -34,7 +34,6 @@ func (e *metricSource) elementPath(p pathNode) string {
 
 var identifierPattern = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// steps converts the segments of a path.
 func (e *metricSource) steps(p pathNode) string {
 	var b strings.Builder
 	for k, segment := range p.segments {

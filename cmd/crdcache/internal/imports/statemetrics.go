@@ -116,7 +116,6 @@ type labelSet struct {
 	fromPaths map[string]pathNode
 }
 
-// pathNode is a path in the config.
 type pathNode struct {
 	node     *yaml.Node
 	segments []string
@@ -197,7 +196,6 @@ func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) (i
 	return out, true
 }
 
-// familyConverter converts the metrics of one resource.
 type familyConverter struct {
 	*stateMetricsConverter
 	prefix         string
@@ -370,7 +368,6 @@ func (e *metricSource) stateSet() []importedMetric {
 	return []importedMetric{e.elementMetric("", nil, states)}
 }
 
-// objectMetric returns a metric with paths from the object.
 func (e *metricSource) objectMetric(value, states *importedValue) importedMetric {
 	m := e.template
 	m.Value, m.States = value, states

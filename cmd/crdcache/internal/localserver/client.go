@@ -97,7 +97,6 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 
 var errOtherIdentity = errors.New("the cache server belongs to another cluster or user")
 
-// Socket returns the path of the server's socket.
 func (c *Client) Socket() string { return c.dir.Socket() }
 
 func (c *Client) Resolve(ctx context.Context, name string) (Resolution, error) {

@@ -17,7 +17,6 @@ func (p SocketDir) Log() string { return filepath.Join(p.Dir, "log") }
 
 // EndedError is returned for a server that ended before it answered. Its log has the cause.
 type EndedError struct {
-	// Code is the exit code.
 	Code int
 }
 

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -37,7 +36,6 @@ type Info struct {
 	Page bool `json:"page,omitempty"`
 }
 
-// CachedType is a type that the server caches.
 type CachedType struct {
 	Resource discovery.Resource `json:"resource"`
 	// Namespace is the only cached namespace. Empty means all.
@@ -64,7 +62,6 @@ type Resolution struct {
 	Resources []discovery.Resource `json:"resources"`
 }
 
-// Options configure a Server.
 type Options struct {
 	Dir     SocketDir
 	Info    func() Info

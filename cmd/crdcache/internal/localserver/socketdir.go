@@ -33,7 +33,6 @@ func SocketDirFor(identity string) SocketDir {
 	return SocketDir{Dir: filepath.Join(base, identity), name: "socket"}
 }
 
-// Socket returns the path of the socket.
 func (p SocketDir) Socket() string { return filepath.Join(p.Dir, p.name) }
 
 // openLock opens the file that a server locks.

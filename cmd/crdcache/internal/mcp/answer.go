@@ -106,7 +106,6 @@ func (a *answer) addUnknown(reason string) {
 	a.Complete, a.Unknown = false, append(a.Unknown, shorten(reason, maxCell, 1).(string))
 }
 
-// setFreshness sets where the objects were read.
 func (a *answer) setFreshness(report *session.Report, readsFiles bool) {
 	a.Freshness = "read during this call"
 	switch {

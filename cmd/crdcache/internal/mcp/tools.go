@@ -46,7 +46,6 @@ type args struct {
 	Columns, GroupBy, Measures, Paths, Types                               []string
 }
 
-// newServer returns the server of a session.
 func (o *verb) newServer() *sdk.Server {
 	var d struct {
 		Instructions       string

@@ -53,7 +53,8 @@ func exists(value any, path ...any) bool {
 	for _, at := range path {
 		key, container := reflect.ValueOf(at), reflect.ValueOf(value)
 		switch {
-		case container.Kind() == reflect.Map && key.Kind() == reflect.String && container.MapIndex(key).IsValid():
+		case container.Kind() == reflect.Map && key.Kind() == reflect.String &&
+			container.MapIndex(key).IsValid():
 			value = container.MapIndex(key).Interface()
 		case (container.Kind() == reflect.Slice || container.Kind() == reflect.String) && key.CanInt() &&
 			key.Int() >= 0 && key.Int() < int64(container.Len()):

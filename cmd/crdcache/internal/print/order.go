@@ -30,7 +30,6 @@ func ParseOrder(text string) (*Order, error) {
 	return &Order{text, path}, nil
 }
 
-// sortValue is the value by which an object is sorted.
 type sortValue struct {
 	value any
 	found bool

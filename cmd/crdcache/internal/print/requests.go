@@ -22,7 +22,6 @@ import (
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
-// Definitions returns the CRD of a type.
 type Definitions func(ctx context.Context, of schema.GroupResource) (*crd.Definition, error)
 
 const (

@@ -15,7 +15,6 @@ import (
 
 const bufferSize = 1 << 16
 
-// Section is the objects of one type.
 type Section struct {
 	Resource discovery.Resource
 	// Empty is set if the type is known to have no objects.
@@ -25,7 +24,6 @@ type Section struct {
 	Each func(w *Writer) error
 }
 
-// SectionOptions configure the output of sections.
 type SectionOptions struct {
 	// Cluster is empty if the command reads only one cluster.
 	Cluster string
@@ -95,7 +93,6 @@ func (p *Output) Close() error {
 	return cmp.Or(err, p.flush())
 }
 
-// Printed returns the number of printed objects.
 func (p *Output) Printed() int { return p.printed }
 
 func (p *Output) flush() error {

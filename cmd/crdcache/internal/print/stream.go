@@ -136,7 +136,6 @@ func IsTerminal(w io.Writer) bool {
 	return ok && s.isTerminal
 }
 
-// FileOf returns the file that w writes to, or nil.
 func FileOf(w io.Writer) *os.File {
 	s, ok := w.(*Stream)
 	if !ok {

@@ -154,7 +154,6 @@ func (r *tableRequests) Get(ctx context.Context, name string, options metav1.Get
 	return objectWithRow(page.Rows[0], r.client.addPage(r.gvr, page, false))
 }
 
-// objectWithRow returns the object of a row, with the row in RowField.
 func objectWithRow(row metav1.TableRow, index int) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(row.Object.Raw, &object.Object); err != nil {

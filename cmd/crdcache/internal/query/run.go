@@ -147,7 +147,6 @@ func (o *verb) explainIndex(err error) error {
 	return session.ExplainQuery(err)
 }
 
-// printResult prints the answer of a cache.
 func (o *verb) printResult(ctx context.Context, querier *query.Querier, types *session.Types) error {
 	if err := o.beginPage(ctx); err != nil {
 		return err

@@ -40,7 +40,6 @@ type verb struct {
 	aggregation query.Aggregation
 }
 
-// New returns the command query.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	// All objects are in memory, so evaluating each of them costs little.
 	o := &verb{streams: streams, options: query.Options{AllowScan: true}}

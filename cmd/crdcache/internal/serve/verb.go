@@ -45,7 +45,6 @@ type verb struct {
 	metricsAddrPort netip.AddrPort // invalid without --metrics-address
 }
 
-// New returns the command serve.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &verb{streams: streams}
 	cmd := &cobra.Command{

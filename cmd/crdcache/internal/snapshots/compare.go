@@ -27,7 +27,6 @@ type typeDifference struct {
 
 func (d typeDifference) empty() bool { return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 }
 
-// objectDifference has the changed fields of an object.
 type objectDifference struct {
 	Key     string        `json:"key"`
 	Changes []fieldChange `json:"changes"`

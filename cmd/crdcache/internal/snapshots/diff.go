@@ -45,7 +45,6 @@ type diffSource struct {
 // isManifests reports whether a source is files other than a snapshot. Types that they lack are unknown.
 func (s diffSource) isManifests() bool { return s.target.ReadsFiles() && s.target.Snapshot() == nil }
 
-// NewDiff returns the command diff.
 func NewDiff(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &diffVerb{IOStreams: streams}
 	cmd := &cobra.Command{

@@ -22,7 +22,6 @@ type redaction struct {
 	Paths []string `json:"paths"`
 }
 
-// secretsRedaction omits the data of Secrets.
 var secretsRedaction = redaction{Type: "secrets.v1.", Paths: []string{".data", ".stringData"}}
 
 // parseRedactions parses a config with "redact:" and a list of types and paths.

@@ -119,7 +119,7 @@ func (w *apiServiceWatch) onChange(isAggregated bool) {
 		return
 	}
 	w.tracker.mu.Lock()
-	w.tracker.mu.rounds.sourceChanged()
+	w.tracker.mu.rounds.retries, w.tracker.mu.rounds.extraRounds = 0, extraRoundsAfterChange
 	w.tracker.mu.Unlock()
 	w.tracker.Refresh()
 }

@@ -87,6 +87,3 @@ func (s *Subscription) Done() <-chan struct{} { return s.calls.Done() }
 func (s *Subscription) push(events []Event) {
 	s.calls.Push(naming.Map(events, func(e Event) func() { return func() { s.handler(e) } })...)
 }
-
-// ended reports whether the handler is no longer called.
-func (s *Subscription) ended() bool { return queue.IsClosed(s.Done()) }

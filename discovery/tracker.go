@@ -189,7 +189,8 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 }
 
 func (t *Tracker) forgetEndedLocked() {
-	maps.DeleteFunc(t.mu.subscriptions, func(s *Subscription, _ struct{}) bool { return s.ended() })
+	maps.DeleteFunc(t.mu.subscriptions,
+		func(s *Subscription, _ struct{}) bool { return queue.IsClosed(s.Done()) })
 }
 
 // Snapshot returns the current state.
@@ -397,9 +398,6 @@ type roundTimer struct {
 	retries     int  // number of consecutive rounds without a final result
 	extraRounds int  // number of rounds to do after a changed APIService
 }
-
-// sourceChanged records that an APIService changed, and resets the pauses.
-func (r *roundTimer) sourceChanged() { r.retries, r.extraRounds = 0, extraRoundsAfterChange }
 
 // recordRound records the result of a round; failed is the number of failed group versions.
 func (r *roundTimer) recordRound(err error, failed int) {

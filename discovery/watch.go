@@ -53,8 +53,12 @@ func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.Group
 	}
 	// No logger: failures are in the status, and a missing permission should not be logged every few seconds.
 	logger := klog.Logger{}
+	// client-go's backoff grows up to a minute and is only reset after two minutes without failures, which
+	// would delay changes of types. The few requests of each program do not burden a server.
+	backoff := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10,
+		Cap: 4 * time.Second}
 	reflectorOptions := cache.ReflectorOptions{Name: "crdcache discovery", TypeDescription: gvr.String(),
-		Logger: &logger, Backoff: watchBackoff()}
+		Logger: &logger, Backoff: &backoff}
 	// A watch-list would need a buffer for the largest object and, while it is open, a decompressor.
 	reflector := cache.NewReflectorWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(listWatch,
@@ -70,14 +74,6 @@ func (withoutWatchLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 // unreadMetadata are fields that the tracker does not read.
 var unreadMetadata = []string{"metadata.managedFields", "metadata.annotations"}
-
-// watchBackoff returns the backoff of a reflector. client-go's grows up to a minute and is only reset after
-// two minutes without failures, which would delay changes of types. The few requests of each program do not
-// burden a server.
-func watchBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 1, Steps: 10,
-		Cap: 4 * time.Second}
-}
 
 func reportFailure(ctx context.Context, target watchTarget, err error, list bool) {
 	if ctx.Err() != nil || requests.ReasonOf(err) == status.ReasonNone {

@@ -120,7 +120,10 @@ func (g *Group) newFactory(cluster string, options Options) (*Factory, error) {
 			connection.CloseIdleConnections()
 		}
 	})
-	f.deps.namespaces, f.deps.isUnreachable = f.namespaces, f.isUnreachable
+	f.deps.namespaces = f.namespaces
+	f.deps.isUnreachable = func() bool {
+		return f.Condition(status.ConditionReachable).Status == metav1.ConditionFalse
+	}
 	if options.Persistence != nil {
 		f.deps.persistence = persist.NewShared(options.Persistence, client, options.PersistenceInterval)
 	}
@@ -153,10 +156,6 @@ func (f *Factory) resource(gvr schema.GroupVersionResource, overrides ...Resourc
 		options.Storage.CompressLists = true
 	}
 	return options
-}
-
-func (f *Factory) isUnreachable() bool {
-	return f.Condition(status.ConditionReachable).Status == metav1.ConditionFalse
 }
 
 // ForResource returns the informer of gvr. Every call returns the same informer, and so does Acquire

@@ -269,7 +269,10 @@ func (i *Informer) Run(stopCh <-chan struct{}) { i.RunWithContext(wait.ContextFo
 // RunWithContext runs the informer and updates its status until ctx ends, and returns when all its goroutines
 // have ended. With Options.Types it starts and stops with the type. It runs once: further calls log that.
 func (i *Informer) RunWithContext(ctx context.Context) {
-	if i.startOnce() {
+	i.settings.Lock()
+	calledBefore := i.runCalled.Swap(true)
+	i.settings.Unlock()
+	if calledBefore {
 		i.ignoreRun(ctx)
 		return
 	}
@@ -297,13 +300,6 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	following.Go(func() { i.followType(ctx, i.gvr) })
 	i.follower().Run(ctx)
 	following.Wait()
-}
-
-// startOnce reports whether an earlier call, or stopUnstarted, precluded a start.
-func (i *Informer) startOnce() (calledBefore bool) {
-	i.settings.Lock()
-	defer i.settings.Unlock()
-	return i.runCalled.Swap(true)
 }
 
 // ignoreRun and logging keep the stack frame of a quiet informer small: see docs/design/types.md.

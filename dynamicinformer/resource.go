@@ -297,7 +297,7 @@ func (o ResourceOptions) key() optionsKey {
 	if o.FieldSelector != nil {
 		key.fields = o.FieldSelector.String()
 	}
-	if !key.storage.isSet() {
+	if key.storage == (Storage{}) {
 		key.storage.Mode = StoragePacked
 	}
 	return key

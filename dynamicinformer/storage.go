@@ -117,8 +117,6 @@ type Compressor = interface {
 	Decompress(dst, src []byte) ([]byte, error)
 }
 
-func (s Storage) isSet() bool { return s != Storage{} }
-
 func (s Storage) validate() error {
 	switch {
 	case s.Mode < storageUnset || s.Mode > StorageNone:

@@ -95,7 +95,8 @@ func (b *Aggregator) Join(h *Health) {
 	b.mu.members = slices.Insert(b.mu.members, at, m)
 	m.inTotals = true
 	m.addLocked(1)
-	b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, m.unknown(), *m.status) })
+	unknown := Status{GVR: m.status.GVR, Options: m.status.Options}
+	b.notifyLocked(func(l *Listener) []func() { return stateChanged(l, unknown, *m.status) })
 	b.updateConditionsLocked()
 }
 
@@ -155,9 +156,6 @@ func (b *Aggregator) update(change func()) {
 	change()
 	b.updateConditionsLocked()
 }
-
-// unknown returns the status before the first notification.
-func (m *member) unknown() Status { return Status{GVR: m.status.GVR, Options: m.status.Options} }
 
 // statusChanged is called with the last and the new status.
 func (m *member) statusChanged(before, after *Status) {

@@ -113,7 +113,9 @@ func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 		w.recordProgress()
 	}
 	if event.Type == watch.Bookmark {
-		w.recordBookmark()
+		w.informer.mu.Lock()
+		w.bookmarkDue = false // the next one can take a minute
+		w.informer.mu.Unlock()
 	}
 }
 

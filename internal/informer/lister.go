@@ -276,7 +276,10 @@ func (w *inlineWatch) store(items []any, version string) error {
 		return fmt.Errorf("unable to sync list result: %w", err)
 	}
 	w.version, w.listed, w.isLost, w.canWatch = version, version, false, true
-	w.recordList()
+	w.informer.mu.Lock()
+	endRequests(w.lists.running, true)
+	w.lists.running, w.awaited = nil, ""
+	w.informer.mu.Unlock()
 	w.lw.ListStored(w.lastList.changed)
 	return nil
 }

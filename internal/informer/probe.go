@@ -250,10 +250,3 @@ func (w *inlineWatch) beginsCatchUp() bool {
 	w.bookmarkDue = len(i.mu.waits.pending) > 0 && w.isBehindLocked()
 	return w.bookmarkDue
 }
-
-// recordBookmark records that the watch received a bookmark. The next one can take a minute.
-func (w *inlineWatch) recordBookmark() {
-	w.informer.mu.Lock()
-	defer w.informer.mu.Unlock()
-	w.bookmarkDue = false
-}

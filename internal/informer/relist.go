@@ -135,14 +135,6 @@ func (w *inlineWatch) beginList() {
 	}
 }
 
-// recordList records that a list has been stored.
-func (w *inlineWatch) recordList() {
-	w.informer.mu.Lock()
-	defer w.informer.mu.Unlock()
-	endRequests(w.lists.running, true)
-	w.lists.running, w.awaited = nil, ""
-}
-
 // ListMissing lists the running partitions that lack objects, and reports whether there are any.
 func (i *Informer) ListMissing() bool {
 	i.mu.Lock()

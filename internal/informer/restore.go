@@ -50,7 +50,7 @@ func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 			state, lw = p.State, p.ListerWatcher.(InlineWatcher)
 		}
 	}
-	if state == nil || g.informer.isSyncedOrNonEmpty() {
+	if state == nil || g.informer.HasSynced() || g.informer.store.Snapshot().Len() > 0 {
 		return
 	}
 	// If an index function panics, the partitions are listed.
@@ -71,13 +71,6 @@ func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 		klog.FromContext(ctx).Info("Cannot restore persisted objects, listing them", "reflector",
 			g.informer.options.ObjectDescription, "err", err)
 	}
-}
-
-// isSyncedOrNonEmpty reports whether the informer has synced or stores objects.
-func (i *Informer) isSyncedOrNonEmpty() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.synced.Load().Reached() || i.store.Snapshot().Len() > 0
 }
 
 // storeRestored stores the restored objects of the partitions.

@@ -325,14 +325,11 @@ func (o *Object) init(slab string, info *typeInfo, l *layout, length int) {
 	o.uidLen, o.versionLen, o.labelsLen = uint16(l.uid.length), uint16(l.version.length),
 		uint32(l.labels.length)
 	o.setIdentityOffsets()
-	o.state.Store(l.state())
-}
-
-func (l *layout) state() uint32 {
+	state := uint32(l.namespaceLen)
 	if l.complexLabels {
-		return uint32(l.namespaceLen) | flagComplexLabels
+		state |= flagComplexLabels
 	}
-	return uint32(l.namespaceLen)
+	o.state.Store(state)
 }
 
 func (b *Block) cachedBodies() ([]byte, error) {

@@ -202,11 +202,6 @@ func (t *idleTimer[T]) fire() {
 	q.notEmpty.Signal()
 }
 
-func (t *idleTimer[T]) stop() {
-	t.queue.Store(nil)
-	t.timer.Stop()
-}
-
 // run handles elements until the queue is closed, or idle for idleTimeout.
 func (q *Queue[T]) run(handle func(T)) {
 	finished := false
@@ -295,7 +290,8 @@ func (q *Queue[T]) takeAll(spareElements []T, spareArrivals []arrival) ([]T, []a
 		q.mu.hasGoroutine = false
 		q.mu.waiting, q.mu.arrivals = nil, nil // free their memory
 		if q.mu.timer != nil {
-			q.mu.timer.stop()
+			q.mu.timer.queue.Store(nil)
+			q.mu.timer.timer.Stop()
 			q.mu.timer = nil
 		}
 		if closed {

@@ -103,9 +103,7 @@ func TestServedBundle(t *testing.T) {
 func applyObjects(t *testing.T, namespace string) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/bundle.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "bundle.yaml")
 	writeFile(t, path, strings.ReplaceAll(string(text), "NAMESPACE", namespace))
 	harness.Apply(t, harness.ReadManifests(t, path)...)
@@ -125,9 +123,7 @@ func serveBundle(t *testing.T, dir string, web ...string) (kubeconfig string, st
 	cmd := newCommand(t, harness.Crdcache(t), append([]string{"serve", "--from", dir,
 		"--write-kubeconfig", kubeconfig}, web...)...)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	must(t, cmd.Start())
 	isAddress := regexp.MustCompile("^(serving|open http://)").MatchString
 	lines := bufio.NewScanner(stderr)

@@ -149,9 +149,7 @@ func expectSameTable(t *testing.T, args ...string) {
 // testSameAsAPI compares the output with a list of the API in the same order.
 func testSameAsAPI(t *testing.T) {
 	client, err := dynamic.NewForConfig(harness.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, gvr := range map[string]schema.GroupVersionResource{
 		"certificates": {Group: "cert-manager.io", Version: "v1", Resource: "certificates"},
 		"workloads":    {Group: "demo.crdcache.dev", Version: "v1", Resource: "workloads"},
@@ -159,9 +157,7 @@ func testSameAsAPI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(list.Items) == 0 {
 				t.Fatal("no objects to compare")
 			}
@@ -180,9 +176,7 @@ func testSameAsAPI(t *testing.T) {
 func indented(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

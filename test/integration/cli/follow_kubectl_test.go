@@ -156,9 +156,7 @@ func (m manifest) apply(t *testing.T, ns, name string) {
 	t.Helper()
 	// kubectl up to 1.31 parses input as JSON if it begins with a brace.
 	text, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("NS", ns, "NAME", name).Replace(m.text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := newCommand(t, harness.KubectlPath(t), "create", "-f", "-")
 	cmd.Stdin = bytes.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {

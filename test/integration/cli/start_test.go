@@ -53,9 +53,7 @@ func cachedObjects(t *testing.T, gvr schema.GroupVersionResource,
 		return counter
 	})
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Persistence: kept})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	informer, err := factory.ForResource(gvr)
 	if err == nil {
 		err = factory.Start(t.Context())
@@ -63,9 +61,7 @@ func cachedObjects(t *testing.T, gvr schema.GroupVersionResource,
 	if err == nil {
 		err = factory.WaitForSync(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	objects = map[string]any{}
 	for _, object := range informer.GetStore().List() {
 		u := object.(*unstructured.Unstructured)
@@ -96,9 +92,7 @@ func TestStartFromASnapshot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "before.snapshot")
 	run(t, harness.Crdcache(t), "snapshot", "save", path, "gizmos."+group).expect(t, 0, "", "saved ")
 	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := dynamic.NewForConfigOrDie(harness.Config(t)).Resource(gvr).Namespace(ns)
 	updated, err := client.Get(t.Context(), "g-7", metav1.GetOptions{})
 	if err == nil {
@@ -108,9 +102,7 @@ func TestStartFromASnapshot(t *testing.T) {
 	if err == nil {
 		err = client.Delete(t.Context(), "g-8", metav1.DeleteOptions{})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	harness.Apply(t, gizmo(99))
 
 	want, _, lists := cachedObjects(t, gvr, disk.New(t.TempDir(), disk.Options{}))

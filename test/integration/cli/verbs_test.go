@@ -97,9 +97,7 @@ func TestTour(t *testing.T) {
 	replayed := 0
 	for _, page := range []string{"docs/tour.md", "README.md"} {
 		text, err := os.ReadFile("../../../" + page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, block := range console.FindAllStringSubmatch(string(text), -1) {
 			for _, step := range strings.Split(block[1], "$ ")[1:] {
 				line, want, _ := strings.Cut(step, "\n")
@@ -193,9 +191,7 @@ func TestExpiringInAnyCluster(t *testing.T) {
 func addContext(t *testing.T, to *clientcmdapi.Config, name, kubeconfig string) {
 	t.Helper()
 	from, err := clientcmd.LoadFromFile(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	current := from.Contexts[from.CurrentContext]
 	to.Clusters[name], to.AuthInfos[name] = from.Clusters[current.Cluster], from.AuthInfos[current.AuthInfo]
 	to.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}

@@ -34,9 +34,7 @@ func startCacheWith(t *testing.T,
 	config := harness.Config(t)
 	config.QPS = -1
 	c, err := controllerruntime.New(config, cache.Options{}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runCache(t, c)
 	return c, config
 }
@@ -64,9 +62,7 @@ func newConsistentClient(t *testing.T, config *rest.Config, reader client.Reader
 	options.Cache = &client.CacheOptions{Reader: reader, Unstructured: true,
 		EnableReadYourWritesConsistency: new(true)}
 	made, err := controllerruntime.NewClient(config, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 
@@ -74,14 +70,10 @@ func newConsistentClient(t *testing.T, config *rest.Config, reader client.Reader
 // client for dry runs never waits.
 func TestReadYourWritesSharded(t *testing.T) {
 	assigner, err := shard.Static(0, 64, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := controllerruntime.NewSharding(controllerruntime.ShardingOptions{Assigner: assigner,
 		Key: sharding.ByUID, Objects: []client.Object{&corev1.ConfigMap{}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	namespace := harness.Namespace(t)
 	renewLease(t)
 	sharded, config := startCacheWith(t, controllerruntime.Options{Sharding: s})
@@ -120,9 +112,7 @@ func TestConsistentClient(t *testing.T) {
 	shared := startCache(t, cache.Options{Scheme: w.scheme()})
 	c, err := client.New(harness.Config(t), client.Options{Scheme: w.scheme(), Cache: &client.CacheOptions{
 		Reader: shared, EnableReadYourWritesConsistency: new(true)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := w.typed()
 	o.SetNamespace(harness.Namespace(t))
 	o.SetName("a")
@@ -148,18 +138,14 @@ func TestConsistentClient(t *testing.T) {
 func renewLease(t testing.TB) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(harness.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	leases := client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1",
 		Resource: "leases"}).Namespace(harness.Namespace(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}}
 	o.SetName("busy")
 	o, err = leases.Create(ctx, o, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan struct{})
 	go func() { // ended by the cleanup
 		defer close(ended)
@@ -225,9 +211,7 @@ func TestServersAcceptDrop(t *testing.T) {
 				u := &unstructured.Unstructured{Object: map[string]any{
 					"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"a": "b"}}}
 				u, err := resource.Create(t.Context(), u, metav1.CreateOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return u
 			}
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -237,21 +221,15 @@ func TestServersAcceptDrop(t *testing.T) {
 			options.Namespaces = dynamicinformer.InNamespaces(namespace)
 			options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 			f, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Defaults: options})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			i, err := f.ForResource(configMaps)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			before := create("listed")
 			must(t, errors.Join(f.Start(t.Context()), f.WaitForSync(t.Context())))
 			for _, want := range []*unstructured.Unstructured{before, create("watched")} {
 				must(t, i.WaitForVersion(t.Context(), want.GetResourceVersion()))
 				got, err := i.Lister().ByNamespace(namespace).Get(want.GetName())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				want.SetManagedFields(nil)
 				cached := got.(*unstructured.Unstructured).Object
 				if i.StoresOnlyMetadata() {

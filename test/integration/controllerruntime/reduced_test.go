@@ -50,25 +50,17 @@ func TestReducedObjectsAreRejected(t *testing.T) {
 		Keep: dynamicinformer.Keep{Paths: []string{".spec.kept", ".status.kept", ".data.kept"}}})
 	plain, err := client.New(config,
 		client.Options{Cache: &client.CacheOptions{Reader: c, Unstructured: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	guarded, err := controllerruntime.NewClient(config,
 		client.Options{Cache: &client.CacheOptions{Reader: c, Unstructured: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	live, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	content := func(o client.Object) string {
 		t.Helper()
 		must(t, live.Get(t.Context(), client.ObjectKeyFromObject(o), o))
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return fmt.Sprint(fields["spec"], fields["status"], fields["data"])
 	}
 	typed := &corev1.ConfigMap{}
@@ -112,13 +104,9 @@ func TestStrategicPatches(t *testing.T) {
 			".spec.strategy.type", ".spec.template.spec.tolerations[*].key"}}})
 	guarded, err := controllerruntime.NewClient(config,
 		client.Options{Cache: &client.CacheOptions{Reader: c}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	live, err := client.New(config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	app := map[string]string{"app": "a"}
 	newDeployment := func(name string) *appsv1.Deployment {
 		d := &appsv1.Deployment{}

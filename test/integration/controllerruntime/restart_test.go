@@ -193,23 +193,15 @@ type runningOperator struct {
 func startOperator(t *testing.T, options operatorOptions) *runningOperator {
 	t.Helper()
 	text, err := json.Marshal(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	command := exec.Command(program)
 	command.Env, command.Stderr = append(os.Environ(), operatorEnv+"="+string(text)), os.Stderr
 	stdin, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stdout, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	must(t, command.Start())
 	o := &runningOperator{Client: rpc.NewClient(struct {
 		io.Reader
@@ -244,9 +236,7 @@ func (o *runningOperator) inspect(t *testing.T) *Report {
 func TestKeepingOperatorIsKilled(t *testing.T) {
 	namespace := harness.Namespace(t)
 	admin, err := client.New(harness.Config(t), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	written := map[string]string{} // the kept values by name
 	write := func(name, value string, whole bool) {
 		t.Helper()

@@ -123,9 +123,7 @@ func (s suite) build(t *testing.T, importPath string) string {
 		addFile(name, string(source))
 	}
 	description, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	overlayFile := filepath.Join(temporary, "overlay.json")
 	must(t, os.WriteFile(overlayFile, description, 0o600))
 	program := filepath.Join(temporary, "suite.test")
@@ -230,9 +228,7 @@ func awaitEvent(t *testing.T, events <-chan string, client, want string) {
 func startCache(t *testing.T, options cache.Options) cache.Cache {
 	t.Helper()
 	c, err := controllerruntime.NewCache(harness.Config(t), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runCache(t, c)
 	return c
 }

@@ -122,9 +122,7 @@ type exception struct {
 func readExceptions(t *testing.T) []exception {
 	t.Helper()
 	text, err := os.ReadFile("exceptions.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var list struct {
 		Exceptions []exception `json:"exceptions"`
 	}
@@ -135,9 +133,7 @@ func readExceptions(t *testing.T) []exception {
 // TestDocumentedExceptions checks that the documentation lists exactly the exceptions.
 func TestDocumentedExceptions(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/controller-runtime.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	documented := 0
 	for line := range strings.Lines(string(page)) {
 		if strings.HasPrefix(line, "| spec: ") {

@@ -97,13 +97,9 @@ func TestAggregatedServer(t *testing.T) {
 	harness.Apply(t, harness.ReadManifests(t, testdata+"objects")...)
 	server := harness.StartCrdcached(t, "indexConfigs: ['"+testdata+"indexes/platform.yaml']")
 	address, err := url.Parse(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port, err := strconv.Atoi(address.Port())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	harness.RegisterAPIService(t, schema.GroupVersion{Group: "cache.crdcache.dev", Version: "v1"}, port)
 	harness.Apply(t, ofKind(buildManifests(t, "example"), "ClusterRole", "ClusterRoleBinding")...)
 
@@ -184,14 +180,10 @@ func crdcachedKubeconfig(t *testing.T) string {
 func expiredCopy(t *testing.T, token string) string {
 	t.Helper()
 	key, err := keyutil.PrivateKeyFromFile(harness.APIServerFlag(t, "--service-account-signing-key-file"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parts := strings.Split(token, ".")
 	text, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var claims map[string]any
 	must(t, json.Unmarshal(text, &claims))
 	const hour = 3600
@@ -211,15 +203,11 @@ func sign(t *testing.T, key any, sum []byte) []byte {
 	switch signer := key.(type) {
 	case *ecdsa.PrivateKey:
 		r, s, err := ecdsa.Sign(rand.Reader, signer, sum)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 	case *rsa.PrivateKey:
 		signed, err := rsa.SignPKCS1v15(rand.Reader, signer, crypto.SHA256, sum)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return signed
 	}
 	t.Fatalf("cannot sign a token with a %T", key)

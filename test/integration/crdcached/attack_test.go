@@ -117,13 +117,9 @@ func (v *attackedServer) get(t *testing.T, config *rest.Config, path string,
 	header http.Header) (response, error) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, v.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, values := range header {
 		r.Header[name] = values
 	}
@@ -199,9 +195,7 @@ func (v *attackedServer) testGuests(t *testing.T) {
 		v.open, v.path(v.closed), v.path(v.closed) + "/a", v.path(v.closed) + "/a?resourceVersion=0"} {
 		v.expectCodes(t, v.guestConfig, path, nil, http.StatusForbidden)
 		ours, err := v.get(t, v.guestConfig, path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		theirs := getFromCluster(t, cluster, path)
 		if ours.text != theirs {
 			t.Errorf("the response for %s is\n%s\nwant the API server's\n%s", path, ours.text, theirs)
@@ -305,13 +299,9 @@ func (v *attackedServer) testLostRights(t *testing.T) {
 	revoke := user.Grant(t, v.open, readWidgets)
 	config := v.As(user.Config(t))
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w, err := client.Resource(v.gvr).Namespace(v.open).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Stop()
 	revoke()
 	for range w.ResultChan() { // the server ends the watch after at most 6 s
@@ -329,13 +319,9 @@ func (v *attackedServer) testLostRights(t *testing.T) {
 func memoryOf(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	size, err := strconv.Atoi(string(regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(text)[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return size << 10
 }
 
@@ -343,13 +329,9 @@ func memoryOf(t *testing.T, pid int) int {
 func getFromCluster(t *testing.T, config *rest.Config, path string) string {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := client.Get(config.Host + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -67,9 +67,7 @@ func encode(der []byte) []byte {
 func (a *authority) userConfig(t *testing.T, name string, end time.Time) *rest.Config {
 	t.Helper()
 	certificate, key, err := a.sign(name, end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := rest.AnonymousClientConfig(harness.Config(t))
 	config.CertData, config.KeyData, config.QPS = certificate, key, -1
 	return config
@@ -97,9 +95,7 @@ func (a *authority) sign(name string, end time.Time) (certificate, privateKey []
 // TestClientCertificates checks that crdcached accepts the client certificates that the API server accepts.
 func TestClientCertificates(t *testing.T) {
 	admin, err := kubernetes.NewForConfig(harness.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := harness.StartCrdcached(t, "types: [namespaces]\n")
 	const name = "certified"
 	binding := &rbacv1.ClusterRoleBinding{
@@ -118,9 +114,7 @@ func TestClientCertificates(t *testing.T) {
 		}
 	})
 	stranger, err := newAuthority(t.TempDir(), "stranger")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	inAnHour := time.Now().Add(time.Hour)
 	known := trustedAuthority.userConfig(t, name, inAnHour)
 	harness.Eventually(t, func(context.Context) error { // new permissions take effect with a delay
@@ -211,9 +205,7 @@ func checkInformer(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 	objects := adminClient(t).Resource(gvr).Namespace(namespace)
 	o := newObject(gvr, "a", "1")
 	created, err := objects.Create(ctx, o, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	created.SetLabels(map[string]string{"value": "2"})
 	if _, err := objects.Update(ctx, created, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -234,27 +226,21 @@ func checkInformer(t *testing.T, informer cache.SharedIndexInformer, gvr schema.
 func newTypedInformer(t *testing.T, config *rest.Config,
 	_ schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return informers.NewSharedInformerFactory(client, 0).Core().V1().ConfigMaps().Informer()
 }
 
 func newDynamicInformer(t *testing.T, config *rest.Config,
 	gvr schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
 func newMetadataInformer(t *testing.T, config *rest.Config,
 	gvr schema.GroupVersionResource) cache.SharedIndexInformer {
 	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(gvr).Informer()
 }
 
@@ -302,9 +288,7 @@ func installWidgets(t *testing.T) schema.GroupVersionResource {
 func adminClient(t *testing.T) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(harness.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return client
 }
 

@@ -267,9 +267,7 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	create := func(name string) {
 		t.Helper()
 		_, err := objects.Create(t.Context(), newObject(widgets, name, "1"), metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	for n := range 3 {
 		create(fmt.Sprint("before-", n))
@@ -294,9 +292,7 @@ func testGracefulRestart(t *testing.T, changes bool) {
 	// The cluster's resource version increases while the server is down.
 	others := adminClient(t).Resource(configMaps).Namespace(namespace)
 	_, err := others.Create(t.Context(), newObject(configMaps, "other", "1"), metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if changes {
 		create("meanwhile")
 	}
@@ -386,19 +382,13 @@ func (p *listPages) readNext() {
 func fetch(t *testing.T, config *rest.Config, path string) []byte {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK {

@@ -28,17 +28,11 @@ import (
 func openStream(t *testing.T, config *rest.Config, path string) *http.Response {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { response.Body.Close() })
 	return response
 }
@@ -162,9 +156,7 @@ func TestAudit(t *testing.T) {
 	}
 	must(t, s.Stop())
 	written, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(written)) {
 		var event struct {
 			Verb, RequestURI string
@@ -214,9 +206,7 @@ func TestOutage(t *testing.T) {
 	s := harness.StartCrdcached(t, "types: [serviceaccounts]\n")
 	user := harness.NewUser(t, "changed")
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: s.As(harness.Config(t))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := factory.Shutdown(context.Background()); err != nil {
 			t.Error(err)
@@ -230,18 +220,14 @@ func TestOutage(t *testing.T) {
 	if err == nil {
 		err = factory.WaitForSync(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	harness.KillAPIServer(t)
 	if got := send(t, s.As(&rest.Config{}), http.MethodGet, "/readyz"); got.Code != http.StatusOK {
 		t.Errorf("/readyz without an API server = %s, want ready", got.Body)
 	}
 	harness.RestartAPIServer(t)
 	admin, err := dynamic.NewForConfig(harness.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	patch := []byte(`{"metadata":{"annotations":{"after":"outage"}}}`)
 	if _, err := admin.Resource(accounts).Namespace("default").Patch(t.Context(), user.Name,
 		types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {

@@ -307,17 +307,11 @@ const tick = time.Second / 100
 func cpuOf(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	user, err := strconv.Atoi(fields[11])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	system, err := strconv.Atoi(fields[12])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return time.Duration(user+system) * tick
 }

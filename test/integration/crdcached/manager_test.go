@@ -52,9 +52,7 @@ func TestManagers(t *testing.T) {
 		LeaderElection: true, LeaderElectionID: "manager", LeaderElectionNamespace: namespace,
 		Metrics: metricsserver.Options{BindAddress: "0"},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &copier{Client: manager.GetClient(), direct: manager.GetAPIReader(),
 		recorder: manager.GetEventRecorder("copier")}
 	must(t, ctrl.NewControllerManagedBy(manager).For(&corev1.ConfigMap{}).Complete(c))
@@ -77,9 +75,7 @@ func TestManagers(t *testing.T) {
 func checkManager(t *testing.T, namespace string) {
 	t.Helper()
 	admin, err := kubernetes.NewForConfig(harness.Config(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"},
 		Data: map[string]string{"value": "1"}}
 	if _, err := admin.CoreV1().ConfigMaps(namespace).Create(t.Context(), object,
@@ -227,9 +223,7 @@ func TestOtherLanguages(t *testing.T) {
 func followWorkloads(t *testing.T, client *exec.Cmd) {
 	t.Helper()
 	stdout, err := client.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client.Stderr = os.Stderr
 	must(t, client.Start())
 	defer func() {
@@ -239,9 +233,7 @@ func followWorkloads(t *testing.T, client *exec.Cmd) {
 	workloads := dynamic.NewForConfigOrDie(harness.Config(t)).Resource(schema.GroupVersionResource{
 		Group: group, Version: "v1", Resource: "workloads"}).Namespace("payments")
 	all, err := workloads.List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lines := bufio.NewScanner(stdout)
 	for range all.Items {
 		if !lines.Scan() {

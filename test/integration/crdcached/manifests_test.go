@@ -153,9 +153,7 @@ func checkSelectors(t *testing.T, objects []*unstructured.Unstructured) {
 func checkPods(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	image, err := os.ReadFile(manifestsDir + "Containerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	user := regexp.MustCompile(`(?m)^USER (\d+):`).FindSubmatch(image)
 	if user == nil || string(user[1]) == "0" {
 		t.Error("the image does not set a user")

@@ -70,9 +70,7 @@ func (p *process) restart() {
 func reserveAddress(t *testing.T) string {
 	t.Helper()
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = syscall.Close(socket) })
 	syscall.CloseOnExec(socket)
 	err = errors.Join(
@@ -210,9 +208,7 @@ func newDaemon(t *testing.T, gvrs ...schema.GroupVersionResource) *daemonServer 
 		d.configText += fmt.Sprintf("- %s\n", gvr.GroupResource())
 	}
 	_, port, err := net.SplitHostPort(reserveAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d.port = port
 	return d
 }
@@ -273,13 +269,9 @@ func startFollowers(t *testing.T, gvr schema.GroupVersionResource, victim, other
 func alternatingConfig(t *testing.T, config, others *rest.Config) *rest.Config {
 	t.Helper()
 	next, err := rest.TransportFor(others)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address, _, err := rest.DefaultServerUrlFor(others)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var count atomic.Int64
 	config.Wrap(func(first http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {

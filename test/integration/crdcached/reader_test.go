@@ -50,9 +50,7 @@ func newReader(t *testing.T, name string, gvr schema.GroupVersionResource, confi
 	r := &reader{T: t, name: name, gvr: gvr}
 	for _, config := range configs {
 		client, err := dynamic.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.clients = append(r.clients, client)
 	}
 	return r

@@ -344,23 +344,17 @@ func testPage(t *testing.T, s *harness.CrdcachedServer) {
 func newBrowser(t *testing.T, user *rest.Config) func(path string) (code int, body string) {
 	t.Helper()
 	client, err := rest.HTTPClientFor(user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if client.Jar, err = cookiejar.New(nil); err != nil {
 		t.Fatal(err)
 	}
 	return func(path string) (int, string) {
 		t.Helper()
 		response, err := client.Get(user.Host + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close()
 		text, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return response.StatusCode, string(text)
 	}
 }

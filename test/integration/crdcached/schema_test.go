@@ -74,9 +74,7 @@ func TestIndexesHaveTheSchema(t *testing.T) {
 			_, err = client.Resource(crd.GVR).Patch(t.Context(), definition.GetName(), types.MergePatchType,
 				patch, metav1.PatchOptions{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		harness.Eventually(t, func(context.Context) error {
 			for i, rule := range rules {
 				q := url.QueryEscape(fmt.Sprintf("rule-%d=true", i))

@@ -33,9 +33,7 @@ func (v *attackedServer) testSilentConnections(t *testing.T) {
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for i := range 700 {
 		c, err := stranger.DialContext(t.Context(), "tcp", strings.TrimPrefix(v.URL, "https://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = c.Close() })
 		if i%2 == 0 { // an incomplete TLS hello
 			// the server may have closed the connection
@@ -61,9 +59,7 @@ func (v *attackedServer) dial(t *testing.T, window uint32) *rawConnection {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(v.URL, "https://"), &tls.Config{InsecureSkipVerify: true,
 		NextProtos: []string{"h2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &rawConnection{conn: conn, framer: http2.NewFramer(conn, conn)}
 	r.hpack = hpack.NewEncoder(&r.head)
 	read := make(chan struct{})
@@ -141,9 +137,7 @@ func (v *attackedServer) testStalledWatches(t *testing.T) {
 		config := rest.CopyConfig(v.guestConfig)
 		config.Dial = (&net.Dialer{}).DialContext // for its own connection
 		client, err := dynamic.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// The first request opens the connection that later requests share. Concurrent first requests would
 		// open one connection each.
 		if _, err := client.Resource(v.gvr).Namespace(v.open).List(ctx,
@@ -202,9 +196,7 @@ func (r *rawConnection) countEndedStreams() {
 func (v *attackedServer) currentVersion(t *testing.T) string {
 	t.Helper()
 	list, err := adminClient(t).Resource(v.gvr).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list.GetResourceVersion()
 }
 
@@ -214,9 +206,7 @@ func (v *attackedServer) changeWidget(t *testing.T, times int) {
 	objects := adminClient(t).Resource(v.gvr).Namespace(v.open)
 	for range times {
 		o, err := objects.Get(t.Context(), "a", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		o.SetAnnotations(map[string]string{"large": strings.Repeat("x", 4<<10)})
 		n, _ := strconv.Atoi(o.GetLabels()["value"])
 		o.SetLabels(map[string]string{"value": strconv.Itoa(n + 1)})

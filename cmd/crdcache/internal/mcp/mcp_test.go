@@ -52,9 +52,7 @@ func connect(t *testing.T, args ...string) *sdk.ClientSession {
 	t.Helper()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil)
 	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: program(args...)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { session.Close() })
 	return session
 }
@@ -74,9 +72,7 @@ func ask(t *testing.T, session *sdk.ClientSession, tool, arguments string) (answ
 	t.Helper()
 	params := &sdk.CallToolParams{Name: tool, Arguments: json.RawMessage(arguments)}
 	result, err := session.CallTool(t.Context(), params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := result.Content[0].(*sdk.TextContent).Text
 	var a answer
 	if !result.IsError {
@@ -138,9 +134,7 @@ func TestBudget(t *testing.T) {
 		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"k": value},
 			"metadata": map[string]any{"namespace": namespace, "name": name, "annotations": map[string]any{"a": annotation},
 				"labels": map[string]any{"hostile": strconv.FormatBool(annotation != "")}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		objects.Write(append(text, '\n'))
 	}
 	for i := range 300 {
@@ -454,9 +448,7 @@ func TestProgress(t *testing.T) {
 			}
 		}})
 	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: program("-s", server.URL)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer session.Close()
 	params := &sdk.CallToolParams{Name: "query", Arguments: json.RawMessage(`{"type":"gizmos"}`)}
 	params.SetProgressToken("token")
@@ -512,9 +504,7 @@ func TestHTTP(t *testing.T) {
 	if err == nil {
 		err = command.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = command.Process.Kill(), command.Wait() })
 	line, err := bufio.NewReader(stderr).ReadString('\n')
 	_, address, ok := strings.Cut(strings.TrimSpace(line), "answering at ")
@@ -524,9 +514,7 @@ func TestHTTP(t *testing.T) {
 	client := &http.Client{Transport: withHeaders{"Authorization": "Bearer secret"}}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(),
 		&sdk.StreamableClientTransport{Endpoint: address, HTTPClient: client}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer session.Close()
 	if _, text := ask(t, session, "aggregate", `{"type":"workloads"}`); !strings.Contains(text, `"rows":[["18"]]`) {
 		t.Errorf("the answer is %s", text)
@@ -536,9 +524,7 @@ func TestHTTP(t *testing.T) {
 		"host":   {"Authorization": "Bearer secret", "Host": "example.com"}} {
 		client.Transport = headers
 		response, err := client.Post(address, "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		response.Body.Close()
 		if code := response.StatusCode; code != http.StatusUnauthorized && code != http.StatusForbidden {
 			t.Errorf("%s: status %d", name, code)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -200,7 +201,7 @@ func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings
 		return nil
 	case k == nil:
 		k = &running{name: name, controllers: c, reconciles: map[string]uint64{},
-			selections: map[types.NamespacedName]map[Type][]Objects{}}
+			selections: map[types.NamespacedName]sets.Set[Type]{}}
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.controllers[name] = k
 	}
@@ -249,10 +250,9 @@ type running struct {
 	active       atomic.Int64      // running reconciles
 	reconciles   map[string]uint64 // the completed ones by result
 	lastError    error
-	forKind      schema.GroupKind // of Settings.For
-	isNamespaced atomic.Bool      // its scope
-	// selections has the selected objects of each instance by type.
-	selections map[types.NamespacedName]map[Type][]Objects
+	forKind      schema.GroupKind                        // of Settings.For
+	isNamespaced atomic.Bool                             // its scope
+	selections   map[types.NamespacedName]sets.Set[Type] // the types of selected objects
 }
 
 // apply makes the watches equal to the settings, and starts the controller.
@@ -305,8 +305,8 @@ func (k *running) start() error {
 // stop ends the controller. The channel is closed when no reconcile is running.
 func (k *running) stop() <-chan struct{} {
 	k.cancel()
-	for i, byType := range k.selections {
-		for t := range byType {
+	for i, of := range k.selections {
+		for t := range of {
 			k.setSelectionLocked(i, t, nil)
 		}
 	}

@@ -3,16 +3,13 @@ package controllers
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -28,12 +25,6 @@ type Type struct {
 	// Version is the version to watch. Default: the one that the server prefers. When the server no longer
 	// serves it, another takes over.
 	Version string
-}
-
-// Objects selects objects of a type by name or by labels, in one namespace or in all.
-type Objects struct {
-	Namespace, Name string
-	Labels          labels.Selector // nil: all
 }
 
 // Select enqueues an instance, a request of a controller, whenever an object that it selects is created,
@@ -55,16 +46,10 @@ func (c *Controllers) Select(name string, t Type, instance types.NamespacedName,
 	if k == nil || k.ended == nil || k.ctx.Err() != nil {
 		return fmt.Errorf("controllers: %s does not run: call Ensure before Select, in a reconcile", name)
 	}
-	if slices.EqualFunc(k.selections[instance][t], objects,
-		func(a, b Objects) bool { return a.key() == b.key() }) {
-		return nil
+	if slices.ContainsFunc(objects, func(o Objects) bool { return o.Labels == labels.Nothing() }) {
+		return errors.New("controllers: select objects: a selector matches nothing: leave it out")
 	}
-	for _, o := range objects {
-		if o.Labels != nil && !o.Labels.Empty() && o.Labels.String() == "" {
-			return errors.New("controllers: select objects: a selector matches nothing: leave it out")
-		}
-	}
-	k.setSelectionLocked(instance, t, slices.Clone(objects))
+	k.setSelectionLocked(instance, t, objects)
 	return nil
 }
 
@@ -74,7 +59,7 @@ func (c *Controllers) Unselect(name string, instance types.NamespacedName, of ..
 	defer c.mu.Unlock()
 	if k := c.controllers[name]; k != nil {
 		if of == nil {
-			of = slices.Collect(maps.Keys(k.selections[instance]))
+			of = k.selections[instance].UnsortedList()
 		}
 		for _, t := range of {
 			k.setSelectionLocked(instance, t, nil)
@@ -93,36 +78,28 @@ func (c *Controllers) Informer(t Type) *dynamicinformer.Informer {
 	return nil
 }
 
-// selector returns the selector of the objects.
-func (o Objects) selector() dynamicinformer.Selector {
-	all := fields.Set{"metadata.name": o.Name, "metadata.namespace": o.Namespace}
-	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
-	return dynamicinformer.Selector{Label: o.Labels, Field: all.AsSelector()}
-}
-
 // setSelectionLocked changes the objects that an instance selects.
 func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects []Objects) {
-	c, byType := k.controllers, k.selections[name]
-	previous := byType[of]
-	switch {
-	case len(objects)+len(previous) == 0:
-		return
-	case byType == nil:
-		k.selections[name] = map[Type][]Objects{of: objects}
-	case len(objects) > 0:
-		byType[of] = objects
-	case len(byType) > 1:
-		delete(byType, of)
-	default:
-		delete(k.selections, name)
-	}
+	c, i := k.controllers, instance{k, name}
 	p := c.parts[of]
+	if p == nil && len(objects) == 0 || p != nil && p.owners.selects(i, objects) {
+		return
+	}
 	if p == nil {
-		p = newPart(of)
+		p = &part{of: of, selectors: dynamicinformer.NewSelectors(),
+			informers: map[schema.GroupVersionResource]*dynamicinformer.Handle{}}
 		c.parts[of] = p
 	}
-	i := instance{k, name}
-	added, removed := p.change(i, previous, objects)
+	byType := k.selections[name]
+	switch byType.Delete(of); {
+	case len(objects) > 0 && byType != nil:
+		byType.Insert(of)
+	case len(objects) > 0:
+		k.selections[name] = sets.New(of)
+	case len(byType) == 0:
+		delete(k.selections, name)
+	}
+	added, removed := p.owners.Set(i, objects...)
 	_ = p.selectors.Add(added...) // it fails only for fields other than the name and the namespace
 	if t, ok := c.types[of.GroupKind]; ok && p.current == nil {
 		p.resolveLocked(c, t)
@@ -132,16 +109,16 @@ func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects
 		if now := informer.Status(); now.State != status.Pending && len(added)+now.UnlistedSelectors > 0 {
 			c.lists.Go(func() { // ended by the list, or with the controller
 				if informer.WaitForSelectors(k.ctx) == nil {
-					enqueue(map[instance]struct{}{i: {}})
+					i.enqueue()
 				}
 			})
 		}
 	}
-	if p.selectors.Remove(removed...); len(p.mu.selected) > 0 {
+	if p.selectors.Remove(removed...); p.owners.Len() > 0 {
 		return
 	}
 	end := func() {
-		if len(p.mu.selected) == 0 && c.parts[of] == p {
+		if p.owners.Len() == 0 && c.parts[of] == p {
 			delete(c.parts, of)
 			for _, handle := range p.informers {
 				handle.Release() // nothing else has these selectors
@@ -166,36 +143,20 @@ func (c *Controllers) enqueueAll(of status.Incarnation) {
 	defer c.mu.Unlock()
 	for _, p := range c.parts {
 		if p.current != nil && p.current == p.informers[of.GVR] {
-			for _, s := range p.mu.selected {
-				enqueue(s.instances)
+			for i := range p.owners.objects { // which changes with c.mu locked
+				i.enqueue()
 			}
 		}
 	}
 }
 
-// part has the objects of a type that instances select. Controllers.mu guards the fields outside of mu.
+// part has the objects of a type that instances select. Controllers.mu guards it.
 type part struct {
 	of        Type
 	selectors *dynamicinformer.Selectors
 	informers map[schema.GroupVersionResource]*dynamicinformer.Handle
 	current   *dynamicinformer.Handle // nil until the type is known
-
-	// Controllers.mu is also held when it changes.
-	mu struct {
-		sync.RWMutex
-		selected map[objectsKey]*selectedObjects
-		// buckets have the selected objects by properties that all of their objects have, so that an event is
-		// compared with few label selectors.
-		buckets map[bucket]map[*selectedObjects]struct{}
-	}
-}
-
-func newPart(of Type) *part {
-	p := &part{of: of, selectors: dynamicinformer.NewSelectors(),
-		informers: map[schema.GroupVersionResource]*dynamicinformer.Handle{}}
-	p.mu.selected = map[objectsKey]*selectedObjects{}
-	p.mu.buckets = map[bucket]map[*selectedObjects]struct{}{}
-	return p
+	owners    Owners[instance]        // Of needs no lock
 }
 
 // observeType makes the type known to selections. It selects nothing.
@@ -237,88 +198,6 @@ type instance struct {
 	name       types.NamespacedName
 }
 
-// selectedObjects are Objects with the instances that select them.
-type selectedObjects struct {
-	Objects
-	bucket    bucket
-	instances map[instance]struct{}
-}
-
-// objectsKey identifies Objects.
-type objectsKey struct{ namespace, name, labels string }
-
-// bucket has the namespace, the name and one label of objects. An empty field matches any.
-type bucket struct{ namespace, name, label, value string }
-
-func (o Objects) key() objectsKey {
-	k := objectsKey{namespace: o.Namespace, name: o.Name}
-	if o.Labels != nil {
-		k.labels = o.Labels.String()
-	}
-	return k
-}
-
-// bucketLocked returns the smallest bucket for objects. Instances often have one label in common, such as
-// the name of the program, and another one of their own.
-func (p *part) bucketLocked(o Objects) bucket {
-	smallest := bucket{namespace: o.Namespace, name: o.Name}
-	if o.Labels == nil {
-		return smallest
-	}
-	requirements, _ := o.Labels.Requirements()
-	for _, r := range requirements {
-		values := r.ValuesUnsorted()
-		isEquality := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals ||
-			r.Operator() == selection.In
-		b := bucket{o.Namespace, o.Name, r.Key(), ""}
-		if isEquality && len(values) == 1 {
-			b.value = values[0]
-			if smallest.label == "" || len(p.mu.buckets[b]) < len(p.mu.buckets[smallest]) {
-				smallest = b
-			}
-		}
-	}
-	return smallest
-}
-
-// change replaces the objects of an instance. It returns the selectors that no instance had before, and those
-// that no instance has any more.
-func (p *part) change(i instance, before, after []Objects) (added, removed []dynamicinformer.Selector) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	keys := map[objectsKey]bool{}
-	for _, o := range after {
-		key := o.key()
-		keys[key] = true
-		s := p.mu.selected[key]
-		if s == nil {
-			s = &selectedObjects{o, p.bucketLocked(o), map[instance]struct{}{}}
-			p.mu.selected[key] = s
-			if p.mu.buckets[s.bucket] == nil {
-				p.mu.buckets[s.bucket] = map[*selectedObjects]struct{}{}
-			}
-			p.mu.buckets[s.bucket][s] = struct{}{}
-			added = append(added, o.selector())
-		}
-		s.instances[i] = struct{}{}
-	}
-	for _, o := range before {
-		key := o.key()
-		s := p.mu.selected[key]
-		if keys[key] || s == nil {
-			continue
-		}
-		if delete(s.instances, i); len(s.instances) == 0 {
-			delete(p.mu.selected, key)
-			if delete(p.mu.buckets[s.bucket], s); len(p.mu.buckets[s.bucket]) == 0 {
-				delete(p.mu.buckets, s.bucket)
-			}
-			removed = append(removed, o.selector())
-		}
-	}
-	return added, removed
-}
-
 // handler returns the handler that enqueues the instances of objects. It decodes nothing.
 func (p *part) handler() toolscache.ResourceEventHandler {
 	return dynamicinformer.Named("controllers: selected objects",
@@ -335,34 +214,12 @@ func (p *part) enqueue(object any) {
 		object = tombstone.Obj
 	}
 	if o, ok := object.(client.Object); ok {
-		enqueue(p.instancesOf(o))
+		for i := range p.owners.Of(o.GetNamespace(), o.GetName(), o.GetLabels()) {
+			i.enqueue()
+		}
 	}
 }
 
-func enqueue(instances map[instance]struct{}) {
-	for i := range instances {
-		i.controller.queue.Add(reconcile.Request{NamespacedName: i.name})
-	}
-}
-
-// instancesOf returns the instances that select an object.
-func (p *part) instancesOf(o client.Object) map[instance]struct{} {
-	namespace, name, set := o.GetNamespace(), o.GetName(), labels.Set(o.GetLabels())
-	found := map[instance]struct{}{}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	addBucket := func(b bucket) {
-		for s := range p.mu.buckets[b] {
-			if s.Labels == nil || s.Labels.Matches(set) {
-				maps.Copy(found, s.instances)
-			}
-		}
-	}
-	for _, b := range []bucket{{}, {name: name}, {namespace: namespace}, {namespace: namespace, name: name}} {
-		addBucket(b)
-		for b.label, b.value = range set {
-			addBucket(b)
-		}
-	}
-	return found
+func (i instance) enqueue() {
+	i.controller.queue.Add(reconcile.Request{NamespacedName: i.name})
 }

@@ -18,8 +18,8 @@ import (
 type program struct {
 	module, version, sum string
 	packages             []string
-	// edits are pairs of old and new text by file.
-	edits map[string][]string
+	// deleted are declarations by file, and edits pairs of old and new text.
+	deleted, edits map[string][]string
 	// added are files of testdata by their path in the program. The files of measurement are also added to
 	// the unchanged program, and not counted.
 	added, measurement map[string]string
@@ -34,13 +34,23 @@ var programs = map[string]program{
 		module: "github.com/kubernetes-sigs/kro", version: "v0.9.4",
 		sum:      "h1:gynhldCLYW5x+M0c2Bf1ihoQTpNE68SKiXl1f6aX1kk=",
 		packages: []string{"./pkg/watch", "./pkg/dynamiccontroller"},
-		edits: map[string][]string{"pkg/watch/manager.go": {
-			`"k8s.io/client-go/metadata/metadatainformer"`, `"github.com/crdcache/crdcache/adapters/compat/dynamicinformer"`,
-			`metadatainformer.NewFilteredMetadataInformer(
-		m.client,`, `dynamicinformer.NewFilteredDynamicInformer(
-		dynamicinformer.Packed(metadataClient{m.client}),`,
-		}},
-		added:       map[string]string{"pkg/watch/metadata_client.go": "kro/metadata_client.go.txt"},
+		deleted: map[string][]string{
+			"pkg/watch/manager.go": {"Manager", "gvrWatch", "NewManager", "Manager.SetInformerFactory", "Manager.EnsureWatch",
+				"Manager.ReleaseWatch", "Manager.GetInformer", "Manager.Shutdown", "Manager.defaultCreateInformer",
+				"Manager.newWatch", "Manager.stopWatchLocked"},
+			"pkg/dynamiccontroller/coordinator.go": {"instanceState", "scalarEntry", "collectionEntry", "WatchCoordinator",
+				"NewWatchCoordinator", "WatchCoordinator.addWatch", "WatchCoordinator.abortInstance",
+				"WatchCoordinator.doneInstance", "WatchCoordinator.RemoveInstance", "WatchCoordinator.RemoveParentGVR",
+				"WatchCoordinator.RouteEvent", "WatchCoordinator.WatchRequestCount",
+				"WatchCoordinator.addScalarIndexLocked", "WatchCoordinator.addCollectionIndexLocked",
+				"WatchCoordinator.removeRequestFromIndexesLocked", "WatchCoordinator.removeScalarIndexLocked",
+				"WatchCoordinator.findOrphanedGVRsLocked", "WatchCoordinator.stopWatches",
+				"WatchCoordinator.removeCollectionIndexLocked", "WatchCoordinator.decInstanceWatchCount",
+				"instanceWatcher.Done", "sameWatchTarget"},
+		},
+		added: map[string]string{"pkg/watch/crdcache.go": "kro/watch.go.txt",
+			"pkg/dynamiccontroller/crdcache.go": "kro/coordinator.go.txt"},
+		modules:     []string{"adapters/controllerruntime", "adapters/metrics"},
 		measurement: map[string]string{"pkg/watch/heap_test.go": "kro/heap_test.go.txt"},
 		minTests:    80,
 	},
@@ -92,8 +102,8 @@ func TestPrograms(t *testing.T) {
 			if len(before.passed) < p.minTests {
 				t.Fatalf("%d tests pass before the change, want at least %d", len(before.passed), p.minTests)
 			}
-			p.applyEdits(t, folder)
-			p.addFiles(t, folder, p.added)
+			p.requireModules(t, folder)
+			added, deleted := p.change(t, folder)
 			after := p.runTests(t, folder)
 			for test := range before.passed {
 				if !after.passed[test] {
@@ -107,7 +117,6 @@ func TestPrograms(t *testing.T) {
 			if after.heap == 0 || after.heap >= before.heap {
 				t.Errorf("an object takes %d bytes of heap with the program's own informers, %d with crdcache, want less", before.heap, after.heap)
 			}
-			added, deleted := p.changedLines(t)
 			t.Logf("%s %s: %d lines added, %d deleted; %d tests pass before the change, %d after; an object takes "+
 				"%d bytes of heap, then %d; there are %d goroutines, then %d", name, p.version, added, deleted,
 				len(before.passed), len(after.passed), before.heap, after.heap, before.goroutines,
@@ -134,9 +143,16 @@ func (p program) copyModule(t *testing.T) string {
 	return folder
 }
 
-// applyEdits applies the edits, and requires crdcache from this repository.
-func (p program) applyEdits(t *testing.T, folder string) {
+// change applies the deletions and edits, and adds files. It returns the numbers of lines of code that it adds
+// and deletes, without those of measurement.
+func (p program) change(t *testing.T, folder string) (added, deleted int) {
 	t.Helper()
+	for name, declarations := range p.deleted {
+		file := filepath.Join(folder, name)
+		rest, lines := deleteDeclarations(t, readFile(t, file), declarations)
+		writeFile(t, file, rest)
+		deleted += lines
+	}
 	for name, pairs := range p.edits {
 		file := filepath.Join(folder, name)
 		text := readFile(t, file)
@@ -145,9 +161,23 @@ func (p program) applyEdits(t *testing.T, folder string) {
 				t.Fatalf("%s does not contain %q", name, pairs[i])
 			}
 			text = bytes.Replace(text, []byte(pairs[i]), []byte(pairs[i+1]), 1)
+			if p.measurement[name] == "" {
+				deleted += 1 + strings.Count(pairs[i], "\n")
+				added += 1 + strings.Count(pairs[i+1], "\n")
+			}
 		}
 		writeFile(t, file, text)
 	}
+	p.addFiles(t, folder, p.added)
+	for name := range p.added {
+		added += countCode(readFile(t, filepath.Join(folder, name)))
+	}
+	return added, deleted
+}
+
+// requireModules requires crdcache from this repository.
+func (p program) requireModules(t *testing.T, folder string) {
+	t.Helper()
 	root, err := filepath.Abs("../../..")
 	if err != nil {
 		t.Fatal(err)
@@ -158,20 +188,6 @@ func (p program) applyEdits(t *testing.T, folder string) {
 		runGo(t, folder, "mod", "edit", "-require="+ours+"@v0.0.0", "-replace="+ours+"="+source)
 		writeFile(t, sums, append(readFile(t, sums), readFile(t, filepath.Join(source, "go.sum"))...))
 	}
-}
-
-// changedLines returns the numbers of lines that the change adds and deletes, without those of measurement.
-func (p program) changedLines(t *testing.T) (added, deleted int) {
-	for _, source := range p.added {
-		added += bytes.Count(readFile(t, filepath.Join("testdata", source)), []byte("\n"))
-	}
-	for name, pairs := range p.edits {
-		for i := 0; i < len(pairs) && p.measurement[name] == ""; i += 2 {
-			deleted += 1 + strings.Count(pairs[i], "\n")
-			added += 1 + strings.Count(pairs[i+1], "\n")
-		}
-	}
-	return added, deleted
 }
 
 func (p program) addFiles(t *testing.T, folder string, files map[string]string) {

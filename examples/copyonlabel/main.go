@@ -139,6 +139,9 @@ func (c *copier) copy(ctx context.Context, object *unstructured.Unstructured, na
 	written.SetNamespace(namespace)
 	written.SetName(object.GetName())
 	_, err := controllerutil.CreateOrUpdate(ctx, c.GetClient(), written, func() error {
+		if written.GetUID() != "" && written.GetLabels()[originLabel] != origin[originLabel] {
+			return fmt.Errorf("%s/%s exists and is no copy of this object", namespace, object.GetName())
+		}
 		former := written.Object
 		written.Object = object.DeepCopy().Object
 		written.Object["metadata"] = former["metadata"]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -50,12 +51,12 @@ func TestCopies(t *testing.T) {
 		}
 	}
 	// await waits until the copy has a value, or does not exist.
-	await := func(gvr schema.GroupVersionResource, want string) {
+	await := func(gvr schema.GroupVersionResource, name, want string) {
 		t.Helper()
 		got := ""
-		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 5*time.Minute, true,
+		err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 30*time.Second, true,
 			func(ctx context.Context) (bool, error) {
-				u, err := cluster.Client().Resource(gvr).Namespace("to").Get(ctx, "a", metav1.GetOptions{})
+				u, err := cluster.Client().Resource(gvr).Namespace("to").Get(ctx, name, metav1.GetOptions{})
 				got = ""
 				if err == nil {
 					got, _, _ = unstructured.NestedString(u.Object, "value")
@@ -63,7 +64,7 @@ func TestCopies(t *testing.T) {
 				return got == want && (want != "" || apierrors.IsNotFound(err)), nil
 			})
 		if err != nil {
-			t.Fatalf("the copy of %s has the value %q, want %q: %v", gvr.Resource, got, want, err)
+			t.Fatalf("the copy of %s has the value %q, want %q: %v", name, got, want, err)
 		}
 	}
 	widget := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
@@ -72,20 +73,42 @@ func TestCopies(t *testing.T) {
 	load("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: copied-kinds}, data: {kinds: Widget.example.com}}")
 	load(widgets)
 	set := func(labels, value string) {
-		load("{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: from, name: a, labels: {" + labels + "}}, value: " +
-			value + "}")
+		load("{apiVersion: example.com/" + widget.Version + ", kind: Widget, metadata: {namespace: from, name: a, " +
+			"labels: {" + labels + "}}, value: " + value + "}")
 	}
 	set("example.com/copy-to: to", "one")
-	await(widget, "one")
+	await(widget, "a", "one")
 	set("example.com/copy-to: to", "two")
-	await(widget, "two")
+	await(widget, "a", "two")
 	copies := cluster.Client().Resource(widget).Namespace("to")
 	if err := copies.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await(widget, "two") // again
+	await(widget, "a", "two") // again
 	set("", "three")
-	await(widget, "")
+	await(widget, "a", "")
+	// Objects that are no copies stay: one of the same name, and one whose label has its own namespace.
+	load("{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: to, name: a}, value: other}")
+	set("example.com/copy-to: to", "four")
+	load("{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: from, name: own, labels: " +
+		"{example.com/copy-to: from}}, value: own}")
+	load("{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: from, name: b, labels: " +
+		"{example.com/copy-to: to}}, value: last}")
+	await(widget, "b", "last")
+	await(widget, "a", "other")
+	if err := copies.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	await(widget, "a", "four")
+	own, err := cluster.Client().Resource(widget).Namespace("from").Get(ctx, "own", metav1.GetOptions{})
+	if err != nil || own.GetLabels()[targetLabel] != "from" {
+		t.Errorf("an object with its own namespace in the label: %v, %v", own, err)
+	}
+	load(strings.Replace(widgets, "{name: v1, served: true, storage: true,", "{name: v1, served: false, storage: false, "+
+		"schema: {openAPIV3Schema: {type: object}}}\n  - {name: v2, served: true, storage: true,", 1))
+	widget.Version = "v2"
+	set("example.com/copy-to: to", "five")
+	await(widget, "a", "five")
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

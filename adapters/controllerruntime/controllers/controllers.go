@@ -201,7 +201,7 @@ func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings
 		return nil
 	case k == nil:
 		k = &running{name: name, controllers: c, reconciles: map[string]uint64{},
-			selections: map[types.NamespacedName]sets.Set[Type]{}}
+			reconciling: map[types.NamespacedName]bool{}, selections: map[types.NamespacedName]sets.Set[Type]{}}
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.controllers[name] = k
 	}
@@ -247,8 +247,8 @@ type running struct {
 	queue        *queue        // nil before Controllers.Warmup or Start
 	ended        chan struct{} // closed when no reconcile is running; nil before Controllers.Start
 	reconciler   atomic.Pointer[reconcile.Reconciler]
-	active       atomic.Int64      // running reconciles
-	reconciles   map[string]uint64 // the completed ones by result
+	reconciling  map[types.NamespacedName]bool // running reconciles; true: the instance was deleted meanwhile
+	reconciles   map[string]uint64             // the completed ones by result
 	lastError    error
 	forKind      schema.GroupKind                        // of Settings.For
 	isNamespaced atomic.Bool                             // its scope
@@ -305,10 +305,8 @@ func (k *running) start() error {
 // stop ends the controller. The channel is closed when no reconcile is running.
 func (k *running) stop() <-chan struct{} {
 	k.cancel()
-	for i, of := range k.selections {
-		for t := range of {
-			k.setSelectionLocked(i, t, nil)
-		}
+	for i := range k.selections {
+		k.unselectLocked(i)
 	}
 	for _, w := range k.watches {
 		w.subscription.Close()
@@ -333,11 +331,16 @@ func (k *running) Reconcile(ctx context.Context, request reconcile.Request) (r r
 		}
 	}
 	result := "error" // also after a panic
-	k.active.Add(1)
+	k.controllers.mu.Lock()
+	k.reconciling[request.NamespacedName] = false
+	k.controllers.mu.Unlock()
 	defer func() {
-		k.active.Add(-1)
 		k.controllers.mu.Lock()
 		defer k.controllers.mu.Unlock()
+		if k.reconciling[request.NamespacedName] { // it may have selected objects after the deletion
+			k.unselectLocked(request.NamespacedName)
+		}
+		delete(k.reconciling, request.NamespacedName)
 		k.reconciles[result]++
 		k.lastError = err
 	}()
@@ -391,7 +394,7 @@ func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
 		},
 		OnDelete: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isFinal bool) {
 			if isFor {
-				k.controllers.Unselect(k.name, client.ObjectKeyFromObject(object))
+				k.forget(client.ObjectKeyFromObject(object))
 			}
 			if e := (event.DeleteEvent{Object: object, DeleteStateUnknown: !isFinal}); selects.Delete(e) {
 				h.Delete(k.ctx, e, k.queue)

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 )
@@ -68,15 +67,10 @@ func (s *Owners[K]) bucketLocked(o Objects) bucket {
 	}
 	requirements, _ := o.Labels.Requirements()
 	for _, r := range requirements {
-		values := r.ValuesUnsorted()
-		isEquality := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals ||
-			r.Operator() == selection.In
-		b := bucket{o.Namespace, o.Name, r.Key(), ""}
-		if isEquality && len(values) == 1 {
-			b.value = values[0]
-			if smallest.label == "" || len(s.buckets[b]) < len(s.buckets[smallest]) {
-				smallest = b
-			}
+		value, isExact := o.Labels.RequiresExactMatch(r.Key())
+		b := bucket{o.Namespace, o.Name, r.Key(), value}
+		if isExact && (smallest.label == "" || len(s.buckets[b]) < len(s.buckets[smallest])) {
+			smallest = b
 		}
 	}
 	return smallest

@@ -58,12 +58,26 @@ func (c *Controllers) Unselect(name string, instance types.NamespacedName, of ..
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k := c.controllers[name]; k != nil {
-		if of == nil {
-			of = k.selections[instance].UnsortedList()
-		}
-		for _, t := range of {
-			k.setSelectionLocked(instance, t, nil)
-		}
+		k.unselectLocked(instance, of...)
+	}
+}
+
+func (k *running) unselectLocked(instance types.NamespacedName, of ...Type) {
+	if of == nil {
+		of = k.selections[instance].UnsortedList()
+	}
+	for _, t := range of {
+		k.setSelectionLocked(instance, t, nil)
+	}
+}
+
+// forget ends the selections of a deleted instance, also those that its running reconcile still makes.
+func (k *running) forget(instance types.NamespacedName) {
+	k.controllers.mu.Lock()
+	defer k.controllers.mu.Unlock()
+	k.unselectLocked(instance)
+	if _, runs := k.reconciling[instance]; runs {
+		k.reconciling[instance] = true
 	}
 }
 
@@ -189,23 +203,16 @@ func (p *part) resolveLocked(c *Controllers, t typesource.Type) {
 		return // only after the shutdown of the factory
 	}
 	p.current, p.informers[gvr] = handle, handle
-	_, _ = handle.Informer().AddEventHandler(p.handler()) // it fails only after the shutdown
+	handler := dynamicinformer.MetadataOnly(toolscache.ResourceEventHandlerFuncs{AddFunc: p.enqueue,
+		UpdateFunc: func(before, after any) { p.enqueue(before); p.enqueue(after) }, DeleteFunc: p.enqueue})
+	_, _ = handle.Informer().AddEventHandler( // it fails only after the shutdown
+		dynamicinformer.Named("controllers: selected objects", handler))
 }
 
 // instance is a request of a controller that selects objects.
 type instance struct {
 	controller *running
 	name       types.NamespacedName
-}
-
-// handler returns the handler that enqueues the instances of objects. It decodes nothing.
-func (p *part) handler() toolscache.ResourceEventHandler {
-	return dynamicinformer.Named("controllers: selected objects",
-		dynamicinformer.MetadataOnly(toolscache.ResourceEventHandlerFuncs{
-			AddFunc:    p.enqueue,
-			UpdateFunc: func(before, after any) { p.enqueue(before); p.enqueue(after) },
-			DeleteFunc: p.enqueue,
-		}))
 }
 
 // enqueue enqueues the instances that select an object.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -145,6 +146,50 @@ func TestSelect(t *testing.T) {
 	}
 	if err := f.all.Select("unknown", pears, named("one"), Objects{}); err == nil {
 		t.Error("Select() for a controller that does not run = nil")
+	}
+}
+
+// TestDeletedDuringReconcile verifies that selections end that a reconcile makes after its instance was deleted,
+// and that those of another instance continue.
+func TestDeletedDuringReconcile(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.install("apple")
+	pears, started, proceed := watchOf("pear").Type, make(chan string), make(chan struct{})
+	reconciler := reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		if _, err := f.objects("apple").Get(ctx, r.Name, metav1.GetOptions{}); err != nil {
+			started <- "missing " + r.Name
+			return reconcile.Result{}, nil
+		}
+		started <- r.Name
+		<-proceed
+		return reconcile.Result{}, f.all.Select("apples", pears, r.NamespacedName, Objects{Name: r.Name})
+	})
+	settings := Settings{For: watchOf("apple"), Reconciler: reconciler}
+	if err := f.all.Ensure(t.Context(), "apples", settings); err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want string) {
+		t.Helper()
+		if got := <-started; got != want {
+			t.Fatalf("reconciled %q, want %q", got, want)
+		}
+	}
+	f.load("{apiVersion: example.com/v1, kind: apple, metadata: {namespace: web, name: kept}}")
+	expect("kept")
+	proceed <- struct{}{}
+	f.load("{apiVersion: example.com/v1, kind: apple, metadata: {namespace: web, name: gone}}")
+	expect("gone")
+	f.delete(f.objects("apple"), "gone")
+	f.eventually("the deletion", func() bool {
+		f.all.mu.Lock()
+		defer f.all.mu.Unlock()
+		return f.all.controllers["apples"].reconciling[named("gone")]
+	})
+	proceed <- struct{}{}
+	expect("missing gone")
+	owners := &f.all.parts[pears].owners
+	if gone, kept := owners.Of("web", "gone", nil), owners.Of("web", "kept", nil); len(gone) != 0 || len(kept) != 1 {
+		t.Errorf("%d deleted instances select objects, and %d others, want 0 and 1", len(gone), len(kept))
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *Controllers) All() (all []Status) {
 }
 
 func (k *running) statusLocked() Status {
-	s := Status{Name: k.name, Reconciles: maps.Clone(k.reconciles), ActiveReconciles: int(k.active.Load()),
+	s := Status{Name: k.name, Reconciles: maps.Clone(k.reconciles), ActiveReconciles: len(k.reconciling),
 		LastError: k.lastError}
 	if k.queue != nil {
 		s.QueueLength = k.queue.Len()

@@ -118,8 +118,13 @@ func New(config *rest.Config, options cache.Options, cacheOptions Options) (*Cac
 		return nil, fmt.Errorf("controllerruntime: %w", err)
 	}
 	if c.types != nil {
-		listener := status.Listener{StateChanged: c.types.stateChanged, Relisted: c.types.relisted}
-		_, err = c.factory.AddListener(listener) // it ends with the factory
+		_, err = c.factory.AddListener(status.Listener{ // it ends with the factory
+			StateChanged: c.types.stateChanged,
+			Relisted: func(g status.Incarnation, _ status.RelistReason) {
+				if !isBuiltin(g.GVR) { // its CRD may have been created again, without the former objects
+					c.types.need()
+				}
+			}})
 	}
 	if err == nil && options.DefaultWatchErrorHandler != nil {
 		err = c.reportFailures()
@@ -217,7 +222,8 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	settings := dynamicinformer.Options{
 		Client: client, Types: types, Linger: -1, LiveReadLimiter: liveReads,
 		MemoryBudget: c.options.MemoryBudget, Persistence: c.options.Persistence,
-		Defaults: dynamicinformer.ResourceOptions{Storage: c.options.defaultStorage()},
+		Defaults: dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
+			Mode: dynamicinformer.StorageAdaptive, Compression: c.options.compression(), CompressLists: true}},
 	}
 	if group == nil {
 		c.factory, err = dynamicinformer.New(settings)

@@ -88,12 +88,6 @@ func (o Options) compression() dynamicinformer.Compression {
 	return defaultCompression
 }
 
-// defaultStorage returns the default storage of a factory that the cache creates.
-func (o Options) defaultStorage() dynamicinformer.Storage {
-	return dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: o.compression(),
-		CompressLists: true}
-}
-
 func (o Options) isSet() bool { return !reflect.ValueOf(o).IsZero() }
 
 // selectsFields reports whether one of the options, which exclude each other, is set.

@@ -377,7 +377,8 @@ func (r *resource) allInformers() []*scopedInformer {
 func (r *resource) awaitInformers(ctx context.Context, informers ...*scopedInformer) error {
 	timedOut := !r.syncAwaited.Load() && ctx.Err() != nil
 	for _, scoped := range informers {
-		if r.stoppedUnexpectedly(scoped) {
+		// Does the cache need it, while the owner of the factory has shut it down or ended its context?
+		if queue.IsClosed(scoped.informer().Stopped()) && !r.cache.ended() && !r.informer.closed.Load() {
 			return lostInformerError(r.key.gvk)
 		}
 		if scoped.informer().HasSynced() && !timedOut {
@@ -413,10 +414,4 @@ func (r *resource) isMissing(current status.Status) bool {
 // lostInformerError returns the error for an informer that a user of a shared factory has stopped.
 func lostInformerError(gvk schema.GroupVersionKind) error {
 	return fmt.Errorf("the informer of %s was stopped by another user of the factory, so its objects are out of date: %w", gvk, dynamicinformer.ErrStopped)
-}
-
-// stoppedUnexpectedly reports whether an informer has stopped although the cache still needs it: the owner of
-// the factory has shut it down or has ended its context.
-func (r *resource) stoppedUnexpectedly(scoped *scopedInformer) bool {
-	return queue.IsClosed(scoped.informer().Stopped()) && !r.cache.ended() && !r.informer.closed.Load()
 }

@@ -94,13 +94,6 @@ func (s *typeSource) stateChanged(_, after status.Status) {
 	}
 }
 
-// relisted runs the tracker for a custom type: its history may be lost because its CRD was created again.
-func (s *typeSource) relisted(g status.Incarnation, _ status.RelistReason) {
-	if !isBuiltin(g.GVR) {
-		s.need()
-	}
-}
-
 func isBuiltin(gvr schema.GroupVersionResource) bool {
 	_, found := naming.FindBuiltin(gvr.Group, "", gvr.Resource)
 	return found

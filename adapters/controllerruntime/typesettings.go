@@ -188,7 +188,9 @@ func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, commi
 		handlers[k] = slices.DeleteFunc(slices.Collect(maps.Keys(r.informer.registrations)),
 			func(r *registration) bool { return len(r.parts()) == 0 }) // an earlier failure has ended them
 		moves[k] = &dynamicinformer.HandlerMove{From: r.current.Load().informers(), To: incoming.informers(),
-			Owner: incoming.indexOf}
+			Owner: func(namespace string) int {
+				return max(slices.Index(incoming.informersByNamespace, incoming.forNamespace(namespace)), 0)
+			}}
 		for _, h := range handlers[k] {
 			moves[k].Handlers = append(moves[k].Handlers, h.registrations())
 		}
@@ -211,9 +213,4 @@ func (c *Cache) commitIncoming(ctx context.Context, resources []*resource, commi
 		}
 	}
 	return err
-}
-
-// indexOf returns the index of the informer with the objects of a namespace, or 0.
-func (s *informerSet) indexOf(namespace string) int {
-	return max(slices.Index(s.informersByNamespace, s.forNamespace(namespace)), 0)
 }

@@ -175,8 +175,9 @@ func (l *writeLog) required(gk schema.GroupKind, key types.NamespacedName,
 	}
 	for w := range k.pending {
 		wait, exists := w.waits[v.informer()]
+		isRead := w.key == key || key.Name == "" && (key.Namespace == "" || key.Namespace == w.key.Namespace)
 		isShown := exists && wait == nil
-		if !isShown && w.isNeededBy(key) && (w.affectsUnknownObjects || v.serves(w.key.Namespace)) {
+		if !isShown && (w.affectsUnknownObjects || isRead && v.serves(w.key.Namespace)) {
 			pending = append(pending, w)
 		}
 	}
@@ -190,12 +191,6 @@ func (l *writeLog) required(gk schema.GroupKind, key types.NamespacedName,
 		}
 	}
 	return version, pending
-}
-
-// isNeededBy reports whether a read of a key has to wait for the write. An empty name means all objects.
-func (w *write) isNeededBy(key types.NamespacedName) bool {
-	return w.affectsUnknownObjects || w.key == key ||
-		key.Name == "" && (key.Namespace == "" || key.Namespace == w.key.Namespace)
 }
 
 // awaitWrite waits until a pending write has ended and the cache of an informer shows it, unless the write

@@ -97,7 +97,8 @@ func (c *Collector) collectCluster(cluster string, factory *dynamicinformer.Fact
 		factoryWriter.writeCondition(state)
 	}
 	memory := factory.MemoryStats()
-	factoryWriter.writeMemory(memory)
+	factoryWriter.add("memory_used_bytes", float64(memory.Used))
+	factoryWriter.add("memory_compressible_bytes", float64(memory.Compressible))
 	if c.group == nil {
 		factoryWriter.writeBudget(memory)
 	}

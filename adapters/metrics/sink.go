@@ -34,11 +34,6 @@ func (w metricWriter) writeCondition(condition status.Condition) {
 	}
 }
 
-func (w metricWriter) writeMemory(m status.MemoryStats) {
-	w.add("memory_used_bytes", float64(m.Used))
-	w.add("memory_compressible_bytes", float64(m.Compressible))
-}
-
 func (w metricWriter) writeBudget(m status.MemoryStats) {
 	w.add("memory_budget_bytes", float64(m.Budget))
 	w.add("memory_over_budget_bytes", float64(m.OverBudget))

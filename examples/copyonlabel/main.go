@@ -103,14 +103,12 @@ type copier struct {
 
 // Reconcile makes the copy of an object, and deletes its other copies.
 func (c *copier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	mapping, err := c.GetRESTMapper().RESTMapping(c.of.GroupKind)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
+	kind, _ := c.controllers.Kind(c.of) // its version can change
 	object, copies := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
-	object.SetGroupVersionKind(mapping.GroupVersionKind)
-	copies.SetGroupVersionKind(mapping.GroupVersionKind)
-	if err := c.GetClient().Get(ctx, request.NamespacedName, object); client.IgnoreNotFound(err) != nil {
+	object.SetGroupVersionKind(kind)
+	copies.SetGroupVersionKind(kind)
+	err := client.IgnoreNotFound(c.GetClient().Get(ctx, request.NamespacedName, object))
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	origin := labels.Set{originLabel: fmt.Sprintf("%x", sha256.Sum224([]byte(request.String())))}

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,11 +112,9 @@ func New(m manager.Manager, options Options) (*Controllers, error) {
 		return nil, fmt.Errorf("controllers: the cache of the manager is a %T: set ctrl.Options.NewCache to controllerruntime.NewCache", m.GetCache())
 	}
 	c := &Controllers{options: options, factory: cache.Factory(), controllers: map[string]*running{},
-		parts: map[Type]*part{}, types: map[schema.GroupKind]typesource.Type{}}
-	if options.Metrics == nil {
-		c.options.Metrics = metrics.Registry
-	}
-	c.enableWarmup = ptr.Deref(m.GetControllerOptions().EnableWarmup, false)
+		parts: map[Type]*part{}, types: map[schema.GroupKind]typesource.Type{},
+		enableWarmup: ptr.Deref(m.GetControllerOptions().EnableWarmup, false)}
+	c.options.Metrics = cmp.Or[prometheus.Registerer](options.Metrics, metrics.Registry)
 	if options.Workers > 0 {
 		c.slots = make(chan struct{}, options.Workers)
 	}

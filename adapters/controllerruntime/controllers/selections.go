@@ -92,18 +92,30 @@ func (c *Controllers) Informer(t Type) *dynamicinformer.Informer {
 	return nil
 }
 
+// Kind returns the kind of a type with the version to read: Type.Version, or the one that the server prefers
+// now. ok is false if there is none, because the type has never been installed.
+func (c *Controllers) Kind(t Type) (kind schema.GroupVersionKind, ok bool) {
+	c.mu.Lock()
+	served := slices.Concat(c.types[t.GroupKind].Versions, c.types[t.GroupKind].ListOnly)
+	c.mu.Unlock()
+	if t.Version == "" && len(served) > 0 {
+		t.Version = served[0]
+	}
+	return t.WithVersion(t.Version), t.Version != ""
+}
+
 // setSelectionLocked changes the objects that an instance selects.
 func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects []Objects) {
 	c, i := k.controllers, instance{k, name}
 	p := c.parts[of]
-	if p == nil && len(objects) == 0 || p != nil && p.owners.selects(i, objects) {
-		return
-	}
 	if p == nil {
 		p = &part{of: of, selectors: dynamicinformer.NewSelectors(),
 			informers: map[schema.GroupVersionResource]*dynamicinformer.Handle{}}
-		c.parts[of] = p
 	}
+	if p.owners.selects(i, objects) {
+		return
+	}
+	c.parts[of] = p
 	byType := k.selections[name]
 	switch byType.Delete(of); {
 	case len(objects) > 0 && byType != nil:

@@ -59,7 +59,9 @@ func (s *sliceCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	s.allocate(list, expectedLength)
 	for more := true; more; {
 		if list.len == list.cap {
-			s.grow(list)
+			larger := reflect.MakeSlice(s.typ, 2*list.cap, 2*list.cap)
+			reflect.Copy(larger, reflect.NewAt(s.typ, unsafe.Pointer(list)).Elem())
+			list.data, list.cap = larger.UnsafePointer(), 2*list.cap
 		}
 		end := s.elem(d, i, unsafe.Add(list.data, uintptr(list.len)*s.size))
 		if end < 0 {
@@ -81,12 +83,6 @@ func (s *sliceCodec) allocate(list *sliceHeader, n int) {
 		return
 	}
 	list.data, list.cap = reflect.New(s.typ.Elem()).UnsafePointer(), 1
-}
-
-func (s *sliceCodec) grow(list *sliceHeader) {
-	larger := reflect.MakeSlice(s.typ, 2*list.cap, 2*list.cap)
-	reflect.Copy(larger, reflect.NewAt(s.typ, unsafe.Pointer(list)).Elem())
-	list.data, list.cap = larger.UnsafePointer(), 2*list.cap
 }
 
 func (c *compiler) mapping(typ reflect.Type) codec {

@@ -102,14 +102,13 @@ type copier struct {
 }
 
 // Reconcile makes the copy of an object, and deletes its other copies.
-func (c *copier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+func (c *copier) Reconcile(ctx context.Context, request ctrl.Request) (result ctrl.Result, err error) {
 	kind, _ := c.controllers.Kind(c.of) // its version can change
 	object, copies := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
 	object.SetGroupVersionKind(kind)
 	copies.SetGroupVersionKind(kind)
-	err := client.IgnoreNotFound(c.GetClient().Get(ctx, request.NamespacedName, object))
-	if err != nil {
-		return ctrl.Result{}, err
+	if err = client.IgnoreNotFound(c.GetClient().Get(ctx, request.NamespacedName, object)); err != nil {
+		return result, err
 	}
 	origin := labels.Set{originLabel: fmt.Sprintf("%x", sha256.Sum224([]byte(request.String())))}
 	target := object.GetLabels()[targetLabel]
@@ -126,7 +125,7 @@ func (c *copier) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 			err = errors.Join(err, client.IgnoreNotFound(c.GetClient().Delete(ctx, o)))
 		}
 	}
-	return ctrl.Result{}, err
+	return result, err
 }
 
 // copy writes the copy, unless it is equal already.

@@ -133,7 +133,8 @@ func (o *observer) converged() bool {
 func TestHistories(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			h := &history{fixture: newFixture(t, Options{Workers: 2}), random: rand.New(rand.NewPCG(seed, 1)),
+			options := Options{Workers: 2, Linger: time.Duration(seed%2) * 2 * time.Millisecond}
+			h := &history{fixture: newFixture(t, options), random: rand.New(rand.NewPCG(seed, 1)),
 				kinds: []string{"apple", "pear", "plum"}, scopes: map[string]string{}, running: map[string]*observer{}}
 			h.awaitStart()
 			for step := range 105 {

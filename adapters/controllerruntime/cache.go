@@ -222,8 +222,8 @@ func (c *Cache) makeFactory(config *rest.Config, options cache.Options) error {
 	settings := dynamicinformer.Options{
 		Client: client, Types: types, Linger: -1, LiveReadLimiter: liveReads,
 		MemoryBudget: c.options.MemoryBudget, Persistence: c.options.Persistence,
-		Defaults: dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{
-			Mode: dynamicinformer.StorageAdaptive, Compression: c.options.compression(), CompressLists: true}},
+		Defaults: dynamicinformer.ResourceOptions{Storage: dynamicinformer.Storage{CompressLists: true,
+			Mode: dynamicinformer.StorageAdaptive, Compression: c.options.compression()}},
 	}
 	if group == nil {
 		c.factory, err = dynamicinformer.New(settings)

@@ -200,7 +200,8 @@ func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings
 		return nil
 	case k == nil:
 		k = &running{name: name, controllers: c, reconciles: map[string]uint64{},
-			reconciling: map[types.NamespacedName]bool{}, selections: map[types.NamespacedName]sets.Set[Type]{}}
+			selections: map[types.NamespacedName]sets.Set[Type]{}}
+		k.reconciling = map[types.NamespacedName]bool{}
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.controllers[name] = k
 	}

@@ -239,6 +239,4 @@ func (p *part) enqueue(object any) {
 	}
 }
 
-func (i instance) enqueue() {
-	i.controller.queue.Add(reconcile.Request{NamespacedName: i.name})
-}
+func (i instance) enqueue() { i.controller.queue.Add(reconcile.Request{NamespacedName: i.name}) }

@@ -149,8 +149,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestDeletedDuringReconcile verifies that selections end that a reconcile makes after its instance was deleted,
-// and that those of another instance continue.
+// TestDeletedDuringReconcile verifies that selections end that a reconcile makes for a deleted instance.
 func TestDeletedDuringReconcile(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.install("apple")

@@ -20,8 +20,8 @@ import (
 type program struct {
 	module, version, sum string
 	packages             []string
-	// deleted is a file of testdata. Each line has a file of the program and declarations of it, T or T.method;
-	// none mean the whole file. It also names tests that count calls of a fake cache, or test a deleted type.
+	// deleted is a file of testdata. Each line has a file of the program and declarations of it, T or
+	// T.method; none mean the whole file. Deleted tests count calls of a fake cache, or test a deleted type.
 	deleted string
 	// edits are pairs of old and new text by file.
 	edits map[string][]string
@@ -118,8 +118,8 @@ func TestPrograms(t *testing.T) {
 			}
 			t.Logf("%s %s: %d lines added, %d deleted; %d tests that it does not delete pass before the change, "+
 				"%d after; an object takes %d bytes of heap, then %d; there are %d goroutines, then %d",
-				name, p.version, added, deleted, len(before.passed), len(after.passed), before.heap, after.heap, before.goroutines,
-				after.goroutines)
+				name, p.version, added, deleted, len(before.passed), len(after.passed),
+				before.heap, after.heap, before.goroutines, after.goroutines)
 		})
 	}
 }

@@ -51,14 +51,14 @@ func deleteDeclarations(t *testing.T, source string, names []string) string {
 	if len(missing) > 0 {
 		t.Fatalf("the file has no %q", missing)
 	}
-	rest := strings.Join(kept, "")
+	imports, rest, _ := strings.Cut(strings.Join(kept, ""), "\n)\n")
 	code := commentPattern.ReplaceAllString(rest, "")
-	return importPattern.ReplaceAllStringFunc(rest, func(line string) string {
+	return importPattern.ReplaceAllStringFunc(imports+"\n", func(line string) string {
 		found := importPattern.FindStringSubmatch(line)
 		name := cmp.Or(found[1], path.Base(found[2]))
 		if used, _ := regexp.MatchString(`\b`+name+`\.`, code); used || name == "_" {
 			return line
 		}
 		return ""
-	})
+	}) + ")\n" + rest
 }

@@ -162,9 +162,7 @@ func TestAggregateTypedValues(t *testing.T) {
 		got, err := querier.Aggregate(t.Context(), query.All(),
 			query.Aggregation{Measures: measures(t, "sum(ttl)", "avg(ttl)", "min(ttl)", "max(ttl)", "min(at)",
 				"max(version)")}, query.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		want := []string{
 			"[] 3 25h30m0s/3/0 8h30m0s/3/0 30m0s/3/0 24h0m0s/3/0 2025-12-31T23:00:00Z/2/0 1.10.0/2/0"}
 		if diff := gocmp.Diff(want, formatGroups(got)); diff != "" {

@@ -63,15 +63,11 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 				want = nil
 			}
 			plan, err := querier.Explain(test.query, test.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			got := plan.Warnings
 			if test.options.SortBy == "" {
 				groups, err := querier.Aggregate(t.Context(), test.query, test.groups, test.options)
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t, err)
 				got = groups.Plan.Warnings
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -87,9 +83,7 @@ func TestPathsAreComparedWithTheSchema(t *testing.T) {
 func TestCheckReportsUnknownFields(t *testing.T) {
 	lamps := lampDefinition()
 	parsed, err := query.Parse(`room=kitchen && !(label("a=b") || where(".spec.colour")) && where("@.spec.watts > 9")`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	q := query.And(parsed, query.Not(query.Where(`@.spec.watts == "9"`)))
 	var got []string
 	for _, d := range query.Check(q, lamps, "v1") {

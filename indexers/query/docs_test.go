@@ -33,15 +33,11 @@ var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 // TestDocumentedQueries verifies that every query of the documentation has the documented result and plan.
 func TestDocumentedQueries(t *testing.T) {
 	data, err := os.ReadFile("../../docs/query.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	docs := string(data)
 	blocks := codeBlocks(t, docs, "yaml")
 	c, err := indexers.Parse(indexers.Source{Name: "docs.yaml", Data: []byte(blocks[0])})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var objects []map[string]any
 	if err := yaml.Unmarshal([]byte(blocks[1]), &objects); err != nil {
 		t.Fatal(err)
@@ -83,9 +79,7 @@ func TestDocumentedQueries(t *testing.T) {
 	plain := codeBlocks(t, docs, "")
 	text := strings.Split(plain[0], "\n")[1]
 	q, err := query.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, err = querier.Query(t.Context(), q, query.Options{})
 	e, ok := err.(*query.Error)
 	if !ok || e.Error()+"\n"+e.Caret()+"\n" != plain[0] {
@@ -93,9 +87,7 @@ func TestDocumentedQueries(t *testing.T) {
 	}
 	for _, want := range plain[1:] {
 		q, err := query.Parse(strings.TrimPrefix(strings.Split(want, "\n")[0], "query  "))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		options := query.Options{}
 		if strings.Contains(want, "along watts, up to 1 object") {
 			options = query.Options{SortBy: "watts", Descending: true, Limit: 1}
@@ -113,9 +105,7 @@ func TestDocumentedQueries(t *testing.T) {
 	}
 	for _, want := range counted {
 		q, err := query.Parse(want[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		result, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil || fmt.Sprint(result.Plan.Found, result.Plan.Examined) != want[2]+" "+want[3] {
 			t.Errorf("Query = %v, %v; documented: %s", result, err, want[0])

@@ -81,9 +81,7 @@ spec:
     - {name: classes, help: Classes., labels: [{name: class, path: .spec.class}]}
     - {name: sizes, help: Sizes., value: {path: .spec.size}}
 `)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	metrics := config.Resources[0].Metrics
 	for option, want := range map[string]string{"": "[[1] [1] 0]", "keep": "[[1] [] 1]"} {
 		s := newCacheOf(t, fieldDroppingOptions[option])
@@ -121,9 +119,7 @@ func TestQueriesOfNoObjects(t *testing.T) {
 // a transform can add the field.
 func TestDroppedFieldsOfSubscriptions(t *testing.T) {
 	matcher, err := query.NewMatcher(query.Where(".spec.hosts[0]"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	options := fieldDroppingOptions["keep"]
 	var dropped *query.DroppedFieldError
 	_, err = query.Subscribe(newCacheOf(t, options), matcher, func(query.Event) {})

@@ -81,9 +81,7 @@ spec:
 func functions(t testing.TB) *indexers.Functions {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "test.yaml", Data: []byte(config)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return indexers.CompileIndexes(slices.Concat(c.Resources[0].Indexes, c.Resources[1].Indexes)...)
 }
 
@@ -165,4 +163,11 @@ func compileIndexes(b testing.TB, text string, limits ...string) *indexers.Funct
 		b.Fatal(err)
 	}
 	return indexers.Compile(c.Resources[0])
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

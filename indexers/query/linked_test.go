@@ -47,9 +47,7 @@ func newReferenceQuerier(t *testing.T) (*query.Querier, *references.Graph, *info
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, namePath: .spec.class}}]}]}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	graph := references.New()
 	t.Cleanup(graph.Close)
 	widgets, gadgets := &informerStub{}, &informerStub{}
@@ -85,9 +83,7 @@ func TestQueriesAboutReferences(t *testing.T) {
 	runQuery := func(text string) ([]string, *query.Plan) {
 		t.Helper()
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		r, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil {
 			t.Fatalf("Query of %s: %v", text, err)
@@ -142,13 +138,9 @@ func TestUnknownObjectsWarn(t *testing.T) {
 		"team=edge && !refersTo(Gadget, a/gold)": "nothing refers to objects of type Gadget,",
 	} {
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		plan, err := querier.Explain(q, query.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if got := strings.Join(plan.Warnings, "\n"); !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("warnings of %s = %q, want %q", text, got, want)
 		}
@@ -176,9 +168,7 @@ func TestUnknownReferences(t *testing.T) {
 func TestUncheckedReferencesWarn(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, references: [{name: gadget, to: {group: example.com, kind: Gadget, namePath: .spec.class}}]}]}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	graph := references.New()
 	t.Cleanup(graph.Close)
 	widgets := &informerStub{}
@@ -191,9 +181,7 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 	warnings := func(text string) []string {
 		t.Helper()
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		r, err := querier.Query(t.Context(), q, query.Options{})
 		if err != nil || r.Len() > 0 {
 			t.Fatalf("Query of %s = %v, %v; want no objects", text, r, err)
@@ -229,9 +217,7 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 func clustersOf(t *testing.T, days map[string][]int) map[string]*query.Querier {
 	t.Helper()
 	config, err := indexers.Parse(indexers.Source{Name: "indexes.yaml", Data: []byte(exampleConfig)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	functions := indexers.Compile(config.Resources[0])
 	clusters := map[string]*query.Querier{}
 	for cluster, days := range days {
@@ -255,18 +241,14 @@ func queryPage(t *testing.T, clusters map[string]*query.Querier, q query.Query,
 	options query.Options) (keys []string, next string) {
 	t.Helper()
 	page, first, err := query.NewClusterPage(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, cluster := range slices.Sorted(maps.Keys(clusters)) {
 		if cluster < first {
 			continue
 		}
 		options, isFull := page.Options(cluster)
 		r, err := clusters[cluster].Query(t.Context(), q, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		next = page.Add(cluster, r.Len(), r.Continue)
 		for key := range r.All() {
 			if !isFull {

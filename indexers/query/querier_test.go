@@ -46,9 +46,7 @@ func TestScansNeedPermission(t *testing.T) {
 		"where(.spec.weight)": false, "team=edge || where(.spec.weight)": false,
 	} {
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		_, err = querier.Query(t.Context(), q, query.Options{})
 		var scan *query.ScanError
 		if errors.As(err, &scan) == allowed || allowed && err != nil {
@@ -112,13 +110,9 @@ func TestExplain(t *testing.T) {
 	}
 	querier := newCacheQuerier(t, objects...)
 	q, err := query.Parse(`where(".spec.class") && label("x") && weight>10 && team=core && namespace=ns1`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	plan, err := querier.Explain(q, query.Options{SortBy: "weight", Descending: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	want := `query  where(".spec.class") && label("x") && weight>10 && team=core && namespace=ns1
 start  team=core: at most 10 of 100 objects
 check  namespace=ns1
@@ -166,9 +160,7 @@ func TestValues(t *testing.T) {
 				continue
 			}
 			q, err := query.Parse(test.index + "='" + v.Value + "'")
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if n, err := querier.Count(t.Context(), query.And(q, test.query), query.Options{}); err != nil ||
 				n != v.Count {
 				t.Errorf("Count of %s = %d, %v; want %d", q, n, err, v.Count)
@@ -276,16 +268,12 @@ func TestTransformedOperands(t *testing.T) {
 		"tier=w", "tier=W",
 	} {
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if n, err := querier.Count(t.Context(), q, query.Options{}); n != 1 || err != nil {
 			t.Errorf("Count of %s = %d, %v; want 1", text, n, err)
 		}
 		matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if matches, err := matcher.Match(u); !matches || err != nil {
 			t.Errorf("the matcher of %s does not match the object: %v", text, err)
 		}
@@ -298,9 +286,7 @@ func TestTextOrderOfNumbersWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
     {name: memory, path: .spec.memory, order: Sorted}, {name: typed, path: .spec.memory, type: Quantity, order: Sorted}, {name: text, path: .spec.memory, type: String, order: Sorted}]}]}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	f := indexers.Compile(c.Resources[0])
 	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())),
 		f.Indexes()...)
@@ -311,13 +297,9 @@ func TestTextOrderOfNumbersWarns(t *testing.T) {
 		"memory<apple": "", "typed<1Gi": "", "text<1Gi": "", "memory": "",
 	} {
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		r, err := querier.Query(t.Context(), q, query.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		warned := typ != "" && len(r.Plan.Warnings) == 1 && strings.HasSuffix(r.Plan.Warnings[0],
 			"declare type: "+typ) && strings.Contains(r.Plan.String(), "warn   index")
 		if !warned && (typ != "" || len(r.Plan.Warnings) > 0) {
@@ -332,9 +314,7 @@ func TestCaseOfExpressionsWarns(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [
     {name: low, path: .spec.host, transform: [Trim, Lower]}, {name: high, path: .spec.host, transform: [Upper]}, {name: plain, path: .spec.host}]}]}}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	f := indexers.Compile(c.Resources[0])
 	querier := query.New(query.ForIndexer(cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())),
 		f.Indexes()...)

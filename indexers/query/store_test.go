@@ -38,13 +38,9 @@ func newCache(t testing.TB, mode dynamicinformer.StorageMode,
 func newCacheOf(t testing.TB, options dynamicinformer.ResourceOptions) *dynamicinformer.Informer {
 	t.Helper()
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: &rest.Config{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	handle, err := factory.Acquire(widgets, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return handle.Informer()
 }
 
@@ -158,9 +154,7 @@ func TestConcurrentAccess(t *testing.T) {
 	for i := range 4 {
 		c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: fmt.Appendf(nil, `{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [{name: extra%d, path: .spec.weight, type: Int, order: Sorted}]}]}}`, i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		extraIndexes = append(extraIndexes, c.Resources[0].Indexes[0])
 	}
 	var wg sync.WaitGroup
@@ -259,9 +253,7 @@ func TestFewObjectsAndALongRange(t *testing.T) {
 			"team=edge && weight>=100 && weight<1000000": {"a/w150", "a/w300", "a/w450"},
 		} {
 			q, err := query.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			for _, options := range []query.Options{{}, {SortBy: "weight"}} {
 				got, err := querier.Keys(t.Context(), q, options)
 				if err != nil || !slices.Equal(got, want) {
@@ -290,18 +282,14 @@ func TestFreshnessOfIncompleteShard(t *testing.T) {
 	shard := dynamicinformer.NewShard(sharding.ByUID, halves[0])
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server.Config(),
 		Defaults: dynamicinformer.ResourceOptions{Shard: shard}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer func() {
 		if err := factory.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}()
 	informer, err := factory.ForResource(widgets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if err := factory.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -313,9 +301,7 @@ func TestFreshnessOfIncompleteShard(t *testing.T) {
 		t.Errorf("Freshness of a complete shard = %+v, want Synced", s)
 	}
 	all, err := querier.Query(t.Context(), query.All(), query.Options{AllowScan: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if text := all.Plan.String(); !strings.Contains(text, "shard  by metadata.uid, 1 range: "+
 		halves[0].String()+"; all numbers") {
 		t.Errorf("the plan does not contain the range of the shard:\n%s", text)

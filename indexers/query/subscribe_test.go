@@ -51,9 +51,7 @@ func (syncedRegistration) HasSynced() bool { return true }
 func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	t.Helper()
 	matcher, err := query.NewMatcher(q, functions(t).Indexes()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	caller, events := &handlerCaller{}, &[]query.Event{}
 	s, err := query.Subscribe(caller, matcher.WithNow(modelNow), func(e query.Event) {
 		*events = append(*events,
@@ -274,9 +272,7 @@ func TestSubscriptionErrors(t *testing.T) {
 		t.Error("NewMatcher of a comparison of an unsorted index returned no error")
 	}
 	matcher, err := query.NewMatcher(query.All())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if _, err := query.Subscribe(&handlerCaller{failsToAdd: true}, matcher,
 		func(query.Event) {}); err == nil {
 		t.Error("Subscribe to a stopped informer returned no error")

@@ -114,9 +114,7 @@ func TestContinueTokensOfOtherQueries(t *testing.T) {
 	// Operands that are not valid UTF-8 differ, too.
 	r, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xfe")),
 		query.Options{Limit: 1, AllowScan: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if _, err := querier.Query(t.Context(), query.Not(query.Eq("team", "\xff")),
 		query.Options{Limit: 1, AllowScan: true, Continue: r.Continue}); !errors.Is(err, query.ErrContinue) {
 		t.Errorf("Query with a token of another invalid UTF-8 operand: got the error %v, want ErrContinue",
@@ -135,9 +133,7 @@ func TestNotesOnUnequal(t *testing.T) {
 		"!(class!=gold)": "",
 	} {
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		plan, err := querier.Explain(q, query.Options{})
 		if err != nil || !strings.Contains(plan.String(), want) ||
 			strings.Contains(plan.String(), "note ") != (want != "") {

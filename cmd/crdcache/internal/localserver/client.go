@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -190,7 +191,9 @@ func (c *Client) Stop(ctx context.Context) (Info, error) {
 		return info, err
 	}
 	lock, err := c.dir.openLock()
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return info, nil // the server has removed its folder
+	} else if err != nil {
 		return info, err
 	}
 	defer lock.Close()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"k8s.io/apimachinery/pkg/labels"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -39,11 +40,13 @@ func (o *object) Version() string { return o.version }
 
 // Labels reads the labels from the JSON, because few requests need them.
 func (o *object) Labels() labels.Labels {
-	var metadata struct{ Labels labels.Set }
+	var metadata struct {
+		Labels labels.Set `json:"labels"`
+	}
 	text, err := o.JSON()
 	for m := range jsontext.Members(text) {
 		if err == nil && string(m.Key) == "metadata" {
-			_ = json.Unmarshal(m.Value, &metadata) // it was valid when it was stored
+			_ = utiljson.Unmarshal(m.Value, &metadata) // it was valid when it was stored
 		}
 	}
 	return metadata.Labels

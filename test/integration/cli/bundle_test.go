@@ -55,7 +55,7 @@ func TestServedBundle(t *testing.T) {
 		{"wait", "pod/running", "--for", "condition=Ready", "-n", namespace}, {"explain", "workloads.spec"},
 		{"explain", "pods"}, {"explain", "pods.metadata"}, {"explain", "pods.spec.containers.resources"},
 		{"explain", "deployments.spec.strategy.rollingUpdate"}, {"explain", "ingresses.spec.tls"},
-		{"explain", "pods.spec.restartPolicy"}, {"explain", "leases"}, {"explain", "validatingadmissionpolicies.spec"},
+		{"explain", "pods.spec.restartPolicy"}, {"explain", "leases"}, {"explain", "crd.spec.names"}, {"explain", "validatingadmissionpolicies.spec"},
 	} {
 		want, got := kubectl(harness.Kubeconfig(t), args...), kubectl(kubeconfig, args...)
 		if want.code != 0 {

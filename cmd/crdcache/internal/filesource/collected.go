@@ -60,6 +60,19 @@ func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 		Message: fmt.Sprintf("%s were not collected: %s", gr, reason)}}
 }
 
+// Incomplete returns why objects of a type may be missing or old, or "".
+func (s *Source) Incomplete(gr schema.GroupResource) string {
+	if reason := s.Uncollected(gr)[gr]; reason != "" {
+		return fmt.Sprintf("not all %s were collected: %s", gr, reason)
+	}
+	for _, p := range s.Problems() {
+		if !p.Warning {
+			return p.Error()
+		}
+	}
+	return ""
+}
+
 // Uncollected returns why not all objects are known, by type: of all types, or of the given ones of which
 // some objects are known.
 func (s *Source) Uncollected(types ...schema.GroupResource) map[schema.GroupResource]string {

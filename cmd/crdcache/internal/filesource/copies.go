@@ -86,8 +86,8 @@ func (l *loader) compare(e manifest.Entry, k *kind, key objectKey) (c comparison
 		delete(u.Object, "status")
 		delete(old.Object, "status")
 	}
-	if l.keepsIdentity && k != crdKind {
-		c.isSame = l.origins[key].digest == l.digestOf(e)
+	if digest := l.origins[key].digest; digest != 0 {
+		c.isSame = digest == l.digestOf(e)
 	} else {
 		c.isSame = reflect.DeepEqual(u.Object, old.Object)
 	}

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -52,6 +51,7 @@ type loader struct {
 	omitted         map[schema.GroupResource]bool // types whose objects are not kept
 	// keepsIdentity is set if only the identity of objects is kept.
 	keepsIdentity bool
+	digested      []byte // scratch of digestOf
 	// isServed is set after Open: changes must now be sent to watches.
 	isServed     bool
 	typesChanged bool
@@ -186,40 +186,24 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	if l.ignoresCopy(f, e, k, key) {
 		return true
 	}
+	var digest uint64
 	if l.keepsIdentity {
+		digest = l.digestOf(e)
 		e.Canonical.KeepIdentity()
 	}
 	if !l.storage.RestoreCanonical(e.Canonical) {
 		return false
 	}
-	l.origins[key] = &origin{file: f, Position: e.Position, readCount: f.ReadCount, digest: l.digestOf(e)}
+	l.origins[key] = &origin{file: f, Position: e.Position, readCount: f.ReadCount, digest: digest}
 	return true
 }
 
 var digestSeed = maphash.MakeSeed()
 
-// digestOf returns a hash of the whole object of an entry if only its identity is kept. The default namespace
-// can be missing.
+// digestOf returns a hash of an object without its namespace, which files may leave out or add.
 func (l *loader) digestOf(e manifest.Entry) uint64 {
-	switch {
-	case !l.keepsIdentity:
-		return 0
-	case e.Namespace == metav1.NamespaceDefault:
-		return maphash.Bytes(digestSeed, jsontext.AppendWithout(nil, e.Data, "metadata", "namespace"))
-	}
-	return maphash.Bytes(digestSeed, e.Data)
-}
-
-// identityOf works like Canonical.KeepIdentity for a decoded object.
-func identityOf(u *unstructured.Unstructured) *unstructured.Unstructured {
-	identity := &unstructured.Unstructured{Object: map[string]any{}}
-	identity.SetGroupVersionKind(u.GroupVersionKind())
-	identity.SetNamespace(u.GetNamespace())
-	identity.SetName(u.GetName())
-	identity.SetUID(u.GetUID())
-	identity.SetResourceVersion(u.GetResourceVersion())
-	identity.SetLabels(u.GetLabels())
-	return identity
+	l.digested = jsontext.AppendWithout(l.digested[:0], e.Data, "metadata", "namespace")
+	return maphash.Bytes(digestSeed, l.digested)
 }
 
 // cloneEntry copies the data of an entry. The original data is valid only until the next entry is read.
@@ -329,8 +313,6 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 		_, err = l.storage.PutInVersion(u, !l.isServed)
 	case l.isServed:
 		_, err = l.storage.Apply(u)
-	case l.keepsIdentity && k != crdKind:
-		_, err = l.storage.Restore(identityOf(u))
 	default:
 		_, err = l.storage.Restore(u)
 	}
@@ -339,7 +321,7 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 		return
 	}
 	l.origins[key] = &origin{file: f, Position: e.Position, readCount: f.ReadCount, isApplied: l.isServed,
-		resourceVersion: u.GetResourceVersion(), digest: l.digestOf(e)}
+		resourceVersion: u.GetResourceVersion()}
 }
 
 func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema.GroupKind, err error) {

@@ -37,6 +37,9 @@ func (s *Source) Handler() http.Handler {
 			}
 			writeResponse(w, "text/plain", text)
 		default:
+			if text := s.Incomplete(request.GVR.GroupResource()); hasType && text != "" {
+				readapi.AddWarning(w.Header(), text)
+			}
 			s.handler.ServeHTTP(w, r)
 		}
 	})

@@ -1,6 +1,9 @@
 package filesource
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +15,32 @@ import (
 
 	"github.com/crdcache/crdcache/internal/manifest"
 )
+
+// TestIncompleteTypesAreServed verifies that answers of the served API say that objects may be missing.
+func TestIncompleteTypesAreServed(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"broken file": {"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\na: [\n"},
+		"uncollected": {"crd.yaml": widgetCRD, "cluster-resources/custom-resources/a.yaml": widget("a", "red"),
+			"cluster-resources/custom-resources/custom-resources-errors.json": `{"widgets.example.com": "forbidden"}`},
+	} {
+		s := openSource(t, Options{Paths: []string{writeTree(t, files)}})
+		recorder := httptest.NewRecorder()
+		s.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, widgetsPath, nil))
+		if recorder.Code != http.StatusOK || recorder.Header().Get("Warning") == "" {
+			t.Errorf("%s: status %d, headers %v, want a warning", name, recorder.Code, recorder.Header())
+		}
+	}
+}
+
+// TestKeepIdentity verifies that other fields are not kept, except those of objects that must be decoded.
+func TestKeepIdentity(t *testing.T) {
+	const inJSON = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b","namespace":"web","resourceVersion":"7"},"spec":{"color":"red"}}`
+	s := openSource(t, Options{KeepIdentity: true, Paths: []string{writeTree(t, map[string]string{"0.yaml": widgetCRD,
+		"a.yaml": widget("a", "red"), "b.json": inJSON})}})
+	if got := colors(t, s); !slices.Equal(got, []string{"web/a red", "web/b "}) {
+		t.Errorf("objects %q, want the color of a", got)
+	}
+}
 
 // TestOmittedTypes verifies that only objects of the named types are kept, and that requests for others fail.
 func TestOmittedTypes(t *testing.T) {

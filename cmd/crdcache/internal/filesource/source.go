@@ -38,8 +38,8 @@ type Options struct {
 	// Types are names of types. Objects of other types of Kubernetes are not kept, and requests for them
 	// fail. Optional: all are kept.
 	Types []string
-	// KeepIdentity is set if only names, labels, UIDs and versions of objects are read, except those of
-	// CustomResourceDefinitions. Other fields are not kept then.
+	// KeepIdentity is set if only names, labels, UIDs and versions of objects are read. Most objects are kept
+	// without other fields then.
 	KeepIdentity bool
 	// Received counts the bytes that are read. Optional.
 	Received *atomic.Int64
@@ -142,9 +142,6 @@ var Schemas func(schema.GroupVersion) (kinds, others map[string]any)
 // until the time of the files.
 func (s *Source) Table(gr schema.GroupResource) (columns []metav1.TableColumnDefinition,
 	cells func(object map[string]any) []any) {
-	if s == nil {
-		return nil, nil
-	}
 	columns, cellsUntil := Table(gr)
 	return columns, func(object map[string]any) []any { return cellsUntil(object, s.now()) }
 }

@@ -27,16 +27,8 @@ func newGoTemplate(text string) (*goTemplate, error) {
 	return &goTemplate{text, compiled}, nil
 }
 
-// PrintObj implements printers.ResourcePrinter.
-func (t *goTemplate) PrintObj(object runtime.Object, w io.Writer) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("caught panic: %+v", cause)
-		}
-		if err != nil {
-			err = fmt.Errorf("error executing template %q: %w", t.text, err)
-		}
-	}()
+// PrintObj implements printers.ResourcePrinter. Like kubectl, it also writes errors to w, with the object.
+func (t *goTemplate) PrintObj(object runtime.Object, w io.Writer) error {
 	data, err := utiljson.Marshal(object)
 	if err != nil {
 		return err
@@ -45,6 +37,21 @@ func (t *goTemplate) PrintObj(object runtime.Object, w io.Writer) (err error) {
 	if err := utiljson.Unmarshal(data, &content); err != nil {
 		return err
 	}
+	if err = t.execute(w, content); err == nil {
+		return nil
+	}
+	_, _ = fmt.Fprintf(w, "Error executing template: %v. Printing more information for debugging the template:\n"+
+		"\ttemplate was:\n\t\t%v\n\traw data was:\n\t\t%v\n\tobject given to template engine was:\n\t\t%+v\n\n",
+		err, t.text, string(data), content) // the error of the template comes first
+	return fmt.Errorf("error executing template %q: %w", t.text, err)
+}
+
+func (t *goTemplate) execute(w io.Writer, content map[string]any) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("caught panic: %+v", cause)
+		}
+	}()
 	return t.compiled.Execute(w, content)
 }
 

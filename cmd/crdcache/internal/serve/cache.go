@@ -22,6 +22,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/reload"
+	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -171,13 +172,28 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 	return resolution.Resources, nil
 }
 
+// checkRequest refuses requests for incomplete types of files: the read API answers them with a warning.
+func (s *cacheServer) checkRequest(request readapi.Request) error {
+	if reason := s.Incomplete(request.GVR.GroupResource()); reason != "" {
+		return errors.New(reason)
+	}
+	return s.server.CheckRequest(request)
+}
+
 func (s *cacheServer) info() localserver.Info {
-	info := localserver.Info{Identity: s.identity, Host: s.Rest.Host, PID: os.Getpid(),
+	host := s.Rest.Host
+	if s.ReadsFiles() {
+		host = s.FilesTitle()
+	}
+	info := localserver.Info{Identity: s.identity, Host: host, PID: os.Getpid(),
 		Started: s.started,
 		Config:  *s.configDigest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
 	for _, cached := range s.binding.Targets() {
 		history := cached.Informer.History()
 		isLive, text := s.server.State(cached.GVR.GroupResource())
+		if reason := s.Incomplete(cached.GVR.GroupResource()); reason != "" {
+			isLive, text = false, reason
+		}
 		cachedType := localserver.CachedType{
 			Resource: cached.Type, Namespace: history.Namespace, State: text,
 			Objects: history.Snapshot.Len(),

@@ -171,7 +171,7 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 	}
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
-		Resolve: s.resolve, ValidateRequest: s.server.CheckRequest, Handler: s.server,
+		Resolve: s.resolve, ValidateRequest: s.checkRequest, Handler: s.server,
 		ActiveRequests: shared.activity,
 		OnStopped:      stop}
 	if shared.page != nil {

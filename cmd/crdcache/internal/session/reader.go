@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -82,13 +83,22 @@ func (t *Types) LoadRows(ctx context.Context) error {
 	t.crdRows = map[schema.GroupVersionResource]*print.Rows{}
 	for i, rows := range print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut) {
 		gvr := t.Resources[i].GVR
-		if columns, cells := t.reader.source.Table(gvr.GroupResource()); rows == nil && len(columns) > 0 {
+		if columns, cells := t.reader.localTable(gvr); rows == nil && len(columns) > 0 {
 			rows = print.NewServerRows(columns,
 				func(u *unstructured.Unstructured) []any { return cells(u.Object) })
 		}
 		t.crdRows[gvr] = rows
 	}
 	return nil
+}
+
+// localTable works like filesource.Source.Table for files in memory.
+func (t *Target) localTable(gvr schema.GroupVersionResource) (columns []metav1.TableColumnDefinition,
+	cells func(object map[string]any) []any) {
+	if t.source == nil || t.Snapshot() != nil {
+		return nil, nil
+	}
+	return t.source.Table(gvr.GroupResource())
 }
 
 // Rows returns the rows of a type after its objects were read. Without LoadRows it returns nil. It warns if

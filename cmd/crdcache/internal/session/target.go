@@ -147,6 +147,14 @@ func (t *Target) SnapshotOrigin() snapshot.Origin {
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
 func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }
 
+// Incomplete returns why objects of a type in files may be missing or old, or "".
+func (t *Target) Incomplete(gr schema.GroupResource) string {
+	if t.source == nil {
+		return ""
+	}
+	return t.source.Incomplete(gr)
+}
+
 // FilesNotice describes the files and the time of their content.
 func (t *Target) FilesNotice() string {
 	paths := strings.Join(t.paths, ", ")

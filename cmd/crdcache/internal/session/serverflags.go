@@ -28,7 +28,7 @@ type ServerFlags struct {
 	allNamespaces bool
 	timeout       time.Duration
 	fromPaths     []string
-	files         filesource.Options // what a verb reads of files
+	files         filesource.Options // of the objects that a verb reads
 	quiet         bool
 	flagSet       *pflag.FlagSet
 }

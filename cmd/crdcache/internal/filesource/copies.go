@@ -87,7 +87,7 @@ func (l *loader) compare(e manifest.Entry, k *kind, key objectKey) (c comparison
 		delete(old.Object, "status")
 	}
 	if digest := l.origins[key].digest; digest != 0 {
-		c.isSame = digest == l.digestOf(e)
+		c.isSame = digest == l.digestOf(e, key.namespace)
 	} else {
 		c.isSame = reflect.DeepEqual(u.Object, old.Object)
 	}

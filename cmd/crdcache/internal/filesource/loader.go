@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -188,7 +189,7 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 	}
 	var digest uint64
 	if l.keepsIdentity {
-		digest = l.digestOf(e)
+		digest = l.digestOf(e, key.namespace)
 		e.Canonical.KeepIdentity()
 	}
 	if !l.storage.RestoreCanonical(e.Canonical) {
@@ -200,8 +201,11 @@ func (l *loader) addWithoutDecoding(f *manifest.File, e manifest.Entry) bool {
 
 var digestSeed = maphash.MakeSeed()
 
-// digestOf returns a hash of an object without its namespace, which files may leave out or add.
-func (l *loader) digestOf(e manifest.Entry) uint64 {
+// digestOf returns a hash of an object, without the namespace if files may leave it out or add one.
+func (l *loader) digestOf(e manifest.Entry, namespace string) uint64 {
+	if namespace != "" && namespace != metav1.NamespaceDefault {
+		return maphash.Bytes(digestSeed, e.Data)
+	}
 	l.digested = jsontext.AppendWithout(l.digested[:0], e.Data, "metadata", "namespace")
 	return maphash.Bytes(digestSeed, l.digested)
 }

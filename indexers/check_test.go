@@ -254,9 +254,7 @@ func codesOf(t *testing.T, index string, schema *crd.Schema) string {
 		index + "]\n")
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 		Data: []byte(strings.Replace(text, "NAME", "n", 1))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	widget := widgetDefinition()
 	widget.Versions[0].Schema.Properties["spec"].Properties["v"] = schema
 	diagnostics, err := c.Check([]*crd.Definition{widget})

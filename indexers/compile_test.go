@@ -21,9 +21,7 @@ func compile(t testing.TB, index string) *indexers.Functions {
 	text := strings.Replace(configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes:\n    - "+
 		index+"\n"), "NAME", "n", 1)
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return indexers.Compile(c.Resources[0])
 }
 

@@ -23,9 +23,7 @@ var (
 // TestDocumentedExamples verifies that every example of the documentation has the documented result.
 func TestDocumentedExamples(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	docs := string(data)
 	_, rest, _ := strings.Cut(docs, "look at this object:\n\n```yaml\n")
 	text, rest, _ := strings.Cut(rest, "```")
@@ -75,9 +73,7 @@ func spans(text string) (out []string) {
 // TestDocumentedResources verifies that every resource in docs/config.md has the documented effect.
 func TestDocumentedResources(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, docs, _ := strings.Cut(string(data), "\n## Resources\n")
 	docs, _, _ = strings.Cut(docs, "\n## ")
 	found := documentedResource.FindAllStringSubmatch(docs+"\n", -1)
@@ -142,9 +138,7 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 	var examples strings.Builder
 	for _, file := range []string{"cel.md", "config.md", "metrics.md"} {
 		data, err := os.ReadFile("../docs/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(
 			string(data), -1) {
 			examples.WriteString(block[1])
@@ -186,9 +180,7 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 func TestDocumentedLookups(t *testing.T) {
 	read := func(path string) string {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return string(data)
 	}
 	_, section, _ := strings.Cut(read("../docs/config.md"), "### Look-ups through client-go's interface\n")
@@ -225,9 +217,7 @@ func TestDocumentedLookups(t *testing.T) {
 		}
 		count := func(key string) int {
 			keys, err := indexer.IndexKeys("i", key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			return len(keys)
 		}
 		key, err := f.Indexes()[0].Key(test.values...)

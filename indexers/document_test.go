@@ -22,9 +22,7 @@ func compileAll(t testing.TB, list ...string) *indexers.Functions {
 		strings.Join(list, "\n    - ") + "\n")
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml",
 		Data: []byte(strings.Replace(text, "NAME", "n", 1))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return indexers.Compile(c.Resources[0])
 }
 
@@ -89,9 +87,7 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 	decoded, encoded := compileAll(t, manyIndexes...), compileAll(t, manyIndexes...)
 	for range 3000 {
 		document, err := json.Marshal(randomObject(random))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		compareKeys(t, decoded, encoded, document)
 	}
 	if diff := cmp.Diff(decoded.Stats(), encoded.Stats()); diff != "" {

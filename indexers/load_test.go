@@ -64,9 +64,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	c, err := indexers.Load(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if m := c.Resources[0].Match; m != (indexers.Match{Version: "v1", Kind: "Pod"}) {
 		t.Errorf("Match = %+v, want version v1 and kind Pod", m)
 	}
@@ -88,9 +86,7 @@ func TestNoSchema(t *testing.T) {
 	text := configWith("  - name: w\n    match: {group: example.com, kind: Widget}\n    indexes: [{name: a, path: .a}]\n")
 	s := indexers.Source{Name: "w.yaml", Data: []byte(strings.Replace(text, "NAME", "n", 1))}
 	c, err := indexers.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	d := &crd.Definition{Group: "example.com", Names: crd.Names{Plural: "widgets", Kind: "Widget"},
 		Versions: []crd.Version{{Name: "v1", Served: true}}}
 	warnings, err := c.Check([]*crd.Definition{d})
@@ -148,9 +144,7 @@ spec:
 
 func TestCompleteConfig(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(completeConfig)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	certs, widgets, crossplane := c.Resources[0], c.Resources[1], c.Resources[2]
 	type resourceOptions struct {
 		Storage    indexers.Storage
@@ -264,9 +258,7 @@ func TestNullIsUnset(t *testing.T) {
 		t.Helper()
 		text := strings.Replace(configWith(fmt.Sprintf(resource, more...)), "NAME", "n", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "n.yaml", Data: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		return c
 	}
 	got := read(", version: null, resource: ~", ", each: null, paths: , missing: null, default: ~, when: null, type: null, transform: null, key: null",
@@ -288,9 +280,7 @@ func TestFilesAreMerged(t *testing.T) {
 			text("two", "y")...)},
 		indexers.Source{Name: "b.yaml", Data: append([]byte("\ufeff"), text("three", "z")...)},
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	got := ""
 	for _, r := range c.Resources {
 		got += r.Config + "/" + r.Name + " "
@@ -322,9 +312,7 @@ func TestJSONAsToolsWriteIt(t *testing.T) {
 		"spec": {"resources": [{"name": "w", "match": {"group": "example.com", "kind": "Widget"}, "indexes": [
 		{"name": "a", "path": ".a", "default": "\ud83d\ude00 \\ud83d\\ude00 \\\ud83d\ude00"}]}]}}`
 	c, err := indexers.Parse(indexers.Source{Name: "j.json", Data: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	want := "\U0001f600 \\ud83d\\ude00 \\\U0001f600"
 	if got := indexers.Compile(c.Resources[0]).Keys(map[string]any{})[0]; len(got) != 1 || got[0] != want {
 		t.Errorf("keys = %q, want %q", got, want)

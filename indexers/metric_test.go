@@ -48,9 +48,7 @@ func metricSource(t *testing.T, r *indexers.Resource, objects ...string) indexer
 	}
 	for _, text := range objects {
 		document, err := yaml.YAMLToJSON([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		var object map[string]any
 		if err := json.Unmarshal(document, &object); err != nil {
 			t.Fatal(err)
@@ -272,9 +270,7 @@ var documentedMetric = regexp.MustCompile("(?s)```yaml\n(- .*?)```\n\n```\n(.*?)
 // TestDocumentedMetrics verifies that every example of the documentation has the documented series.
 func TestDocumentedMetrics(t *testing.T) {
 	data, err := os.ReadFile("../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	text, _, _ := strings.Cut(string(data), "\n## Replicas")
 	_, docs, _ := strings.Cut(text, "look at these objects:\n\n```yaml\n")
 	text, docs, _ = strings.Cut(docs, "```")

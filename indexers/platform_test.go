@@ -30,9 +30,7 @@ func loadObjects(t testing.TB, kind string) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, path := range files {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
 		for {
 			u := &unstructured.Unstructured{}
@@ -53,9 +51,7 @@ func loadObjects(t testing.TB, kind string) []*unstructured.Unstructured {
 func loadConfigs(t testing.TB) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Load("../testdata/indexes/platform.yaml", "../testdata/indexes/cert-manager.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if len(c.Warnings) > 0 {
 		t.Errorf("warnings of the example configs = %v, want none", c.Warnings)
 	}
@@ -64,9 +60,7 @@ func loadConfigs(t testing.TB) *indexers.Config {
 
 func TestExampleConfigsFitTheCRDs(t *testing.T) {
 	warnings, err := loadConfigs(t).Check(definitions(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if len(warnings) != 1 || warnings[0].Code != "W304" {
 		t.Errorf("Check = %v, want only W304 for the certificates, which are optional", warnings)
 	}
@@ -188,9 +182,7 @@ func TestKeepWhole(t *testing.T) {
 	text := strings.Replace(configWith("  - {name: w, match: {group: example.com, kind: Widget}, keep: {paths: [.spec.a], "+
 		"whole: {labels: 'a in (b,c)', when: '@.spec.mine == true'}}}\n"), "NAME", "n", 1)
 	c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	r := c.Resources[0]
 	want := indexers.Keep{Paths: []string{".spec.a"}, WholeLabels: "a in (b,c)", WholeWhen: "@.spec.mine == true"}
 	if diff := cmp.Diff(want, r.EffectiveKeep()); diff != "" {
@@ -210,9 +202,7 @@ func TestKeepReplacesPrune(t *testing.T) {
 			"NAME", "n", 1)
 		text = strings.Replace(text, "  resources:", "  defaults: {"+defaults+"}\n  resources:", 1)
 		c, err := indexers.Parse(indexers.Source{Name: "w.yaml", Data: []byte(text)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		r := c.Resources[0]
 		if (r.Keep.Paths != nil) != keeps || (r.Prune.Presets != nil) == keeps {
 			t.Errorf("%s with the default %s: Keep = %+v, Prune = %+v, want only the first", resource,
@@ -234,9 +224,7 @@ func definitions(t testing.TB) []*crd.Definition {
 	var out []*crd.Definition
 	for _, f := range files {
 		d, err := crd.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		out = append(out, d...)
 	}
 	return out
@@ -254,9 +242,7 @@ func runGoldenCases(t *testing.T, folder string, least int,
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			got := run(t, indexers.Source{Name: name + ".yaml", Data: data})
 			golden := strings.TrimSuffix(path, ".yaml") + ".golden"
 			if *rewrite {
@@ -265,9 +251,7 @@ func runGoldenCases(t *testing.T, folder string, least int,
 				}
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("result (-golden +got):\n%s", diff)
 			}
@@ -308,9 +292,7 @@ func TestSchemaChecks(t *testing.T) {
 	crds := definitions(t)
 	runGoldenCases(t, "schema", 25, func(t *testing.T, s indexers.Source) string {
 		c, err := indexers.Parse(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		warnings, err := c.Check(crds)
 		got := describeFindings(t, err, s)
 		for _, w := range warnings {

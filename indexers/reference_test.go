@@ -36,9 +36,7 @@ func formatTarget(t indexers.ReferenceTarget) string {
 func targetsOf(t *testing.T, r *indexers.Reference, object map[string]any) (targets []string) {
 	t.Helper()
 	document, err := json.Marshal(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	functions := indexers.CompileIndexes(r.Index)
 	keys := functions.Keys(object)[0]
 	if diff := cmp.Diff(keys, functions.KeysJSON(document, nil)[0]); diff != "" {
@@ -55,9 +53,7 @@ var documentedReference = regexp.MustCompile("(?s)```yaml\n(- .*?)```\n\nrefers 
 // TestDocumentedReferences verifies that every reference of the documentation has the documented target.
 func TestDocumentedReferences(t *testing.T) {
 	data, err := os.ReadFile("../docs/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	_, rest, _ := strings.Cut(string(data), "look at the following object:\n\n```yaml\n")
 	text, rest, _ := strings.Cut(rest, "```")
 	section, _, _ := strings.Cut(rest, "\n## ")
@@ -122,9 +118,7 @@ func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml",
 		Data: []byte(strings.Replace(configWith(resources), "NAME", "n", 1))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return c
 }
 

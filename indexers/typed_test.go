@@ -133,9 +133,7 @@ func TestPrefixes(t *testing.T) {
 		i := compileIndex(t, "{name: i, order: "+order+
 			", key: [{name: x, path: .x}, {name: y, path: .y, type: Int}, {name: z, path: .z}]}")
 		key, err := i.Key("a/b", "7", "web-1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for _, test := range []struct {
 			parts []string
 			want  bool
@@ -213,5 +211,12 @@ func TestResourceOf(t *testing.T) {
 		if named, err := config.ResourceOf(gvr, "W", "a"); err != nil || named.Name != "a" {
 			t.Errorf("with %s: ResourceOf the resource a = %v, %v", settings, named.Name, err)
 		}
+	}
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -52,9 +52,7 @@ func TestApply(t *testing.T) {
 	binding := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 	first, err := binding.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 
 	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
 		t.Fatal(err)
@@ -123,9 +121,7 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 		t.Fatal(err)
 	}
 	querier, err := binding.Querier("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var unknown *query.UnknownIndexError
 	if _, err := querier.ByIndex("color", "lamp"); !errors.As(err, &unknown) ||
 		!slices.Equal(unknown.Known, []string{"namespace", "size"}) {
@@ -142,13 +138,9 @@ func TestApplyRemovedAndInvalid(t *testing.T) {
 func TestListOnlyTypes(t *testing.T) {
 	s := newFixtureWithMiddleware(t, apitest.WithoutCoreWatches)
 	client, err := discovery.NewClient(s.server, discovery.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	catalog, err := client.Catalog(s.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if r, ok := catalog.Lookup(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}); !ok ||
 		r.Watchable() {
 		t.Fatalf("the catalog has %+v, want namespaces without the verb watch", r)
@@ -158,9 +150,7 @@ func TestListOnlyTypes(t *testing.T) {
     indexes: [{name: team, path: .metadata.labels.team}]
 `
 	listed, err := bind.New(s.factory, parse(t, namespaces), bind.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(listed.Close)
 	if err := listed.Resolve(catalog); err != nil {
 		t.Errorf("Resolve: got the error %v, want a binding of namespaces", err)
@@ -168,9 +158,7 @@ func TestListOnlyTypes(t *testing.T) {
 	err = s.cluster.Load(s.ctx, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1",
 		"kind": "Namespace", "metadata": map[string]any{"name": "shop",
 			"labels": map[string]any{"team": "blue"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	tracked := s.follow(parse(t, namespaces))
 	for name, binding := range map[string]*bind.Binding{"catalog": listed, "tracker": tracked} {
 		s.eventually("namespaces of the "+name+" are bound", func() bool {
@@ -184,21 +172,15 @@ func TestListOnlyTypes(t *testing.T) {
 func TestResolve(t *testing.T) {
 	s := newFixture(t)
 	client, err := discovery.NewClient(s.server, discovery.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	catalog, err := client.Catalog(s.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	binding, err := bind.New(s.factory, parse(t, widgetsByColor+anyExample+`  - name: gadgets
     match: {group: example.com, kind: Gadget}
   - name: old
     match: {group: example.com, version: v0, kind: Widget}
 `), bind.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(binding.Close)
 	if _, err := binding.Querier("widgets"); !errors.Is(err, bind.ErrNoTypes) {
 		t.Errorf("Querier before Resolve: got the error %v, want ErrNoTypes", err)

@@ -25,9 +25,7 @@ func parse(t testing.TB, resources string) *indexers.Config {
 	t.Helper()
 	text := "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: test}\nspec:\n  resources:\n" + resources
 	c, err := indexers.Parse(indexers.Source{Name: "c.yaml", Data: []byte(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return c
 }
 
@@ -74,9 +72,7 @@ func newFixtureWithMiddleware(t *testing.T, middleware func(http.Handler) http.H
 	cluster := cluster()
 	server := readapi.Config(middleware(cluster))
 	tracker, err := discovery.NewTracker(server, discovery.TrackerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := tracker.Run(ctx); err != nil { // ended by cancel
@@ -85,9 +81,7 @@ func newFixtureWithMiddleware(t *testing.T, middleware func(http.Handler) http.H
 	})
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server,
 		Types: tracker.Types(), Linger: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if err := factory.Start(ctx); err != nil {
 		t.Fatal(err)
 	}

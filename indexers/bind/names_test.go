@@ -28,9 +28,7 @@ func TestNumberedNames(t *testing.T) {
 	})
 	second, third := s.follow(parse(t, widgetsByColor)), s.follow(parse(t, widgetsByColor))
 	target, err := third.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	expectIndexes := func(want ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, indexNames(t, target)); diff != "" {
@@ -42,9 +40,7 @@ func TestNumberedNames(t *testing.T) {
 		t.Errorf("Stats = %+v, want only color, with seen objects", stats)
 	}
 	querier, err := third.Querier("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	values, err := querier.Values(s.ctx, "color", query.All(), query.Options{})
 	if err != nil || len(values) != 2 || values[1].Value != "red" || values[1].Count != 2 {
 		t.Errorf("Values = %v, %v; want two values, the second red with 2 objects", values, err)
@@ -104,9 +100,7 @@ func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
 			"color=red", "team-a/x")
 	})
 	target, err := b.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	querier := target.Querier()
 	createNamespaceWithWidget("team-b")
 	s.eventually("the widgets of team-b are cached", func() bool {
@@ -149,9 +143,7 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 	}
 	binding := s.follow(parse(t, widgetsAndGadgetsOfTeams))
 	graph, err := binding.References()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	s.eventually("both informers are synced", func() bool { return graph.Stats().Synced == 2 })
 	if got := graph.Dangling(); len(got) > 0 {
 		t.Errorf("Dangling = %v, want none while targets are forbidden", got)
@@ -162,9 +154,7 @@ func TestReferencesToForbiddenNamespace(t *testing.T) {
 	}
 	injector.Clear()
 	target, err := binding.Target("gadgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	target.Informer.Retry()
 	s.eventually("the references to green dangle", func() bool {
 		got := graph.Dangling()

@@ -36,9 +36,7 @@ func TestResourceOptions(t *testing.T) {
     indexes: [{name: i, path: .spec.kept.x}]
 `)
 	got, err := bind.Options{Compression: s2.New()}.ResourceOptions(config.Resources[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	wantPrune := dynamicinformer.Prune{
 		Presets: []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields,
 			dynamicinformer.PruneLastApplied},
@@ -87,9 +85,7 @@ func TestKeepOfTheOptions(t *testing.T) {
 func TestDefinitions(t *testing.T) {
 	s := newFixture(t)
 	client, err := dynamic.NewForConfig(s.server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	definitions, err := bind.Definitions(s.ctx, client, nil)
 	if err != nil || len(definitions) != 1 {
 		t.Fatalf("Definitions returned %d definitions, %v; want 1", len(definitions), err)
@@ -114,9 +110,7 @@ func TestUncheckedTypes(t *testing.T) {
 	s := newFixture(t)
 	binding := s.follow(parse(t, gadgetsAndWidgets))
 	graph, err := binding.References()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	expectUnchecked := func(condition string, want ...string) {
 		t.Helper()
 		var got []string
@@ -130,9 +124,7 @@ func TestUncheckedTypes(t *testing.T) {
 	}
 	expectUnchecked("the type is not served", "3 references to Gadget.example.com are not checked: discovery knows no such type; install its CRD, or correct the reference")
 	querier, err := binding.Querier("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	plan, err := querier.Explain(query.Dangling("gadget"), query.Options{})
 	if err != nil || len(plan.Warnings) != 1 || !strings.Contains(plan.Warnings[0],
 		"discovery knows no such type") {
@@ -144,9 +136,7 @@ func TestUncheckedTypes(t *testing.T) {
 	var events []references.Event
 	received := make(chan references.Event, 100)
 	subscription, err := graph.Subscribe(func(e references.Event) { received <- e })
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	t.Cleanup(subscription.Stop)
 	for range 3 { // initial events
 		events = append(events, <-received)
@@ -202,9 +192,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 			}
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	binding = s.follow(watcher.Config())
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan error, 1)
@@ -217,9 +205,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	}()
 	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 	target, err := binding.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 
 	mount.Swap(t, map[string]string{"first.yaml": header("first") + definitions, "second.yaml": header("second") +
 		widgetsBySize})

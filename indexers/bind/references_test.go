@@ -34,9 +34,7 @@ func TestReferences(t *testing.T) {
 	s := newFixture(t)
 	binding := s.follow(parse(t, gadgetsAndWidgets))
 	graph, err := binding.References()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if again, err := binding.References(); again != graph || err != nil {
 		t.Errorf("the second References returned another graph, want the same one (%v)", err)
 	}
@@ -62,15 +60,11 @@ func TestReferences(t *testing.T) {
 	expectDangling("home/table Gadget.example.com home/blue")
 
 	querier, err := binding.Querier("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for text, want := range map[string]string{"dangling(gadget)": "home/table",
 		"refersTo(gadgets.example.com, home/red) && color=red": "home/chair home/lamp"} {
 		q, err := query.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		if keys, err := querier.Keys(s.ctx, q, query.Options{}); err != nil ||
 			strings.Join(keys, " ") != want {
 			t.Errorf("keys of %s = %v, %v; want %s", text, keys, err, want)
@@ -87,9 +81,7 @@ func TestReferences(t *testing.T) {
 			events++
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if err := binding.Apply(parse(t, strings.ReplaceAll(gadgetsAndWidgets, "    match:",
 		"    storage: {mode: Object}\n    match:"))); err != nil {
 		t.Fatal(err)
@@ -180,9 +172,7 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 	binding := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 	querier, err := binding.Querier("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	redKeys := func() ([]string, error) {
 		return querier.Keys(s.ctx, query.Eq("color", "red"), query.Options{})
 	}

@@ -164,9 +164,7 @@ func TestQueriesWhileRedefiningAnIndex(t *testing.T) {
 	binding := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 	querier, err := binding.Querier("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	load := &concurrentLoad{fixture: s, b: binding, done: make(chan struct{})}
 	for range 2 {
 		load.repeat(func() error {
@@ -196,13 +194,9 @@ func TestSubscriptionOnAnInformer(t *testing.T) {
 	b := s.follow(parse(t, widgetsBySize))
 	s.eventually("bound", func() bool { return len(b.Targets()) == 1 })
 	target, err := b.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	matcher, err := query.NewMatcher(query.Greater("size", "5"), target.Resource.Indexes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	events := make(chan query.Event, 100)
 	if _, err := query.Subscribe(target.Informer, matcher, func(e query.Event) { events <- e }); err != nil {
 		t.Fatal(err)
@@ -242,9 +236,7 @@ func TestRemovedVersion(t *testing.T) {
 			"home/chair", "home/lamp")
 	})
 	graph, err := binding.References()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	apply(s.cluster, strings.Replace(definition("example.com", "widgets", "Widget"), "name: v1,",
 		"name: v2,", 1))
 	s.eventually("version v2 is bound", func() bool {

@@ -40,9 +40,7 @@ func TestResourcesOfOneTypeDoNotShareIndexes(t *testing.T) {
 		t.Error("queries of the second resource do not return the widgets of its own indexes")
 	}
 	firstTarget, err := binding.Target("one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if two, err := binding.Target("two"); err != nil || two.Informer != firstTarget.Informer {
 		t.Errorf("the resources have different informers, want one (%v)", err)
 	}
@@ -69,9 +67,7 @@ func TestApplyChangesNothingWhenItFails(t *testing.T) {
 	binding := s.follow(oldConfig)
 	s.eventually("bound", func() bool { return queryReturns(binding, "two", "k=lamp", "home/lamp") })
 	target, err := binding.Target("one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	indexesBefore := indexNames(t, target)
 	// the factory has no compression
 	invalid := strings.Replace(twoResourcesOfOneType, ".spec.color", ".spec.size", 1) + `  - name: wrong
@@ -109,9 +105,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	binding := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 	old, err := binding.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	querier := old.Querier()
 	holdLists.Store(true)
 	pruned := strings.Replace(widgetsByColor, "indexes:",
@@ -153,9 +147,7 @@ func TestCloseKeepsReusedNames(t *testing.T) {
 	}
 	second := s.follow(parse(t, widgetsByColor))
 	target, err := second.Target("widgets")
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if names := indexNames(t, target); !slices.Contains(names, "widgets/color") {
 		t.Fatalf("indexes = %v, want widgets/color, which the first binding no longer uses", names)
 	}
@@ -215,4 +207,11 @@ func TestApplyRevertedBeforeSync(t *testing.T) {
 		return err == nil && target.Resource.Storage.Mode == "" &&
 			queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp")
 	})
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

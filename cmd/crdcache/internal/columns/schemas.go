@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// schemasZip has the schemas of built-in kinds, with a file for each API version. They are those of a
+// schemasZip has the schemas of built-in kinds, with a file for each API version. They equal the schemas of a
 // kube-apiserver (TestBuiltinSchemas of test/integration/cli).
 //
 //go:embed schemas.zip

@@ -38,8 +38,8 @@ type Options struct {
 	// Types are names of types. Objects of other types of Kubernetes are not kept, and requests for them
 	// fail. Optional: all are kept.
 	Types []string
-	// KeepIdentity is set if only names, labels, UIDs and versions of objects are read. Most objects are kept
-	// without other fields then.
+	// KeepIdentity is set if only names, labels, UIDs and versions of objects are read. The other fields are
+	// then kept only of objects that must be decoded.
 	KeepIdentity bool
 	// Received counts the bytes that are read. Optional.
 	Received *atomic.Int64

@@ -257,8 +257,8 @@ func (o *verb) serve(ctx context.Context, options localserver.Options) error {
 	})
 }
 
-// serveFiles serves the page, and the commands with the kubeconfig. Without a socket these read the files
-// through the read API.
+// serveFiles serves the page, and the commands with the kubeconfig. If there is no socket, the commands use
+// the read API.
 func (o *verb) serveFiles(ctx context.Context, options localserver.Options, onListening func()) error {
 	if o.api != nil {
 		isListening := false

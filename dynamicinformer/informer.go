@@ -352,7 +352,7 @@ type requester struct{ *Informer }
 
 var _ follow.Requests = requester{}
 
-func (r requester) ListWatch(p follow.PartitionSpec, forbidden func(error)) cache.ListerWatcher {
+func (r requester) ListWatch(p follow.PartitionSpec, forbidden func(error)) informer.InlineWatcher {
 	return r.deps.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Namespace), r.pacer(p), forbidden)
 }
 

@@ -77,17 +77,18 @@ func runtimeObjects(objects []any) []runtime.Object {
 
 // NewSharedIndexInformer works like cache.NewSharedIndexInformer with the store of this package, for code
 // that has its own ListerWatcher. The cache holds *unstructured.Unstructured as JSON, without the fields that
-// prune drops, and decodes them when they are read. It holds other objects unchanged. The informer has no
-// Status and does not react to the deletion of its type. Prefer a Factory: here each event is encoded again,
-// because lw has decoded it. It returns an error for an invalid Prune.
+// prune drops, and decodes them when they are read. It holds other objects unchanged. example only names the
+// objects in logs. The informer has no Status and does not react to the deletion of its type. Prefer a
+// Factory: here each event is encoded again, because lw has decoded it. It returns an error for an invalid
+// Prune.
 func NewSharedIndexInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration,
 	indexers cache.Indexers, prune Prune) (cache.SharedIndexInformer, error) {
 	pruner, err := prune.pruner()
 	if err != nil {
 		return nil, err
 	}
-	return informer.New(lw, informer.Options{
-		ExampleObject: example, ResyncPeriod: resync, Indexers: indexers,
+	return informer.New(informer.InlineWatcherOf(lw), informer.Options{
+		ObjectDescription: fmt.Sprintf("%T", example), ResyncPeriod: resync, Indexers: indexers,
 		Format: store.NewPacked(pruner, nil),
 	}), nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
@@ -39,9 +38,9 @@ type Follower struct {
 
 // Requests makes the list and watch requests.
 type Requests interface {
-	// ListWatch returns the ListerWatcher of a partition for a reflector. forbidden, if not nil, is called
+	// ListWatch returns the requests of a partition. forbidden, if not nil, is called
 	// when a request is forbidden, which is then not a failure.
-	ListWatch(p PartitionSpec, forbidden func(error)) cache.ListerWatcher
+	ListWatch(p PartitionSpec, forbidden func(error)) informer.InlineWatcher
 	// AwaitPermission waits until a forbidden partition can be read. It returns false if ctx ends.
 	AwaitPermission(ctx context.Context, p PartitionSpec, refusal error) bool
 	// Retry ends the pauses after failures.

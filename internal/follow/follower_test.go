@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
@@ -55,7 +54,7 @@ func (d *callRecorder) SetPartitions(_ []string, namespaces string, _ status.Rea
 	}
 }
 
-func (d *callRecorder) ListWatch(p PartitionSpec, forbidden func(error)) cache.ListerWatcher {
+func (d *callRecorder) ListWatch(p PartitionSpec, forbidden func(error)) informer.InlineWatcher {
 	suffix := ""
 	if p.NamespaceIsNew {
 		suffix = " new"

@@ -34,9 +34,13 @@ func TestConformance(t *testing.T) {
 	)
 }
 
+func listWatch(t testing.TB, setup conformance.Setup) informer.InlineWatcher {
+	return informer.InlineWatcherOf(setup.ListWatch(t, conformance.DefaultClient))
+}
+
 func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
-	return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
-		ExampleObject: &unstructured.Unstructured{}, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
+	return informer.New(listWatch(t, setup), informer.Options{
+		ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 	})
 }
 
@@ -44,7 +48,7 @@ func newSubject(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer
 func withFormat(format func(testing.TB) store.Format) func(testing.TB,
 	conformance.Setup) cache.SharedIndexInformer {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
-		return informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
+		return informer.New(listWatch(t, setup), informer.Options{
 			Format: format(t), ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 		})
 	}
@@ -57,7 +61,7 @@ func sweptInformers(format func(testing.TB) store.Format) func(testing.TB,
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
 		adaptive := format(t).(*store.Packed)
 		adaptive.SetCompressOnArrival(false)
-		i := informer.New(setup.ListWatch(t, conformance.DefaultClient), informer.Options{
+		i := informer.New(listWatch(t, setup), informer.Options{
 			Format: adaptive, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 		})
 		stop, stopped := make(chan struct{}), make(chan struct{})

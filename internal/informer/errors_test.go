@@ -100,7 +100,7 @@ func TestFailingTransform(t *testing.T) {
 	f.list(5, object("a", 1), object("b", 2), object("c", 5))
 	expect(t, "reports of the list", reports(),
 		[]string{`object "ns/b": transforming: version 2 is even [objects 1]`})
-	if err := f.partition.Update(object("a", 6)); err == nil {
+	if err := f.partition.Add(object("a", 6)); err == nil {
 		t.Error("Update() = nil, want the transform's error")
 	}
 	f.list(8, object("a", 6), object("b", 7), object("c", 8))
@@ -161,7 +161,7 @@ func TestTransformWritesGoValues(t *testing.T) {
 			f.ok(err)
 			f.ok(f.partition.Replace([]any{listed}, "1"))
 			f.ok(f.partition.Replace([]any{listed, object("b", 2)}, "2"))
-			f.ok(f.partition.Update(object("a", 3)))
+			f.ok(f.partition.Add(object("a", 3)))
 			f.delete(object("b", 4))
 			expect(t, "keys", f.keys(), []string{"ns/a"})
 		})

@@ -38,6 +38,18 @@ type feed struct {
 	partition *partition // receives all objects; nil while the informer does not run
 }
 
+// reportedLists is the InlineWatcher of feeds. Its func, if not nil, is called before a list is stored.
+type reportedLists struct {
+	InlineWatcher
+	onReceived func(incomplete error)
+}
+
+func (r reportedLists) ListReceived(incomplete error) {
+	if r.onReceived != nil {
+		r.onReceived(incomplete)
+	}
+}
+
 // newFeed returns a feed whose informer runs and has not received a list.
 func newFeed(t *testing.T, options Options) *feed {
 	t.Helper()
@@ -69,7 +81,7 @@ func (f *feed) startIncarnation() {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.partition = g.partition(&Partition{})
+	f.partition = g.partition(&Partition{ListerWatcher: reportedLists{}})
 	g.runSinglePartition(f.partition)
 }
 
@@ -105,7 +117,7 @@ func (f *feed) list(version int, objects ...*unstructured.Unstructured) {
 func (f *feed) put(objects ...*unstructured.Unstructured) {
 	f.Helper()
 	for _, o := range objects {
-		f.ok(f.partition.Update(o))
+		f.ok(f.partition.Add(o))
 	}
 }
 

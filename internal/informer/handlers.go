@@ -60,7 +60,8 @@ func (i *Informer) addHandler(handler cache.ResourceEventHandler, r *delivery.Re
 			handler)
 		return &explainedError{text: text, cause: ErrStopped}
 	case isRunning && !i.store.StoresObjects():
-		return i.addLateLocked(r)
+		i.addLateLocked(r)
+		return nil
 	}
 	i.mu.handlers.Add(r, isRunning)
 	if isRunning {

@@ -27,15 +27,9 @@ type incarnation struct {
 	onAllListed  func()
 }
 
-var (
-	_ cache.ReflectorStore         = (*partition)(nil)
-	_ cache.TransformingStore      = (*partition)(nil)
-	_ cache.ReflectorBookmarkStore = (*partition)(nil)
-)
-
-// Transformer implements cache.TransformingStore. It transforms and packs the objects of a watch-list when
-// they arrive, and returns the stored item if the object has not changed, to save memory. Replace transforms
-// the items again. If the transform fails, it returns the object unchanged, and Replace reports the error.
+// Transformer returns a function that transforms and packs the objects of a watch-list when they arrive. The
+// func returns the stored item if the object has not changed, to save memory. Replace transforms the items
+// again. If the transform fails, the func returns the object unchanged, and Replace reports the error.
 func (g *incarnation) Transformer() cache.TransformFunc {
 	if _, packs := g.informer.store.Format().(*store.Packed); g.transform == nil && !packs {
 		return nil
@@ -56,7 +50,7 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 	}
 }
 
-// Add implements cache.ReflectorStore. It stores an object if the partition selects it.
+// Add stores an object if the partition selects it.
 func (p *partition) Add(obj any) error {
 	item, err := p.item(obj)
 	if err != nil {
@@ -74,8 +68,6 @@ func (p *partition) Add(obj any) error {
 		}
 	}
 }
-
-func (p *partition) Update(obj any) error { return p.Add(obj) }
 
 // commit stores a prepared object and notifies the handlers. It returns false if the object has to be
 // prepared again because indexes were added.
@@ -136,7 +128,7 @@ func (p *partition) requestListLocked() {
 	}
 }
 
-// Delete implements cache.ReflectorStore. It removes an object if it belongs to the partition. Handlers are
+// Delete removes an object if it belongs to the partition. Handlers are
 // not notified if the object is not stored. Another object with the same key stays, and a list follows.
 func (p *partition) Delete(obj any) error {
 	i := p.informer

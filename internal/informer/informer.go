@@ -3,7 +3,6 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -26,7 +25,7 @@ import (
 type Informer struct {
 	foreignInformer //lint:ignore U1000 nil; it has the methods that newer releases add
 	options         Options
-	lw              cache.ListerWatcher
+	lw              InlineWatcher // of Run; may be nil
 	store           *store.Store
 	indexer         indexer
 	clock           clock.WithTicker
@@ -73,7 +72,7 @@ type Informer struct {
 var _ cache.SharedIndexInformer = (*Informer)(nil)
 
 // New returns an Informer of the objects of lw, which can be nil unless Run or RunWithContext is called.
-func New(lw cache.ListerWatcher, options Options) *Informer {
+func New(lw InlineWatcher, options Options) *Informer {
 	options = options.withDefaults()
 	i := &Informer{
 		options: options,
@@ -85,7 +84,7 @@ func New(lw cache.ListerWatcher, options Options) *Informer {
 			Report:     reportFailures(*options.Logger, options.ObjectDescription),
 		}),
 		clock:     options.Clock,
-		mutations: cache.NewCacheMutationDetector(fmt.Sprintf("%T", options.ExampleObject)),
+		mutations: cache.NewCacheMutationDetector(options.ObjectDescription),
 		stopping:  make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}

@@ -15,11 +15,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// InlineWatcher is a ListerWatcher with watches that the caller's goroutine reads. A reflector has three
-// goroutines for a watch, with their stacks and buffers, which are most of the cost of a quiet type.
+// InlineWatcher lists, and watches with the caller's goroutine. A reflector has three goroutines for a watch,
+// with their stacks and buffers, which are most of the cost of a quiet type.
 type InlineWatcher interface {
-	cache.ListerWatcher
-	cache.ListerWatcherWithContext
+	cache.ListerWithContext
 	// WatchInline requests a watch and calls take for its events until the watch or ctx ends, or take returns
 	// false. The last event can be an ERROR, for example if the server closed the watch immediately.
 	// WatchInline returns an error if there was no watch, and the caller has to list again. WatchInline

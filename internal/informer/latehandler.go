@@ -1,27 +1,17 @@
 package informer
 
 import (
-	"fmt"
 	"math"
 	"strings"
 
 	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
-// errLateHandler is returned if the informer cannot list again.
-var errLateHandler = fmt.Errorf("add a handler to a running informer: %w; or add handlers before the start", ErrNotStored)
-
 // addLateLocked adds a late handler (see delivery.Handlers.AddLate).
-func (i *Informer) addLateLocked(r *delivery.Registration) error {
-	for _, p := range i.mu.partitions {
-		if i.inlineWatcher(p.ListerWatcher) == nil {
-			return errLateHandler
-		}
-	}
+func (i *Informer) addLateLocked(r *delivery.Registration) {
 	i.mu.handlers.AddLate(r)
 	i.recordCaughtUpLocked()
 	r.Start()
-	return nil
 }
 
 // recordCaughtUpLocked ends the state of late handlers that have received the objects of all partitions.

@@ -87,7 +87,7 @@ func TestStoppedReturnsErrors(t *testing.T) {
 	for operation, err := range map[string]error{
 		"add handler":  added,
 		"add indexers": f.AddIndexers(cache.Indexers{"x": cache.MetaNamespaceIndexFunc}),
-		"run":          f.RunPartition(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}),
+		"run":          f.RunPartition(f.ctx, nil, Partition{ListerWatcher: reportedLists{}}),
 		"forget":       f.Forget(),
 	} {
 		if !errors.Is(err, ErrStopped) {
@@ -130,7 +130,7 @@ func TestIncarnationsKeepHandlersAndIndexers(t *testing.T) {
 	log, handle := f.recordEvents()
 	f.startIncarnation()
 	f.list(2, object("a", 1), object("b", 2))
-	if err := f.RunPartition(f.ctx, nil, Partition{ListerWatcher: &cache.ListWatch{}}); !errors.Is(err,
+	if err := f.RunPartition(f.ctx, nil, Partition{ListerWatcher: reportedLists{}}); !errors.Is(err,
 		ErrRunning) {
 		t.Errorf("RunPartition() during an incarnation = %v, want ErrRunning", err)
 	}
@@ -243,7 +243,7 @@ func TestReadersDoNotWaitForLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { i.endIncarnation(g); i.Stop(); <-i.Stopped() }()
-	p := g.partition(&Partition{})
+	p := g.partition(&Partition{ListerWatcher: reportedLists{}})
 	g.runSinglePartition(p)
 	if err := p.Replace(list("a"), "1"); err != nil {
 		t.Fatal(err)

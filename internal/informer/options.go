@@ -1,7 +1,7 @@
 package informer
 
 import (
-	"fmt"
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,10 +15,7 @@ import (
 
 // Options configure an Informer. The zero value has objects of any type and an index by namespace.
 type Options struct {
-	// ExampleObject is an object of the expected type. Objects of another type are dropped and reported. For
-	// an *unstructured.Unstructured with apiVersion and kind, these are compared, too. Default: any type.
-	ExampleObject runtime.Object
-	// ObjectDescription names the objects in logs and errors. Default: derived from ExampleObject.
+	// ObjectDescription names the objects in logs and errors. Default: "objects".
 	ObjectDescription string
 	// ResyncPeriod is the default resync period of handlers, and the check period: how often the informer
 	// looks for handlers that are due. A handler with a shorter period, added before the start, shortens the
@@ -91,21 +88,9 @@ func (o Options) withDefaults() Options {
 	if o.Backoff == nil {
 		o.Backoff = standardBackoff()
 	}
-	if o.ObjectDescription == "" {
-		o.ObjectDescription = o.describe()
-	}
+	o.ObjectDescription = cmp.Or(o.ObjectDescription, "objects")
 	if o.Format == nil {
 		o.Format = store.Objects(nil)
 	}
 	return o
-}
-
-func (o Options) describe() string {
-	if o.ExampleObject == nil {
-		return "objects"
-	}
-	if gvk := o.ExampleObject.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
-		return gvk.String()
-	}
-	return fmt.Sprintf("%T", o.ExampleObject)
 }

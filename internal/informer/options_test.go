@@ -66,7 +66,7 @@ func (q *recordingListerWatcher) WatchWithContext(ctx context.Context,
 func recordRequests(t *testing.T, options Options, n int, err error) []metav1.ListOptions {
 	t.Helper()
 	q := &recordingListerWatcher{err: err, seen: make(chan metav1.ListOptions)}
-	i := New(q, options)
+	i := New(InlineWatcherOf(q), options)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { // ended by cancel
@@ -84,18 +84,8 @@ func recordRequests(t *testing.T, options Options, n int, err error) []metav1.Li
 
 // optionEffects tests the effect of each field of Options.
 var optionEffects = map[string]func(t *testing.T){
-	"ExampleObject": func(t *testing.T) {
-		i := New(nil, Options{ExampleObject: object("a", 1)})
-		if got := i.syncName(); got != "informer of /v1, Kind=Thing" {
-			t.Errorf("syncName() = %q, want the kind of ExampleObject", got)
-		}
-		i = New(nil, Options{ExampleObject: &unstructured.Unstructured{}})
-		if got := i.syncName(); got != "informer of *unstructured.Unstructured" {
-			t.Errorf("syncName() = %q, want the Go type of ExampleObject", got)
-		}
-	},
 	"ObjectDescription": func(t *testing.T) {
-		i := New(nil, Options{ObjectDescription: "things", ExampleObject: object("a", 1)})
+		i := New(nil, Options{ObjectDescription: "things"})
 		if got := i.syncName(); got != "informer of things" {
 			t.Errorf("syncName() = %q, want the ObjectDescription", got)
 		}
@@ -220,7 +210,7 @@ var optionEffects = map[string]func(t *testing.T){
 // expectVerification fails the test if no comparison with the server is reported.
 func expectVerification(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	i := New(&recordingListerWatcher{seen: make(chan metav1.ListOptions, 100)},
+	i := New(InlineWatcherOf(&recordingListerWatcher{seen: make(chan metav1.ListOptions, 100)}),
 		Options{VerifyPeriod: 1, OnVerified: func(klog.Logger, Verification, error) { cancel() }})
 	i.RunWithContext(ctx) // until the first comparison
 }

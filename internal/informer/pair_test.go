@@ -48,8 +48,8 @@ func TestUpdatesShareUnchangedParts(t *testing.T) {
 	for first.Decoded() != nil { // for OnAdd
 		runtime.GC()
 	}
-	f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 2, "Ready"))))
-	f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 3, "Ready"))))
+	f.ok(f.partition.Add(f.receivedObject(objectWithSpec("a", 2, "Ready"))))
+	f.ok(f.partition.Add(f.receivedObject(objectWithSpec("a", 3, "Ready"))))
 	f.flush()
 	want := []update{
 		{objectWithSpec("a", 1, "Pending"), objectWithSpec("a", 2, "Ready")},
@@ -124,7 +124,7 @@ func TestNoDecodingWithoutReaders(t *testing.T) {
 			f.startIncarnation()
 			f.ok(f.partition.Replace([]any{f.receivedObject(objectWithSpec("a", 1, "Pending")),
 				f.receivedObject(objectWithSpec("b", 2, "Pending"))}, "2"))
-			f.ok(f.partition.Update(f.receivedObject(objectWithSpec("a", 3, "Ready"))))
+			f.ok(f.partition.Add(f.receivedObject(objectWithSpec("a", 3, "Ready"))))
 			f.ok(f.partition.Delete(f.receivedObject(objectWithSpec("a", 4, "Ready"))))
 			f.ok(f.partition.Replace(nil, "5")) // the deletion of b was missed
 			f.flush()

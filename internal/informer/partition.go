@@ -2,18 +2,14 @@ package informer
 
 import (
 	"context"
-	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
-var errNotInline = errors.New("a partition with State or Selection requires an InlineWatcher and no ExampleObject")
-
-// Partition selects the objects that one reflector lists and watches during one run of the informer.
+// Partition selects the objects that one stream lists and watches during one run of the informer.
 type Partition struct {
 	// Namespace is the namespace of the objects. If it is empty, the partition has the objects of all
 	// namespaces, and is the only one.
@@ -22,8 +18,8 @@ type Partition struct {
 	Selection Selection
 	// OnListed is called after each list, with no lock held. Optional.
 	OnListed func()
-	// ListerWatcher lists and watches the partition. With State or Selection it must be an InlineWatcher.
-	ListerWatcher cache.ListerWatcher
+	// ListerWatcher lists and watches the partition.
+	ListerWatcher InlineWatcher
 	// State has the persisted objects. All partitions of an incarnation share it. It is ignored for
 	// partitions with a Selection. Optional.
 	State PersistedState
@@ -81,8 +77,8 @@ func prefixOf(namespace string) string {
 // objects of the previous incarnation stay (call Forget before to remove the objects). listed, if not nil, is
 // called once when the partition has listed, with no lock held. It fails with ErrRunning or ErrStopped.
 func (i *Informer) RunPartition(ctx context.Context, listed func(), p Partition) error {
-	if err := i.checkPartitions(p); err != nil {
-		return err
+	if p.ListerWatcher == nil {
+		return errNoListerWatcher
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -107,28 +103,6 @@ func (g *incarnation) runSinglePartition(p *partition) {
 	if i.mu.current == g {
 		i.mu.partitions = []*partition{p}
 	}
-}
-
-func (i *Informer) checkPartitions(partitions ...Partition) error {
-	for _, p := range partitions {
-		if p.ListerWatcher == nil {
-			return errNoListerWatcher
-		}
-		if (p.State != nil || p.Selection != nil) && i.inlineWatcher(p.ListerWatcher) == nil {
-			return errNotInline
-		}
-	}
-	return nil
-}
-
-// inlineWatcher returns lw as an InlineWatcher. It returns nil if a reflector has to watch, because only a
-// reflector checks the types of objects.
-func (i *Informer) inlineWatcher(lw cache.ListerWatcher) InlineWatcher {
-	if i.options.ExampleObject != nil {
-		return nil
-	}
-	inline, _ := lw.(InlineWatcher)
-	return inline
 }
 
 // EvictOutOfShard removes the objects from the store for which inShard returns false. This is not a deletion:

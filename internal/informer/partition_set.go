@@ -45,8 +45,8 @@ func (i *Informer) RunPartitions(ctx context.Context, listed func(),
 		if !ok {
 			return nil
 		}
-		if err := i.checkPartitions(partitions...); err != nil {
-			return err
+		if slices.ContainsFunc(partitions, func(p Partition) bool { return p.ListerWatcher == nil }) {
+			return errNoListerWatcher
 		}
 		if err := s.run(ctx, partitions); err != nil {
 			return err

@@ -23,7 +23,7 @@ func (*plainListWatch) IsWatchListSemanticsUnSupported() bool { return true }
 // namespacePartition returns a partition that lists one object once release is closed, and counts its lists.
 // Its watch sends no events.
 func namespacePartition(namespace string, release <-chan struct{}, lists *int) Partition {
-	return Partition{Namespace: namespace, ListerWatcher: &plainListWatch{cache.ListWatch{
+	return Partition{Namespace: namespace, ListerWatcher: InlineWatcherOf(&plainListWatch{cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			select {
 			case <-release:
@@ -40,7 +40,7 @@ func namespacePartition(namespace string, release <-chan struct{}, lists *int) P
 			metav1.ListOptions) (watch.Interface, error) {
 			return watch.NewFake(), nil
 		},
-	}}}
+	}})}
 }
 
 // changingPartitions is an informer that runs with the sets of partitions that a test sends.

@@ -12,7 +12,7 @@ import (
 	"github.com/crdcache/crdcache/internal/store"
 )
 
-// partition implements cache.ReflectorStore for one Partition. Each event is a write to the informer's store
+// partition stores the objects of one Partition. Each event is a write to the informer's store
 // and a notification in each queue.
 type partition struct {
 	Partition
@@ -39,8 +39,6 @@ type partition struct {
 	listNumber int
 	// lastList is the outcome of the last complete list. Only the reflector uses it.
 	lastList listOutcome
-	// onReceived is InlineWatcher.ListReceived, or nil.
-	onReceived func(incomplete error)
 	// clientGoMetrics is nil without client-go's metrics.
 	clientGoMetrics *clientGoMetrics
 	// polled is true if lists replace watches. Only the reflector uses it.
@@ -70,7 +68,7 @@ func (p *partition) isComplete() bool {
 	return p.isCompleteLocked()
 }
 
-// Replace implements cache.ReflectorStore. A list or watch-list replaces the objects of the partition, and
+// Replace stores a list. A list or watch-list replaces the objects of the partition, and
 // the handlers are notified of the differences, deletions first. It is the initial list if the informer has
 // not synced. Replace reuses the memory of the list.
 func (p *partition) Replace(list []any, resourceVersion string) error {

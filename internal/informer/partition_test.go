@@ -26,7 +26,8 @@ func (f *feed) addPartitions(namespaces ...string) (parts []*partition, listed *
 	listed = new(int)
 	f.partition.pendingLists, f.partition.onAllListed = len(namespaces), func() { *listed++ }
 	for _, namespace := range namespaces {
-		parts = append(parts, f.partition.partition(&Partition{Namespace: namespace}))
+		parts = append(parts, f.partition.partition(&Partition{Namespace: namespace,
+			ListerWatcher: reportedLists{}}))
 	}
 	f.mu.partitions = parts
 	return parts, listed
@@ -54,7 +55,7 @@ func TestPartitionsSyncTogether(t *testing.T) {
 	if f.HasSynced() {
 		t.Error("synced after two lists of the same partition")
 	}
-	f.ok(parts[0].Update(inNamespace("a", object("y", 12))))
+	f.ok(parts[0].Add(inNamespace("a", object("y", 12))))
 	f.listPartition(parts[1], 7, inNamespace("b", object("x", 1)))
 	f.flush()
 	if !f.HasSynced() || !handle.HasSynced() || *listed != 1 {
@@ -156,37 +157,9 @@ func TestRelistOfOnePartition(t *testing.T) {
 	g := f.partition
 	f.stopIncarnation()
 	f.startIncarnation()
-	if err := g.partition(&Partition{Namespace: "a"}).Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
+	old := g.partition(&Partition{Namespace: "a", ListerWatcher: reportedLists{}})
+	if err := old.Replace(nil, "21"); !errors.Is(err, ErrIncarnationOver) {
 		t.Errorf("Replace() after the end of the incarnation = %v, want ErrIncarnationOver", err)
-	}
-}
-
-// TestResumingNeedsInlineWatcher checks that partitions with State or Selection are rejected if a reflector
-// has to watch, because it would ignore the resource version of the restored objects and changes of the
-// selection.
-func TestResumingNeedsInlineWatcher(t *testing.T) {
-	reflectorSource := &cache.ListWatch{}
-	resuming := Partition{ListerWatcher: newFixedServer("1"), State: newPersistedObjects("1", nil)}
-	selecting := Partition{ListerWatcher: reflectorSource, Selection: &struct{ Selection }{}}
-	for name, run := range map[string]func(i *Informer) error{
-		"typed": func(i *Informer) error {
-			i.options.ExampleObject = object("a", 1)
-			return i.RunPartition(t.Context(), nil, resuming)
-		},
-		"no InlineWatcher": func(i *Informer) error {
-			resuming := resuming
-			resuming.ListerWatcher = reflectorSource
-			return i.RunPartition(t.Context(), nil, resuming)
-		},
-		"changing": func(i *Informer) error {
-			return i.RunPartitions(t.Context(), nil, fixedSet(selecting))
-		},
-	} {
-		i := New(nil, Options{})
-		if err := run(i); !errors.Is(err, errNotInline) {
-			t.Errorf("%s: error %v, want errNotInline", name, err)
-		}
-		i.Stop()
 	}
 }
 
@@ -226,11 +199,11 @@ func TestReceivedBeforeSync(t *testing.T) {
 			f := newFeed(t, Options{})
 			p := partitionOf(f)
 			var reports []error
-			p.onReceived = func(incomplete error) {
+			p.ListerWatcher = reportedLists{onReceived: func(incomplete error) {
 				if reports = append(reports, incomplete); len(f.keys()) > 0 || f.HasSynced() {
 					t.Error("a list is stored before it is reported")
 				}
-			}
+			}}
 			f.listPartition(p, 1, object("x", 1), object("x@other", 2))
 			if len(reports) != 1 || reports[0] == nil {
 				t.Errorf("reports = %v, want one of an incomplete list", reports)
@@ -261,7 +234,7 @@ func TestSelectionNarrowsBeforeTheChange(t *testing.T) {
 		return o
 	}
 	changes := map[string]func(f *feed, p *partition){
-		"delete x1":   func(f *feed, p *partition) { f.ok(p.Update(ofTeam("second", 5))) },
+		"delete x1":   func(f *feed, p *partition) { f.ok(p.Add(ofTeam("second", 5))) },
 		"lost a/x x1": func(f *feed, p *partition) { f.listPartition(p, 5, ofTeam("second", 5)) },
 	}
 	for _, namespaces := range [][]string{{"a"}, {"a", "b"}} {

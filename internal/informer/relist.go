@@ -2,7 +2,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"slices"
 )
 
@@ -24,9 +23,6 @@ func endRequests(requests []*listRequest, stored bool) {
 		close(r.ended)
 	}
 }
-
-// errNoRelist is returned if a reflector watches a partition, because it cannot be interrupted.
-var errNoRelist = errors.New("the informer cannot list again: its ListerWatcher is no InlineWatcher")
 
 // Relist lists all partitions again, and waits until the lists are stored. It waits for partitions that do
 // not run yet, as between two incarnations. Failed lists are repeated. It returns ErrStopped if the informer
@@ -98,9 +94,6 @@ func (i *Informer) allStreamsRunLocked() (bool, error) {
 		return false, nil
 	}
 	for _, p := range i.mu.partitions {
-		if i.inlineWatcher(p.ListerWatcher) == nil {
-			return false, errNoRelist
-		}
 		if !slices.ContainsFunc(i.mu.streams, func(w *inlineWatch) bool { return w.partition == p }) {
 			return false, nil
 		}

@@ -80,9 +80,7 @@ func (p *partition) withDistinctKeys(listed *items, keys int) *items {
 	if keys != len(listed.items) {
 		listed = p.separateRepeated(listed, keys)
 	}
-	if p.onReceived != nil {
-		p.onReceived(p.lastList.incomplete)
-	}
+	p.ListerWatcher.ListReceived(p.lastList.incomplete)
 	if before == nil && p.lastList.incomplete != nil {
 		p.logger.Info("Warning: the cache is incomplete", "type", p.informer.options.ObjectDescription,
 			"reason", p.lastList.incomplete.Error())

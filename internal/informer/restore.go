@@ -47,7 +47,7 @@ func (g *incarnation) restore(ctx context.Context, partitions ...*partition) {
 	var lw InlineWatcher
 	for _, p := range partitions {
 		if p.State != nil {
-			state, lw = p.State, p.ListerWatcher.(InlineWatcher)
+			state, lw = p.State, p.ListerWatcher
 		}
 	}
 	if state == nil || g.informer.HasSynced() || g.informer.store.Snapshot().Len() > 0 {
@@ -151,7 +151,7 @@ const maxConfirmationWatches = 4
 // resource version to watch from, or "" if the partition is to be listed.
 func (p *partition) resume(ctx context.Context, version string) string {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	r := &restoration{partition: p, lw: p.ListerWatcher.(InlineWatcher), version: version}
+	r := &restoration{partition: p, lw: p.ListerWatcher, version: version}
 	reason, err := r.run(ctx)
 	switch {
 	case err != nil:

@@ -47,7 +47,7 @@ func (g *incarnation) resyncEvery(ctx context.Context, check time.Duration, chan
 	}
 }
 
-// Resync implements cache.ReflectorStore. The handlers that are due receive an update for each object.
+// Resync notifies the handlers: those that are due receive an update for each object.
 func (g *incarnation) Resync() error {
 	i := g.informer
 	i.mu.Lock()

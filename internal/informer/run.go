@@ -100,15 +100,7 @@ func (i *Informer) endIncarnation(g *incarnation) {
 
 // reflect lists and watches a partition, which may have objects already, with backoff, until ctx ends.
 func (i *Informer) reflect(ctx context.Context, p *partition) {
-	inline := i.inlineWatcher(p.ListerWatcher)
-	if inline == nil {
-		r := i.newReflector(ctx, p)
-		i.repeat(ctx, p.incarnation, &reflectorLoop{lw: p.ListerWatcher, run: r.ListAndWatchWithContext,
-			reflector: func() *cache.Reflector { return r }})
-		return
-	}
-	w := &inlineWatch{partition: p, lw: inline}
-	p.onReceived = inline.ListReceived
+	w := &inlineWatch{partition: p, lw: p.ListerWatcher}
 	i.mu.Lock()
 	restored := p.resumeVersion
 	i.mu.Unlock()
@@ -118,46 +110,31 @@ func (i *Informer) reflect(ctx context.Context, p *partition) {
 	w.canWatch = w.version != ""
 	i.addStream(w)
 	defer i.removeStream(w)
-	i.repeat(ctx, p.incarnation, &reflectorLoop{lw: w.lw, run: w.listAndWatch,
-		reflector: func() *cache.Reflector { return i.newReflector(ctx, p) }})
+	w.repeat(ctx)
 }
 
-func (i *Informer) newReflector(ctx context.Context, p *partition) *cache.Reflector {
-	options := cache.ReflectorOptions{
-		Name:            i.options.ObjectDescription,
-		TypeDescription: i.options.ObjectDescription,
-		MinWatchTimeout: i.options.MinWatchTimeout,
-		Logger:          &p.logger,
-		Backoff:         i.options.Backoff,
-		Clock:           boundClock{WithTicker: i.clock, ctx: ctx},
-	}
-	r := cache.NewReflectorWithOptions(p.ListerWatcher, i.options.ExampleObject, p, options)
-	r.WatchListPageSize = i.options.WatchListPageSize
-	return r
+// reflector returns a reflector for handlers of errors. It never runs.
+func (w *inlineWatch) reflector() *cache.Reflector {
+	description := w.informer.options.ObjectDescription
+	return cache.NewReflectorWithOptions(&cache.ListWatch{}, nil, cache.NewStore(nil),
+		cache.ReflectorOptions{Name: description, TypeDescription: description, Logger: &w.logger})
 }
 
-// reflectorLoop repeats rounds of list and watch.
-type reflectorLoop struct {
-	lw  cache.ListerWatcher
-	run func(context.Context) error
-	// reflector returns the reflector for handlers of errors.
-	reflector func() *cache.Reflector
-}
-
-// PanicReporter is implemented by a ListerWatcher that records panics in a round of list and watch.
+// PanicReporter is implemented by an InlineWatcher that records panics in a round of list and watch.
 type PanicReporter interface{ Panicked(value any) }
 
-func (r *reflectorLoop) panicked(_ context.Context, value any) {
-	if reporter, ok := r.lw.(PanicReporter); ok {
+func (w *inlineWatch) panicked(_ context.Context, value any) {
+	if reporter, ok := w.lw.(PanicReporter); ok {
 		reporter.Panicked(value)
 	}
 }
 
-// repeat repeats rounds until ctx ends.
-func (i *Informer) repeat(ctx context.Context, g *incarnation, r *reflectorLoop) {
+// repeat repeats rounds of list and watch until ctx ends.
+func (w *inlineWatch) repeat(ctx context.Context) {
+	i := w.informer
 	var delays roundPauses
 	for {
-		panicked := !g.listAndWatch(ctx, r)
+		panicked := !w.round(ctx)
 		if !waitOrDone(ctx, i.clock, delays.next(i, panicked)) {
 			return
 		}
@@ -180,15 +157,15 @@ func (d *roundPauses) next(i *Informer, panicked bool) time.Duration {
 	return (*delay)()
 }
 
-// listAndWatch lists the type and watches it until the watch ends. It returns false if a function of the user
+// round lists the type and watches it until the watch ends. It returns false if a function of the user
 // (the ListerWatcher or an error handler) has panicked and utilruntime.ReallyCrash, which is on by default,
 // is off. As in client-go the type is then listed again. Panics of transforms and index functions only affect
 // their object (see store.RecoverError).
-func (g *incarnation) listAndWatch(ctx context.Context, r *reflectorLoop) (ok bool) {
-	defer utilruntime.HandleCrashWithContext(ctx, r.panicked)
+func (w *inlineWatch) round(ctx context.Context) (ok bool) {
+	defer utilruntime.HandleCrashWithContext(ctx, w.panicked)
 	// The end of the context is not a failure.
-	if err := r.run(ctx); err != nil && ctx.Err() == nil {
-		g.onError(ctx, r.reflector(), err)
+	if err := w.listAndWatch(ctx); err != nil && ctx.Err() == nil {
+		w.onError(ctx, w.reflector(), err)
 	}
 	return true
 }
@@ -291,20 +268,4 @@ func (i *Informer) clearLocked() store.Differences {
 			return changes
 		} // indexes were added concurrently
 	}
-}
-
-// boundClock is a clock that fires After early when its context ends. The reflector sleeps in After while
-// the server refuses connections to an initial watch-list, and could outlive its context by a minute.
-type boundClock struct {
-	clock.WithTicker
-	ctx context.Context
-}
-
-func (c boundClock) After(d time.Duration) <-chan time.Time {
-	fired := make(chan time.Time, 1)
-	go func() { // ended by the timer or the context
-		waitOrDone(c.ctx, c.WithTicker, d)
-		fired <- c.Now()
-	}()
-	return fired
 }

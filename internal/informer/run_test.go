@@ -52,7 +52,7 @@ func refusingListerWatcher(t *testing.T) cache.ListerWatcher {
 // clock stands still, so nothing else can end the pause.
 func TestStopWhileRefused(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
-	i := New(refusingListerWatcher(t), Options{ExampleObject: &unstructured.Unstructured{}, Clock: clock})
+	i := New(InlineWatcherOf(refusingListerWatcher(t)), Options{Clock: clock})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { // ended by cancel
@@ -75,7 +75,7 @@ func TestRetriesWaitOnTheClock(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	failure := errors.New("no list")
 	q := &recordingListerWatcher{err: failure, seen: make(chan metav1.ListOptions)}
-	i := New(q, Options{Clock: clock, Logger: discardLogger()})
+	i := New(InlineWatcherOf(q), Options{Clock: clock, Logger: discardLogger()})
 	failures := make(chan error, 10)
 	if err := i.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { failures <- err }); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestPanickingTransform(t *testing.T) {
 
 // panicCounter is a ListerWatcher that counts calls of Panicked. It panics in the first list.
 type panicCounter struct {
-	*recordingListerWatcher
+	channelWatcher
 	panicked bool
 	values   []any
 }
@@ -142,7 +142,7 @@ func (p *panicCounter) ListWithContext(ctx context.Context,
 		p.panicked = true
 		panic("list trouble")
 	}
-	return p.recordingListerWatcher.ListWithContext(ctx, options)
+	return p.channelWatcher.ListWithContext(ctx, options)
 }
 
 func (p *panicCounter) Panicked(value any) { p.values = append(p.values, value) }
@@ -155,11 +155,10 @@ func TestPanickingRound(t *testing.T) {
 	t.Cleanup(func() { utilruntime.ReallyCrash, utilruntime.PanicHandlers = crash, handlers })
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil
 	synctest.Test(t, func(t *testing.T) {
-		i := New(nil, Options{ExampleObject: &unstructured.Unstructured{},
-			Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
-		q := &panicCounter{recordingListerWatcher: &recordingListerWatcher{
+		i := New(nil, Options{Backoff: &wait.Backoff{Duration: time.Millisecond, Factor: 1}})
+		q := &panicCounter{channelWatcher: InlineWatcherOf(&recordingListerWatcher{
 			seen:  make(chan metav1.ListOptions, 10),
-			items: []unstructured.Unstructured{*object("a", 1)}}}
+			items: []unstructured.Unstructured{*object("a", 1)}}).(channelWatcher)}
 		start := time.Now()
 		ended := make(chan error, 1)
 		// ended by Stop

@@ -53,7 +53,7 @@ func TestWrappedClient(t *testing.T) {
 	lw := s.ListWatch(target, discardReporter{}, NewPacer(false, false, NewRetrySignal()), nil)
 	seconds := int64(600)
 	n := 0
-	err = lw.(*listWatch).WatchInline(t.Context(), &metav1.ListOptions{TimeoutSeconds: &seconds},
+	err = lw.WatchInline(t.Context(), &metav1.ListOptions{TimeoutSeconds: &seconds},
 		func(watch.Event) bool {
 			n++
 			return true

@@ -32,14 +32,9 @@ func newInlineListWatch(t *testing.T, config *rest.Config, client *http.Client,
 	must(t, err)
 	s := &Server{Client: own, Limiter: NewListPool(1).NewLimiter(1, time.Now),
 		RestoreDetector: NewRestoreDetector()}
-	lw := s.ListWatch(Target{GVR: gadgets, Namespace: "default", Objects: objects,
+	return s.ListWatch(Target{GVR: gadgets, Namespace: "default", Objects: objects,
 		Tweak: func(*metav1.ListOptions) {}}, discardReporter{},
 		NewPacer(false, false, NewRetrySignal()), nil)
-	inline, ok := lw.(*listWatch)
-	if !ok {
-		t.Fatalf("the ListerWatcher is a %T, want a *listWatch", lw)
-	}
-	return inline
 }
 
 // receiveInline returns the error and the events of WatchInline, to compare with those of receive.

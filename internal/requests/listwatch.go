@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/packed"
 )
@@ -22,7 +21,6 @@ import (
 // connections, throttling and failing watches never reach a reflector's watch error handler. It paces the
 // requests by the kind of failure, and holds a slot of the limiter during a list. See also step.
 type listWatch struct {
-	*cache.ListWatch // list
 	Target
 	client   dynamic.Interface
 	resource resource
@@ -87,7 +85,9 @@ func (l *listWatch) attempt(ctx context.Context, verb Verb) (context.Context, *a
 	return request, a
 }
 
-func (l *listWatch) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// ListWithContext lists a page.
+func (l *listWatch) ListWithContext(ctx context.Context,
+	options metav1.ListOptions) (runtime.Object, error) {
 	l.Tweak(&options)
 	shard := l.Selection.prepareList(&options)
 	verb, fallback := VerbListMore, false

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
@@ -92,7 +91,7 @@ type Reporter interface {
 // ListWatch returns the requests for target, an informer.InlineWatcher. forbidden, if set, is called when a
 // list or watch is forbidden, which is then not reported as a failure.
 func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
-	forbidden func(error)) cache.ListerWatcher {
+	forbidden func(error)) *listWatch {
 	p.outage, p.watches, p.facts.listOnly = &s.outage, &s.watches, target.ListOnly
 	if client, ok := s.Client.(*Client); ok {
 		p.watches = client.watches
@@ -107,7 +106,6 @@ func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
 		pacer:     p,
 		forbidden: forbidden,
 	}
-	l.ListWatch = &cache.ListWatch{ListWithContextFunc: l.list}
 	l.continuity = s.RestoreDetector.Continuity(VersionCounter(target.GVR, target.Custom),
 		func(ctx context.Context) (string, error) { // not rate-limited, because watches wait for it
 			return l.reportedVersion(ctx, false)

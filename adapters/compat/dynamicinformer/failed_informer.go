@@ -4,7 +4,6 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -29,9 +28,8 @@ func newFailedInformer(gvr schema.GroupVersionResource, err error) *failedInform
 	open := func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err }
 	listWatch := &cache.ListWatch{ListWithContextFunc: list, WatchFuncWithContext: open}
 	return &failedInformer{
-		SharedIndexInformer: informer.New(listWatch, informer.Options{
-			ExampleObject: &unstructured.Unstructured{}, ObjectDescription: gvr.String(),
-		}),
+		SharedIndexInformer: informer.New(informer.InlineWatcherOf(listWatch), informer.Options{
+			ObjectDescription: gvr.String()}),
 		gvr: gvr,
 	}
 }

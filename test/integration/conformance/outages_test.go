@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/dynamic"
@@ -182,8 +181,8 @@ func TestConformanceBehindProxy(t *testing.T) {
 
 func newWithClient(newClient conformance.NewClientFunc) conformance.NewInformerFunc {
 	return func(t testing.TB, setup conformance.Setup) cache.SharedIndexInformer {
-		return informer.New(setup.ListWatch(t, newClient), informer.Options{
-			ExampleObject: &unstructured.Unstructured{}, ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
+		return informer.New(informer.InlineWatcherOf(setup.ListWatch(t, newClient)), informer.Options{
+			ResyncPeriod: setup.Resync, Indexers: setup.Indexers,
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -128,16 +129,14 @@ func TestOneMeaning(t *testing.T) {
 		namespace, name, _ := strings.Cut(name, "/")
 		server.Create(t, configMaps, configMap(namespace, name, "key", "value"))
 	}
-	for settings, refusal := range map[string]string{
-		"": "", "keep: {paths: []}": "", "prune: {remove: [.data.key]}": "",
-		"storage: {mode: Compressed}": "", "storage: {mode: Object}": "",
-		"selectors: {labels: none=such}":       `resource "configs" has namespaces or selectors`,
-		"selectors: {fields: metadata.name=a}": `resource "configs" has namespaces or selectors`,
-		"namespaces: {include: [web]}":         `resource "configs" has namespaces or selectors`,
-		"namespaces: {exclude: ['w*']}":        `resource "configs" has namespaces or selectors`,
-		"storage: {mode: Metadata}":            `resource "configs" has storage mode Metadata`,
-		"storage: {mode: None}":                `resource "configs" has storage mode None`,
-	} {
+	table, err := os.ReadFile("../../testdata/one_meaning.txt")
+	must(t, err)
+	text := string(table) + "storage: {mode: Metadata}, | | | has storage mode Metadata\n" +
+		"storage: {mode: None}, | | | has storage mode None\n"
+	for line := range strings.Lines(strings.NewReplacer("NAMESPACE", "web", "NAME", "a", "KEPT", "",
+		"FIELD", ".data.key").Replace(text)) {
+		cells := strings.Split(line, "|")
+		settings, refusal := strings.ReplaceAll(cells[0], "}, ", "}\n    "), strings.TrimSpace(cells[3])
 		config := configOf(t, settings)
 		if refusal == "" {
 			config = configWith(t, settings)

@@ -151,15 +151,12 @@ spec:
 // same config, or refuses the config with the field that it cannot apply.
 func TestOneMeaning(t *testing.T) {
 	api := newAPIServer(t)
-	for settings, refusal := range map[string]string{
-		"": "", "namespaces: {include: [payments]},": "", "keep: {paths: [.spec, .status]},": "",
-		"prune: {remove: [.spec.image]}, storage: {mode: Compressed},": "",
-		"namespaces: {include: [payments, media]},":                    "name one namespace",
-		"namespaces: {exclude: ['p*']},":                               "name one namespace",
-		"selectors: {labels: none=such},":                              "selectors: all objects of a type are served",
-		"selectors: {fields: metadata.name=ledger},":                   "selectors: all objects of a type are served",
-		"storage: {mode: Object},":                                     "cannot serve objects with mode",
-	} {
+	table, err := os.ReadFile("../../testdata/one_meaning.txt")
+	must(t, err)
+	for line := range strings.Lines(strings.NewReplacer("NAMESPACE", "payments", "NAME", "ledger",
+		"KEPT", ".spec, .status", "FIELD", ".spec.image").Replace(string(table))) {
+		cells := strings.Split(line, "|")
+		settings, refusal := cells[0], strings.TrimSpace(cells[2])
 		c, text := newConfig(), "apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: a}\nspec:\n"+
 			"  resources: [{name: r, match: {group: demo.crdcache.dev, resource: workloads}, "+settings+
 			" indexes: [{name: tier, path: .spec.tier}]}]\n"

@@ -151,8 +151,9 @@ type treeData struct {
 	roots  session.GetResult
 	graph  *references.Graph
 	caches *session.Caches
-	// namespace is the only namespace that was read. Empty means all.
+	// namespace is the only namespace that was read. Empty means all. scope reads it.
 	namespace string
+	scope     *session.Reader
 	notRead   []unreadType // and not requested
 	failed    []unreadType // which caused errors
 }
@@ -178,9 +179,10 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	if len(results) == 0 || len(results[0].Objects) == 0 {
 		return nil, problems
 	}
-	data := &treeData{treeVerb: o, roots: results[0], namespace: o.Namespace}
+	data := &treeData{treeVerb: o, roots: results[0], namespace: o.Namespace, scope: o.Reader}
 	if data.roots.Resource.Scope != discovery.Namespaced && !o.hasNamespaceFlag {
-		data.namespace = "" // its dependents can be in any namespace
+		// Its dependents can be in any namespace.
+		data.namespace, data.scope = "", o.InAllNamespaces()
 	}
 	resources, unresolved, err := data.selectTypes(syncCtx)
 	if err != nil {
@@ -188,7 +190,7 @@ func (o *treeVerb) readTypes(ctx context.Context) (*treeData, error) {
 	}
 	wide := *data
 	if o.SharesAll {
-		wide.namespace = ""
+		wide.scope = o.InAllNamespaces()
 	}
 	sharedOptionsOf := wide.cacheOptions
 	if len(o.types) == 0 {
@@ -248,6 +250,10 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 				w.notRead = append(w.notRead, unreadType{Type: name.String(), Reason: r.MissingVerbs("list")})
 			}
 		default:
+			if _, err := w.cacheOptions(r); err != nil {
+				w.notRead = append(w.notRead, unreadType{Type: name.String(), Reason: err.Error()})
+				continue
+			}
 			add(r)
 		}
 	}
@@ -261,13 +267,16 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 	return types, errors.Join(session.UnknownGroups("", unknownGroups), filesErr), nil
 }
 
-// cacheOptions returns the cache options of each type. Objects without declared references need only their
-// state.
-func (w *treeData) cacheOptions(r discovery.Resource) (options dynamicinformer.ResourceOptions, _ error) {
-	if w.namespace != "" && r.Scope == discovery.Namespaced {
-		options.Namespaces = dynamicinformer.InNamespaces(w.namespace)
+// cacheOptions returns the cache options of each type: the config's namespaces and selectors. Objects without
+// declared references need only their state.
+func (w *treeData) cacheOptions(r discovery.Resource) (dynamicinformer.ResourceOptions, error) {
+	declared, settings, err := w.scope.Settings(r)
+	if err != nil {
+		return settings, err
 	}
-	if len(w.Config.References(r)) > 0 {
+	options := dynamicinformer.ResourceOptions{Namespaces: settings.Namespaces,
+		LabelSelector: settings.LabelSelector, FieldSelector: settings.FieldSelector}
+	if len(declared.References) > 0 {
 		options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
 	} else {
 		options.Keep.Paths = []string{".status.phase", ".status.conditions"}
@@ -285,13 +294,7 @@ func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 		return err
 	}
 	for _, cached := range w.caches.Synced {
-		source := references.InformerSource{Type: session.ReferenceType(cached.Resource),
-			Informer:   cached.Informer,
-			References: w.Config.References(cached.Resource)}
-		if w.namespace != "" {
-			source.Namespaces = func(namespace string) bool { return namespace == w.namespace }
-		}
-		if _, err := w.graph.Add(source); err != nil {
+		if err := session.AddToGraph(w.graph, w.scope, cached); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (r *follower) newGroups() ([]*informerGroup, error) {
 func (r *follower) newFactory(client dynamic.Interface) (*dynamicinformer.Factory, error) {
 	perType := map[schema.GroupVersionResource]dynamicinformer.ResourceOptions{}
 	for _, typ := range r.resources {
-		_, declared, err := r.Declared(typ)
+		_, declared, err := r.Settings(typ)
 		if err != nil {
 			return nil, err
 		}

@@ -95,7 +95,7 @@ func (s *subscriber) checkScope(resource discovery.Resource) error {
 	if slices.ContainsFunc(s.resources, func(r discovery.Resource) bool { return r.GVR == resource.GVR }) {
 		return nil
 	}
-	declared, _, err := s.Declared(resource)
+	declared, _, err := s.Settings(resource)
 	if err == nil && (declared.Selectors != indexers.Selectors{} ||
 		s.Namespace == "" && !declared.Namespaces.All()) {
 		err = errors.New("the config limits its objects, which works for types that exist at the start: start again")

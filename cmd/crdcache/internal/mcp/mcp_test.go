@@ -545,3 +545,26 @@ func (h withHeaders) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return http.DefaultTransport.RoundTrip(r)
 }
+
+// TestOneMeaning verifies that the selectors of the config hold in the tools that read objects.
+func TestOneMeaning(t *testing.T) {
+	config := filepath.Join(t.TempDir(), "c.yaml")
+	must(t, os.WriteFile(config, []byte("apiVersion: crdcache.dev/v1beta1\nkind: IndexConfig\nmetadata: {name: a}\n"+
+		"spec: {resources: [{name: workloads, match: {group: demo.crdcache.dev, resource: workloads},\n"+
+		"  namespaces: {include: [edge]}, selectors: {fields: metadata.name!=proxy}}]}\n"), 0o600))
+	session := connect(t, "--from", demo+"crds", "--from", demo+"objects", "--config", config)
+	for _, tt := range []struct{ tool, arguments, want string }{
+		{"query", `{"type":"workloads"}`, `"shown":"2 of 2"`},
+		{"aggregate", `{"type":"workloads"}`, `"rows":[["2"]]`},
+		{"get", `{"type":"workload","namespace":"edge","name":"dns","paths":[".spec.image"]}`, `"data":{".spec.image":`},
+		{"get", `{"type":"workload","namespace":"edge","name":"proxy"}`, "among the objects that the config selects"},
+		{"get", `{"type":"workload","namespace":"media","name":"search"}`, "they do not select the namespace media"},
+		{"related", `{"type":"workload","namespace":"edge","name":"dns","maxBytes":1024}`, `"trees":[{`},
+		{"related", `{"type":"workload","namespace":"edge","name":"proxy"}`, "among the objects that the config selects"},
+		{"changes", `{"types":["workloads"]}`, "cannot keep a history: a selector"},
+	} {
+		if _, text := ask(t, session, tt.tool, tt.arguments); !strings.Contains(text, tt.want) {
+			t.Errorf("%s %s answered %s, want %s", tt.tool, tt.arguments, text, tt.want)
+		}
+	}
+}

@@ -120,12 +120,6 @@ func (c *Config) TypeNames(args []string) ([]string, error) {
 	return names, nil
 }
 
-// References returns the references that the config declares for a type.
-func (c *Config) References(r discovery.Resource) []*indexers.Reference {
-	merged, _ := c.ResourceOf(r.GVR, r.GVK.Kind) // its settings can be ambiguous
-	return merged.References
-}
-
 // CheckMetrics returns an error if the config has no metrics, or if some cannot be served.
 func (c *Config) CheckMetrics() error {
 	err, hasMetrics := error(nil), false

@@ -22,10 +22,20 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 )
 
-// Declared returns the resource of the config for a type, and the informer options of the config, the
+// Declared returns Settings with the resource as the schema of the type completes it.
+func (r *Reader) Declared(typ discovery.Resource) (declared *indexers.Resource,
+	options dynamicinformer.ResourceOptions, err error) {
+	if declared, options, err = r.Settings(typ); err != nil {
+		return nil, options, err
+	}
+	declared, problems := declared.WithSchema(func() (*crd.Schema, error) { return r.schemaOf(typ) })
+	return declared, options, errors.Join(problems...)
+}
+
+// Settings returns the resource of the config for a type, and the informer options of the config, the
 // namespace and the flags. If resources of the type have different settings, the one that an argument names
 // applies.
-func (r *Reader) Declared(typ discovery.Resource) (declared *indexers.Resource,
+func (r *Reader) Settings(typ discovery.Resource) (declared *indexers.Resource,
 	options dynamicinformer.ResourceOptions, err error) {
 	settings := bind.Settings{Config: r.Config.Config, Namespace: r.Namespace}
 	if r.allNamespaces {
@@ -50,8 +60,7 @@ func (r *Reader) Declared(typ discovery.Resource) (declared *indexers.Resource,
 		options.Keep, options.Prune = dynamicinformer.Keep{}, dynamicinformer.Prune{}
 	}
 	r.addFlags(&options)
-	declared, problems := declared.WithSchema(func() (*crd.Schema, error) { return r.schemaOf(typ) })
-	return declared, options, errors.Join(problems...)
+	return declared, options, nil
 }
 
 // CacheOptions returns the options of Declared with the indexes.
@@ -67,6 +76,13 @@ func (r *Reader) CacheOptions(typ discovery.Resource) (dynamicinformer.ResourceO
 func (r *Reader) WithoutSelectors() *Reader {
 	reader := *r
 	reader.informerOptions.LabelSelector, reader.informerOptions.FieldSelector = nil, nil
+	return &reader
+}
+
+// InAllNamespaces returns a reader whose Settings ignore the namespace of the flags.
+func (r *Reader) InAllNamespaces() *Reader {
+	reader := *r
+	reader.allNamespaces = true
 	return &reader
 }
 
@@ -108,7 +124,7 @@ func (r *Reader) addFlags(options *dynamicinformer.ResourceOptions) {
 // listOptions returns the selectors of a type for lists, and for the namespaces of objects.
 func (r *Reader) listOptions(typ discovery.Resource) (list metav1.ListOptions,
 	selects func(namespace string) bool, err error) {
-	declared, options, err := r.Declared(typ)
+	declared, options, err := r.Settings(typ)
 	if err != nil {
 		return list, nil, err
 	}
@@ -123,7 +139,7 @@ func (r *Reader) listOptions(typ discovery.Resource) (list metav1.ListOptions,
 
 // AddToGraph adds a cache with the options of a reader to a graph.
 func AddToGraph(graph *references.Graph, reader *Reader, cached Cache) error {
-	declared, options, err := reader.Declared(cached.Resource)
+	declared, options, err := reader.Settings(cached.Resource)
 	if err == nil {
 		_, err = graph.Add(references.InformerSource{
 			Type: ReferenceType(cached.Resource), References: declared.References, Informer: cached.Informer,

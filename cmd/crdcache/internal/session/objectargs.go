@@ -142,13 +142,19 @@ func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []Get
 	return on, results, errors.Join(errs...)
 }
 
-// nameGetter returns a function that reads the objects with a name in the requested namespaces.
+// nameGetter returns a function that reads the objects with a name in the requested namespaces, as far as the
+// config selects them.
 func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resource,
 	allNamespaces bool) (func(context.Context, string) ([]*unstructured.Unstructured, error), error) {
-	switch {
-	case r.informerOptions.LabelSelector != nil || r.informerOptions.FieldSelector != nil:
+	if r.informerOptions.LabelSelector != nil || r.informerOptions.FieldSelector != nil {
 		return nil, Usagef("names and selectors cannot be used together: use one of them")
-	case resource.Scope != discovery.Namespaced || r.Namespace != "":
+	}
+	selected, selects, err := r.listOptions(resource)
+	isOneNamespace := resource.Scope != discovery.Namespaced || r.Namespace != ""
+	switch {
+	case err != nil:
+		return nil, err
+	case isOneNamespace && selected.LabelSelector+selected.FieldSelector == "":
 		return func(ctx context.Context, name string) ([]*unstructured.Unstructured, error) {
 			namespaced := client.Resource(resource.GVR).Namespace(r.NamespaceFor(resource))
 			object, err := namespaced.Get(ctx, name, metav1.GetOptions{})
@@ -158,15 +164,18 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 			}
 			return []*unstructured.Unstructured{object}, err
 		}, nil
-	case !allNamespaces:
+	case !isOneNamespace && !allNamespaces:
 		return nil, Usagef("objects in all namespaces cannot be named: use --namespace without --all-namespaces")
 	}
 	return func(ctx context.Context, name string) (objects []*unstructured.Unstructured, err error) {
-		selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-		options := metav1.ListOptions{FieldSelector: selector}
-		items, _, err := requests.ListPage(ctx, client, resource.GVR, "", options, false)
+		options := selected
+		options.FieldSelector = strings.TrimSuffix(fields.OneTermEqualSelector(metav1.ObjectNameField,
+			name).String()+","+selected.FieldSelector, ",")
+		items, _, err := requests.ListPage(ctx, client, resource.GVR, r.NamespaceFor(resource), options,
+			false)
 		for _, item := range items {
-			if item.(metav1.Object).GetName() != name { // some servers ignore field selectors
+			// Some servers ignore field selectors.
+			if m := item.(metav1.Object); m.GetName() != name || !selects(m.GetNamespace()) {
 				continue
 			}
 			object, err := DecodeStored(item)
@@ -177,6 +186,9 @@ func (r *Reader) nameGetter(client dynamic.Interface, resource discovery.Resourc
 		}
 		if err == nil && len(objects) == 0 {
 			err = apierrors.NewNotFound(resource.GVR.GroupResource(), name)
+			if selected != (metav1.ListOptions{}) {
+				err = fmt.Errorf("%w among the objects that the config selects", err)
+			}
 		}
 		return objects, err
 	}, nil

@@ -91,11 +91,7 @@ func (o *options) measure(ctx context.Context, stderr io.Writer) (*report.Result
 	if o.from != "" {
 		return report.ReadResult(o.from)
 	}
-	p := FullPlan()
-	if o.ci {
-		p = CIPlan()
-	}
-	p, err := p.Choose(o.choice)
+	p, err := readPlans()[map[bool]string{true: "ci", false: "full"}[o.ci]].Choose(o.choice)
 	if err != nil {
 		return nil, err
 	}

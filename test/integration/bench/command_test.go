@@ -65,7 +65,7 @@ func TestBrokenPromisesFailOnlyWithCI(t *testing.T) {
 // TestPlanOrder checks that steps without a sandbox come first, that each kind of sandbox is used in one run
 // of steps, and that no step has fewer objects than the step before it in the same sandbox.
 func TestPlanOrder(t *testing.T) {
-	for name, plan := range map[string]Plan{"full": FullPlan(), "CI": CIPlan()} {
+	for name, plan := range readPlans() {
 		type kind struct{ size, gates string }
 		var used []kind
 		objects := 0

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/crdcache/crdcache/test/integration/bench/internal/experiment"
@@ -69,6 +70,9 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	}
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
+	}
+	if subject, limit, ok := strings.Cut(name, "-limit-"); ok {
+		task.Subject, task.Env = subject, []string{"GOMEMLIMIT=" + limit}
 	}
 	if r.options.profiles != "" {
 		task.Profile = filepath.Join(r.options.profiles, fmt.Sprintf("%s-%s-%d-%s", step.Experiment,

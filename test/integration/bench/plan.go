@@ -42,26 +42,19 @@ type Step struct {
 //go:embed plan.yaml
 var planText []byte
 
-// plans are the plans of plan.yaml.
-type plans struct{ Full, CI Plan }
-
-func readPlans() plans {
-	var all plans
+// readPlans returns the plans of plan.yaml by name.
+func readPlans() map[string]Plan {
+	var all map[string]Plan
 	if err := yaml.UnmarshalStrict(planText, &all); err != nil {
 		panic(err) // TestPlanOrder reads the file
 	}
-	for _, plan := range []Plan{all.Full, all.CI} {
+	for _, plan := range all {
 		for i := range plan {
 			plan[i].Size = cmp.Or(plan[i].Size, experiment.Small)
 		}
 	}
 	return all
 }
-
-func FullPlan() Plan { return readPlans().Full }
-
-// CIPlan returns the short plan.
-func CIPlan() Plan { return readPlans().CI }
 
 // Choice restricts a plan. Zero values do not restrict it.
 type Choice struct {

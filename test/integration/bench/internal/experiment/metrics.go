@@ -22,9 +22,11 @@ const (
 	// LiveHeap is the growth of the live heap.
 	LiveHeap      = "heap_b"
 	HeapPerObject = "heap_b_per_object"
-	// PeakRSS is the peak of resident memory, PeakGrowth its difference to the start.
-	PeakRSS    = "peak_rss_b"
-	PeakGrowth = "peak_growth_b"
+	// PeakRSS is the peak of resident memory, PeakGrowth its difference to the start, and PeakPerLive that
+	// difference divided by LiveHeap.
+	PeakRSS     = "peak_rss_b"
+	PeakGrowth  = "peak_growth_b"
+	PeakPerLive = "peak_live_times"
 	// PeakPerJSON is PeakRSS divided by the length of the cached objects' JSON.
 	PeakPerJSON = "peak_json_times"
 	// Received is the number of bytes received from the server.

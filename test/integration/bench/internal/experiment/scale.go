@@ -25,7 +25,9 @@ func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, er
 	s.fill(ctx)
 	s.receiveUpdates(ctx, ready)
 	s.measureRelist(ctx, ready)
-	s.measureReads()
+	if task.Subject != NotStored {
+		s.measureReads()
+	}
 	runtime.KeepAlive(cache)
 	return Outcome{Metrics: s.metrics, Seen: s.updates.times()}, nil
 }

@@ -23,6 +23,7 @@ func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) 
 		Wall:          f.wall.Seconds(),
 		HeapPerObject: float64(f.heap) / float64(f.objects),
 		PeakRSS:       float64(f.peak),
+		PeakPerLive:   float64(f.peak-f.idle) / float64(f.heap),
 	}
 	measureContent(f, metrics)
 	return Outcome{Metrics: metrics}, nil
@@ -51,12 +52,13 @@ type fillCost struct {
 	cache     Cache
 	objects   int
 	cpu, wall time.Duration
-	// heap is the growth of the live heap, peak the peak of resident memory.
-	heap, peak int64
+	// heap is the growth of the live heap, idle the resident memory before it, and peak that memory's peak.
+	heap, idle, peak int64
 }
 
 func fillCache(ctx context.Context, make func() (Cache, error)) (f fillCost) {
 	before := liveHeap()
+	f.idle = statusBytes("VmRSS:")
 	watch := startStopwatch()
 	cache, err := make()
 	check(err)

@@ -23,6 +23,8 @@ type collectedList struct {
 	complete  bool
 	items     []any
 	transform cache.TransformFunc // may be nil
+	// streamed receives the objects in place of items, unless nil.
+	streamed *streamedList
 	// indexByKey maps keys to positions in items. It is nil until an event changes an earlier one.
 	indexByKey map[string]int
 }
@@ -93,6 +95,9 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	if err != nil {
 		return err
 	}
+	if c.streamed != nil {
+		return c.streamed.add(event.Type, key, item)
+	}
 	if event.Type == watch.Added && c.indexByKey == nil {
 		c.append(item)
 		return nil
@@ -114,6 +119,14 @@ func (c *collectedList) add(event watch.Event) (err error) {
 		c.append(item)
 	}
 	return nil
+}
+
+// storeCollected stores the list.
+func (p *partition) storeCollected(c *collectedList) error {
+	if c.streamed != nil {
+		return c.streamed.replace(c.version)
+	}
+	return p.Replace(slices.DeleteFunc(c.items, func(item any) bool { return item == nil }), c.version)
 }
 
 // append doubles the capacity when it runs out. The builtin append adds a quarter, and leaves more garbage.

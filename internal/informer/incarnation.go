@@ -40,9 +40,9 @@ func (g *incarnation) Transformer() cache.TransformFunc {
 			return obj, nil
 		}
 		i := g.informer
-		if key, err := store.KeyOf(item); err == nil {
+		if key, err := store.KeyOf(item); err == nil && i.store.StoresObjects() {
 			stored, found := i.store.Snapshot().Get(key)
-			if found && i.store.StoresObjects() && i.store.Format().Same(stored, item) {
+			if found && i.store.Format().Same(stored, item) {
 				item = stored
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -76,7 +75,7 @@ func (w *inlineWatch) list(ctx context.Context) error {
 	if clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient) &&
 		!watchlist.DoesClientNotSupportWatchListSemantics(w.lw) {
 		if c, falls := w.watchList(ctx); c.complete {
-			return w.store(slices.DeleteFunc(c.items, func(item any) bool { return item == nil }), c.version)
+			return w.store(func() error { return w.storeCollected(c) }, c.version)
 		} else if !falls {
 			return nil
 		}
@@ -93,7 +92,7 @@ func (w *inlineWatch) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.store(objects, version)
+	return w.store(func() error { return w.Replace(objects, version) }, version)
 }
 
 // objectsOf returns the objects and the resource version of a list.
@@ -112,7 +111,12 @@ func objectsOf(list runtime.Object) (objects []any, version string, err error) {
 // watchList collects the initial events of a watch-list. falls is true if a list has to replace it.
 func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bool) {
 	w.beginList()
-	c = &collectedList{transform: w.Transformer(), items: make([]any, 0, w.sizeHint())}
+	c = &collectedList{transform: w.Transformer()}
+	if w.streamsList() {
+		c.streamed = &streamedList{partition: w.partition, listed: make(map[string]bool, w.sizeHint())}
+	} else {
+		c.items = make([]any, 0, w.sizeHint())
+	}
 	var failure error
 	err := w.lw.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: w.listVersion(""),
 		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, SendInitialEvents: new(true),
@@ -122,13 +126,13 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 			return false
 		}
 		w.collectEvent(ctx, c, event)
-		return !c.complete && ctx.Err() == nil
+		return !c.complete && !c.streamed.isRepeated() && ctx.Err() == nil
 	})
 	if err == nil {
 		err = failure
 	}
 	w.isLost = w.isLost || isVersionLost(err)
-	return c, err != nil && ctx.Err() == nil && !isVersionLost(err) && !utilnet.IsConnectionRefused(err) &&
+	return c, c.streamed.isRepeated() || err != nil && ctx.Err() == nil && !isVersionLost(err) && !utilnet.IsConnectionRefused(err) &&
 		!apierrors.IsTooManyRequests(err)
 }
 
@@ -271,8 +275,8 @@ func isVersionLost(err error) bool {
 }
 
 // store stores a list.
-func (w *inlineWatch) store(items []any, version string) error {
-	if err := w.measure(func() error { return w.Replace(items, version) }); err != nil {
+func (w *inlineWatch) store(replace func() error, version string) error {
+	if err := w.measure(replace); err != nil {
 		return fmt.Errorf("unable to sync list result: %w", err)
 	}
 	w.version, w.listed, w.isLost, w.canWatch = version, version, false, true

@@ -45,6 +45,8 @@ type partition struct {
 	polled bool
 	// listsMissing is true if the next list only serves late handlers and a Selection that has grown.
 	listsMissing bool
+	// isStreamed is true while a streamedList is completed.
+	isStreamed bool
 }
 
 func (g *incarnation) partition(p *Partition) *partition {
@@ -89,14 +91,19 @@ func (p *partition) Replace(list []any, resourceVersion string) error {
 			p.informer.mu.Lock()
 			p.untransformed = untransformed
 			p.informer.mu.Unlock()
-			p.reportRestoration()
-			if p.OnListed != nil { // first, so that the ranges of a synced informer are listed
-				p.OnListed()
-			}
-			p.callOnAllListed()
+			p.reportListed()
 			return nil
 		}
 	}
+}
+
+// reportListed reports that a complete list has been stored.
+func (p *partition) reportListed() {
+	p.reportRestoration()
+	if p.OnListed != nil { // first, so that the ranges of a synced informer are listed
+		p.OnListed()
+	}
+	p.callOnAllListed()
 }
 
 // replace stores a list. It returns false if the list has to be prepared again.
@@ -144,8 +151,8 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 	return true, nil
 }
 
-// commitList stores the prepared list of one of several partitions; listed has its keys. If it returns false,
-// the handlers have been notified of the objects stored so far.
+// commitList stores the prepared list of one of several partitions; listed has its keys, or is nil for a part
+// of a list. If it returns false, the handlers have been notified of the objects stored so far.
 func (p *partition) commitList(prepared []store.PreparedItem, listed map[string]bool,
 	resourceVersion string) (bool, error) {
 	i := p.informer
@@ -160,10 +167,13 @@ func (p *partition) commitList(prepared []store.PreparedItem, listed map[string]
 		}
 	}
 	p.resumeVersion = ""
-	changes := i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] })
-	done := true
+	isWhole, done := listed != nil, true
+	var changes []store.Change
+	if isWhole {
+		changes = i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] })
+	}
 	for _, next := range prepared {
-		if !listed[next.Key] {
+		if isWhole && !listed[next.Key] {
 			continue
 		}
 		old, ok := i.store.Put(next)
@@ -174,9 +184,9 @@ func (p *partition) commitList(prepared []store.PreparedItem, listed map[string]
 		changes = append(changes, store.Change{Key: next.Key, Old: old, New: next.Item})
 	}
 	i.mu.log.reset(resourceVersion)
-	if !done {
+	if !done || !isWhole {
 		p.recordLocked(delivery.List{Changes: delivery.ChangeSlice(changes)}, false)
-		return false, nil
+		return done, nil
 	}
 	i.store.SetResourceVersion(resourceVersion)
 	p.recordListedLocked(delivery.ChangeSlice(changes), resourceVersion)
@@ -206,7 +216,7 @@ func (p *partition) recordLocked(l delivery.List, done bool) {
 	}
 	first := done && !p.hasListed
 	p.relisting, p.hasListed = p.relisting || done, p.hasListed || done
-	l.Complete, l.WithoutResyncs = done, p.listsMissing || p.polled
+	l.Complete, l.WithoutResyncs = done && !p.isStreamed, p.listsMissing || p.polled
 	p.listsMissing = p.listsMissing && !done
 	p.lastList.changed = p.recordListLocked(p, l, first) && p.informer.store.StoresObjects()
 }

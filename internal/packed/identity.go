@@ -18,7 +18,9 @@ func NewIdentity(key, uid, version string) *Object {
 	if !found {
 		namespace, name = "", key
 	}
-	text := []byte(`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":`)
+	const fields = 160 // the bytes of names and quotes
+	text := append(make([]byte, 0, fields+len(key)+len(uid)+len(version)),
+		`{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadata","metadata":{"name":`...)
 	text, _ = appendString(text, strings.ToValidUTF8(name, "\uFFFD"))
 	for _, field := range [...][2]string{
 		{`,"namespace":`, namespace}, {`,"resourceVersion":`, version}, {`,"uid":`, uid},

@@ -155,7 +155,7 @@ func (d Differences) At(n int) Change {
 		change.New = h.entry.item()
 	}
 	if d.unchanged(n) {
-		change.Old = h.entry.item()
+		change.Old = change.New
 	} else if oldRow := d.old.rows.findHashed(h.hash, change.Key); oldRow != nil {
 		change.Old = oldRow.item()
 	}

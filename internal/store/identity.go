@@ -73,6 +73,12 @@ func newIdentityRow(o KeyedItem) *storedRow {
 
 func (r *storedRow) isIdentity() bool { return isIdentity(unsafe.Pointer(r)) }
 
+// isSameIdentity reports whether two identity rows with one key are equal.
+func (r *storedRow) isSameIdentity(other *storedRow) bool {
+	return r.isIdentity() && other.isIdentity() && *(*[identityKeyOffset]byte)(unsafe.Pointer(r)) ==
+		*(*[identityKeyOffset]byte)(unsafe.Pointer(other))
+}
+
 // identity returns the item of an identity row.
 func (r *storedRow) identity() *packed.Object {
 	row := unsafe.Pointer(r)

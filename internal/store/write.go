@@ -25,7 +25,8 @@ func (s *Store) Prepare(object KeyedItem) PreparedItem {
 	return PreparedItem{KeyedItem: object, row: r, version: current.version}
 }
 
-// Put stores a prepared object and returns the replaced item, nil for a new key. It stores nothing and
+// Put stores a prepared object and returns the replaced item, nil for a new key. If both have the same
+// identity in a store without objects, it may return the new item. It stores nothing and
 // returns false if indexers were added since Prepare; the caller then prepares the object again.
 func (s *Store) Put(p PreparedItem) (old Item, ok bool) {
 	s.write.Lock()
@@ -34,8 +35,11 @@ func (s *Store) Put(p PreparedItem) (old Item, ok bool) {
 	if p.version != current.version {
 		return nil, false
 	}
-	next := current.copy()
 	stored := current.rows.find(p.Key)
+	if stored != nil && p.ResourceVersion == "" && stored.isSameIdentity(p.row) {
+		return p.Item, true
+	}
+	next := current.copy()
 	if stored != nil {
 		old = stored.item()
 		next.sizes.addRow(stored, -1)

@@ -44,7 +44,7 @@ type Subscriber struct {
 	// OnGone is called at the end of an incarnation, usually after OnDelete for every object. There are three
 	// exceptions. ReasonNotSelected: the type still exists, and no further calls follow.
 	// ReasonVersionChanged: the next incarnation, usually of another version, reports the same objects as
-	// updates. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
+	// updates, or after Change only the difference. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
 	// adds all objects again. While a type is suspended (see status.Status), nothing is called.
 	OnGone func(incarnation status.Incarnation, reason status.Reason)
 	// OnError is called if a selected type cannot be watched.
@@ -54,10 +54,12 @@ type Subscriber struct {
 // Subscription watches all present and future types of a Selection for a Subscriber. It is safe for
 // concurrent use.
 type Subscription struct {
-	factory    *Factory
-	selection  Selection
-	subscriber Subscriber
+	factory   *Factory
+	selection Selection
+	// subscriber, options and generation, the number of changes, are used only by reconcileQueue.
+	subscriber *Subscriber
 	options    []ResourceOptions
+	generation int
 
 	// callToken is full while the subscriber is called.
 	callToken chan struct{}
@@ -99,7 +101,7 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 		return nil, fmt.Errorf("dynamicinformer: subscribing: %w", errNoTypes)
 	}
 	s := &Subscription{
-		factory: f, selection: selection, subscriber: subscriber, options: options,
+		factory: f, selection: selection, subscriber: &subscriber, options: options,
 		callToken: make(chan struct{}, 1), closing: make(chan struct{}), reconcileQueue: queue.NewCalls(),
 	}
 	s.types = map[schema.GroupResource]typesource.Type{}
@@ -139,6 +141,23 @@ func (s Selection) singleType() (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, isSingle
 }
 
+// Change replaces the options, and the subscriber unless it is nil. It does not wait. For each type, the
+// former informer continues until the next one has listed the objects. The subscriber then receives the events
+// that are queued, OnGone with ReasonVersionChanged, OnStarted, and calls for the difference: OnAdd for objects
+// that only the new options select, OnDelete for those that only the former ones select, OnUpdate for those
+// with another resource version, and OnSynced. A new subscriber receives OnAdd for all objects, and OnDelete
+// for those that only the former subscriber has received. No event is missed, repeated or reordered
+// (TestChangeHistories). New events can be delayed until the next informer is as recent as the former one.
+func (s *Subscription) Change(subscriber *Subscriber, options ...ResourceOptions) {
+	s.reconcileQueue.Push(func() {
+		s.subscriber, s.options = cmp.Or(subscriber, s.subscriber), options
+		s.generation++
+		for gr := range s.types {
+			s.reconcile(gr)
+		}
+	})
+}
+
 // Close ends the subscription. It drops queued events and reports no deletions. It does not wait for a
 // running call (Done does), so the subscriber itself may call it. Further calls do nothing.
 func (s *Subscription) Close() {
@@ -172,10 +191,12 @@ func (s *Subscription) Depth() int {
 func (s *Subscription) Types() []status.FollowedType {
 	s.mu.Lock()
 	followers := slices.Collect(maps.Values(s.mu.followers))
+	current := naming.Map(followers, func(f *follower) *Informer { return cmp.Or(f.successor, f).informer })
 	s.mu.Unlock()
-	followed := naming.Map(followers, func(f *follower) status.FollowedType {
-		return status.FollowedType{Status: f.informer.Status(), Depth: f.registration.Depth()}
-	})
+	var followed []status.FollowedType
+	for k, f := range followers {
+		followed = append(followed, status.FollowedType{Status: current[k].Status(), Depth: f.registration.Depth()})
+	}
 	slices.SortFunc(followed, func(a, b status.FollowedType) int {
 		return naming.CompareTypes(a.Status.GVR, b.Status.GVR)
 	})

@@ -1,9 +1,12 @@
 package dynamicinformer
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 	"github.com/crdcache/crdcache/internal/health"
+	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/delivery"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -62,7 +66,8 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	if exists && t.Established {
 		version, selected = s.selection.chooseVersion(t, current)
 	}
-	moves := f != nil && selected && version != current && f.isSuspended()
+	moves := f != nil && (f.detached != nil || selected && (f.generation != s.generation ||
+		version != current && f.isSuspended()))
 	if f != nil && !moves {
 		f.releaseSuccessor()
 	}
@@ -80,11 +85,12 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		}
 	case f == nil:
 		delete(s.types, gr) // many subscriptions of one type each would otherwise store all types of a group
-	case selected && version == current:
-	case exists && t.Established && slices.Contains(slices.Concat(t.Versions, t.ListOnly), current):
+	case !selected && exists && t.Established &&
+		slices.Contains(slices.Concat(t.Versions, t.ListOnly), current):
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
 	case moves:
-		s.moveFollower(f, gr.WithVersion(version))
+		s.moveFollower(f, gr.WithVersion(cmp.Or(version, f.movesTo())))
+	case selected && version == current:
 	case f.hasEnded():
 		s.stopFollower(f, status.ReasonNone)
 		s.reconcile(gr) // another version may match
@@ -104,26 +110,35 @@ func (s *Subscription) reportError(gvr schema.GroupVersionResource, err error) {
 	}
 }
 
-// moveFollower replaces a suspended follower by one of another version of the type, when that has been
-// listed. The subscriber receives the difference.
+// moveFollower replaces a follower that is suspended, or has former options. The subscriber receives the
+// difference when the next informer has listed the type, and is as recent as the former one.
 func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource) {
-	if f.successor == nil || f.successor.informer.gvr != gvr || f.successor.isStopped() {
-		f.releaseSuccessor()
-		handle, err := s.factory.acquire(gvr, s.options, true)
-		if err != nil {
+	next := f.successor
+	if next == nil || next.informer.gvr != gvr || next.generation != s.generation || next.isStopped() {
+		var err error
+		if next, err = s.acquireFollower(gvr); err != nil {
 			s.reportError(gvr, err)
 			return
 		}
-		f.successor = &follower{Subscription: s, handle: handle, informer: handle.Informer()}
-		f.successor.unfollow, _ = f.successor.informer.health.Follow(
-			func(_, _ health.Status) { f.requestReconcile() }, func(health.Status) error { return nil })
+		f.releaseSuccessor()
+		if next.informer == f.informer && next.subscriber == f.subscriber && f.detached == nil {
+			f.handle, next.handle, f.generation = next.handle, f.handle, next.generation
+			next.handle.Release()
+			return
+		}
+		f.prepareSuccessor(next)
 	}
-	next := f.successor
-	if !health.IsFilled(next.informer.Status()) {
-		return // the next change of its status reconciles again
+	if f.detached == nil {
+		if health.IsFilled(f.informer.Status()) && !health.IsFilled(next.informer.Status()) {
+			return // the next change of its status reconciles again
+		}
+		f.detached = f.informer.core.Detach([]*delivery.Registration{f.registration})
 	}
-	next.known = maps.Collect(f.informer.core.Snapshot().All)
-	f.successor = nil
+	if next.await(); !next.isRecent {
+		return
+	}
+	next.known, next.isNew = maps.Collect(f.detached.All), next.subscriber != f.subscriber
+	f.setSuccessor(nil)
 	s.stopFollower(f, status.ReasonVersionChanged)
 	next.unfollow()
 	if err := next.join(); err != nil {
@@ -133,6 +148,52 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 	}
 	s.setFollower(next)
 }
+
+// prepareSuccessor reconciles again whenever the status of the next informer changes, and after await.
+func (f *follower) prepareSuccessor(next *follower) {
+	ctx, cancel := context.WithCancel(context.Background())
+	unfollow, _ := next.informer.health.Follow(
+		func(_, _ health.Status) { f.requestReconcile() }, func(health.Status) error { return nil })
+	next.unfollow = func() { cancel(); unfollow() }
+	next.await = sync.OnceFunc(func() {
+		go func() { // ended by unfollow
+			if f.awaitRecent(ctx, next.informer) {
+				f.reconcileQueue.Push(func() { next.isRecent = true; f.requestReconcile() })
+			}
+		}()
+	})
+	f.setSuccessor(next)
+}
+
+// awaitRecent waits until an informer is as recent as the detached content, which the subscriber has received
+// then. It returns false if ctx ends.
+func (f *follower) awaitRecent(ctx context.Context, next *Informer) bool {
+	move := &handover{HandlerMove: &HandlerMove{From: []*Informer{f.informer}, To: []*Informer{next}},
+		detached: []*informer.DetachedContent{f.detached}}
+	for {
+		_, changed := next.StatusChange()
+		_, formerChanged := f.informer.StatusChange()
+		if err := move.awaitVersions(ctx); err == nil || errors.Is(err, ErrVersionLost) {
+			<-f.registration.ShutdownChan()
+			return true
+		}
+		select {
+		case <-changed:
+		case <-formerChanged:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+func (f *follower) setSuccessor(next *follower) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.successor = next
+}
+
+// movesTo returns the version of the current or next informer.
+func (f *follower) movesTo() string { return cmp.Or(f.successor, f).informer.gvr.Version }
 
 // stopFollower stops watching a type. No calls for it follow its return.
 func (s *Subscription) stopFollower(f *follower, reason status.Reason) {
@@ -172,15 +233,25 @@ type follower struct {
 	// is the last incarnation that ended without deletions, after the subscriber has received its events.
 	openIncarnations atomic.Int32
 	suspended        atomic.Int64
-	// successor follows another version that will replace this one. It is nil, or has no registration yet.
+	// generation is that of the options. subscriber receives the events.
+	generation int
+	subscriber *Subscriber
+	// successor will replace this one. It is nil, or has no registration yet. detached is the content that the
+	// subscriber has, or receives, before that; nil before the handler is detached.
 	successor *follower
+	detached  *informer.DetachedContent
+	// await begins to wait for the content of a successor to be recent. Then isRecent is set.
+	await    func()
+	isRecent bool
 
 	// incarnation is the incarnation of the current events; announced is set once the subscriber has received
 	// it. After the registration only the handler's goroutine uses them.
 	incarnation status.Incarnation
 	announced   bool
-	// known has the objects received in another version that the initial list has not confirmed yet.
+	// known has the objects received before a move that the initial list has not confirmed yet. isNew states
+	// that another subscriber has received them.
 	known map[string]store.Item
+	isNew bool
 }
 
 var _ sharding.LeftShardHandler = (*follower)(nil)
@@ -188,19 +259,28 @@ var _ sharding.LeftShardHandler = (*follower)(nil)
 // follow begins to watch a type. If the informer stops meanwhile, it retries with a new one.
 func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
 	for {
-		handle, err := s.factory.acquire(gvr, s.options, true)
+		f, err := s.acquireFollower(gvr)
 		if err != nil {
 			return nil, err
 		}
-		f := &follower{Subscription: s, handle: handle, informer: handle.Informer()}
 		if err = f.join(); err == nil {
 			return f, nil
 		}
-		handle.Release()
+		f.handle.Release()
 		if !errors.Is(err, ErrStopped) {
 			return nil, err
 		}
 	}
+}
+
+// acquireFollower returns a follower without a handler.
+func (s *Subscription) acquireFollower(gvr schema.GroupVersionResource) (*follower, error) {
+	handle, err := s.factory.acquire(gvr, s.options, true)
+	if err != nil {
+		return nil, err
+	}
+	return &follower{Subscription: s, subscriber: s.subscriber, generation: s.generation, handle: handle,
+		informer: handle.Informer()}, nil
 }
 
 // join adds the handler to the informer, and follows its status.
@@ -290,12 +370,12 @@ func (f *follower) isSuspended() bool {
 	return now.Suspended && !health.IsRunning(now) && f.suspended.Load() == int64(now.Incarnation)
 }
 
-// releaseSuccessor gives up the change to another version.
+// releaseSuccessor gives up a move.
 func (f *follower) releaseSuccessor() {
 	if f.successor != nil {
 		f.successor.unfollow()
 		f.successor.handle.Release()
-		f.successor = nil
+		f.setSuccessor(nil)
 	}
 }
 
@@ -341,7 +421,7 @@ func (f *follower) reportGone(reason status.Reason) {
 	f.announced = false
 }
 
-// deleteKnown reports the deletion of the objects that the informer of another version does not have.
+// deleteKnown reports the deletion of the objects that the next informer does not have.
 func (f *follower) deleteKnown() {
 	for key, item := range f.known {
 		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedItem(item)})
@@ -360,21 +440,34 @@ func decodedItem(item store.Item) any {
 func (f *follower) OnAdd(obj any, inInitialList bool) {
 	f.reportStarted()
 	u, ok := obj.(*unstructured.Unstructured)
-	if ok && f.known != nil {
-		key := cache.MetaObjectToName(u).String()
-		if item, isKnown := f.known[key]; isKnown {
-			delete(f.known, key)
-			before := decodedItem(item)
-			if b, ok := before.(*unstructured.Unstructured); ok && b.GetUID() == u.GetUID() {
-				f.OnUpdate(b, u)
-				return
-			}
-			f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: before})
-		}
+	if ok && f.confirm(u) {
+		return
 	}
 	if ok && f.subscriber.OnAdd != nil {
 		f.call(func() { f.subscriber.OnAdd(f.gvr(), u, inInitialList) })
 	}
+}
+
+// confirm reports what a list has changed of a known object, and whether the subscriber has the object then.
+func (f *follower) confirm(u *unstructured.Unstructured) bool {
+	key := cache.MetaObjectToName(u).String()
+	item, isKnown := f.known[key]
+	if !isKnown {
+		return false
+	}
+	delete(f.known, key)
+	before, isObject := runtimeObject(item)
+	switch {
+	case !isObject || !store.SameUID(item, u):
+		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedItem(item)})
+		return false
+	case f.isNew:
+		return false
+	case u.GetResourceVersion() == "" || !store.SameVersion(item, u) ||
+		before.GetObjectKind().GroupVersionKind() != u.GroupVersionKind():
+		f.OnUpdate(decodedForReaders(before), u)
+	}
+	return true
 }
 
 func (f *follower) OnUpdate(before, after any) {

@@ -39,7 +39,8 @@ func (c *knownContent) get(key string) Item {
 	return nil
 }
 
-func (c *knownContent) all(yield func(key string, item Item) bool) {
+// All returns the objects.
+func (c *knownContent) All(yield func(key string, item Item) bool) {
 	c.snapshot.All(func(key string, item Item) bool { return c.hidden.has(item) || yield(key, item) })
 }
 
@@ -106,7 +107,7 @@ func (i *Informer) differencesLocked(h Handover) (changes delivery.ChangeSlice,
 	leaving []delivery.Notification) {
 	format, now := i.store.Format(), i.knownContentLocked()
 	for _, from := range h.From {
-		for key, old := range from.all {
+		for key, old := range from.All {
 			next, regained := now.get(key), h.Regained(old)
 			switch {
 			case !h.Owns(key):
@@ -121,7 +122,7 @@ func (i *Informer) differencesLocked(h Handover) (changes delivery.ChangeSlice,
 			}
 		}
 	}
-	for key, next := range now.all {
+	for key, next := range now.All {
 		known := func(d *DetachedContent) bool { return d.get(key) != nil }
 		if !slices.ContainsFunc(h.From, known) {
 			changes = append(changes, store.Change{Key: key, New: next})

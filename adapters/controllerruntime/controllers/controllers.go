@@ -57,9 +57,16 @@ type Settings struct {
 }
 
 func (w *Watch) equal(other *Watch) bool {
-	return w.Type == other.Type && same(w.Handler, other.Handler) && same(w.Options, other.Options) &&
+	return w.handlesLike(other) && same(w.Options, other.Options)
+}
+
+// handlesLike reports whether watches of a type enqueue the same requests for an object.
+func (w *Watch) handlesLike(other *Watch) bool {
+	return w.Type == other.Type && same(w.Handler, other.Handler) &&
 		(len(w.Predicates)+len(other.Predicates) == 0 || reflect.DeepEqual(w.Predicates, other.Predicates))
 }
+
+func (w *Watch) hasTypeOf(other *Watch) bool { return w.Type == other.Type }
 
 func (s *Settings) equal(other *Settings) bool {
 	return s.For.equal(&other.For) && s.MaxConcurrent == other.MaxConcurrent &&
@@ -174,9 +181,13 @@ func (c *Controllers) run(ctx context.Context) (err error) {
 }
 
 // Ensure starts a controller, or changes a running one: its queue and its unchanged watches continue, and a
-// new watch enqueues requests for all of its objects. It waits only for the end of a controller of this name
-// that is being stopped, until ctx ends. Types may be installed later; when a type is deleted, its objects
-// are, too, and its watches start again when it returns.
+// watch of another Type is new. With other Options, the handler of a watch receives only the difference: see
+// dynamicinformer.Subscription.Change. Another Handler, or other Predicates, receive the creation of each
+// object, because they can enqueue others, and the deletion of those that only the former watch had.
+//
+// Ensure waits only for the end of a controller of this name that is being stopped, until ctx ends. Types may
+// be installed later; when a type is deleted, its objects are, too, and its watches start again when it
+// returns.
 func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,19 +278,28 @@ func (k *running) apply(c *Controllers) (err error) {
 			return err
 		}
 	}
+	wanted := append([]Watch{k.settings.For}, k.settings.Watches...)
 	previous := k.watches
-	k.watches = nil
-	for n, w := range append([]Watch{k.settings.For}, k.settings.Watches...) {
-		equal := func(p *watch) bool { return p.isFor == (n == 0) && p.Watch.equal(&w) }
-		if i := slices.IndexFunc(previous, equal); i >= 0 {
-			k.watches, previous = append(k.watches, previous[i]), slices.Delete(previous, i, i+1)
-			continue
-		}
-		added, failure := k.newWatch(w, n == 0)
-		if err = errors.Join(err, failure); failure == nil {
-			k.watches = append(k.watches, added)
+	k.watches = make([]*watch, len(wanted))
+	for _, matches := range []func(_, _ *Watch) bool{(*Watch).equal, (*Watch).handlesLike, (*Watch).hasTypeOf} {
+		for n := range wanted {
+			i := slices.IndexFunc(previous, func(p *watch) bool {
+				return p.isFor == (n == 0) && matches(&p.Watch, &wanted[n])
+			})
+			if k.watches[n] == nil && i >= 0 {
+				k.watches[n], previous = previous[i], slices.Delete(previous, i, i+1)
+				k.watches[n].change(k, wanted[n])
+			}
 		}
 	}
+	for n := range wanted {
+		if k.watches[n] == nil {
+			var failure error
+			k.watches[n], failure = k.newWatch(wanted[n], n == 0)
+			err = errors.Join(err, failure)
+		}
+	}
+	k.watches = slices.DeleteFunc(k.watches, func(w *watch) bool { return w.subscription == nil })
 	for _, w := range previous {
 		w.subscription.Close()
 	}
@@ -366,13 +386,6 @@ type watch struct {
 
 func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
 	w = &watch{Watch: settings, isFor: isFor}
-	h, selects := settings.Handler, predicate.And(settings.Predicates...)
-	if h == nil && isFor {
-		h = &handler.EnqueueRequestForObject{}
-	} else if h == nil {
-		h = handler.EnqueueRequestsFromMapFunc(k.owners)
-	}
-	h = handler.WithLowPriorityWhenUnchanged(h)
 	w.subscription, err = k.controllers.factory.Subscribe(dynamicinformer.Selection{
 		Group: settings.Group, Version: settings.Version, Resource: "*",
 		Match: func(t typesource.Type) bool {
@@ -381,7 +394,34 @@ func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
 			}
 			return t.Kind == settings.Kind
 		},
-	}, dynamicinformer.Subscriber{
+	}, *w.subscriber(k), ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))
+	return w, err
+}
+
+// change gives a watch other settings for its type.
+func (w *watch) change(k *running, settings Watch) {
+	former := w.Watch
+	if w.Watch = settings; former.equal(&settings) {
+		return
+	}
+	var next *dynamicinformer.Subscriber
+	if !former.handlesLike(&settings) {
+		next = w.subscriber(k)
+	}
+	w.err.Store(nil)
+	w.subscription.Change(next, ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))
+}
+
+// subscriber returns the functions that call the handler.
+func (w *watch) subscriber(k *running) *dynamicinformer.Subscriber {
+	h, selects := w.Handler, predicate.And(w.Predicates...)
+	if h == nil && w.isFor {
+		h = &handler.EnqueueRequestForObject{}
+	} else if h == nil {
+		h = handler.EnqueueRequestsFromMapFunc(k.owners)
+	}
+	h = handler.WithLowPriorityWhenUnchanged(h)
+	return &dynamicinformer.Subscriber{
 		OnAdd: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isInitial bool) {
 			if e := (event.CreateEvent{Object: object, IsInInitialList: isInitial}); selects.Create(e) {
 				h.Create(k.ctx, e, k.queue)
@@ -393,7 +433,7 @@ func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
 			}
 		},
 		OnDelete: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isFinal bool) {
-			if isFor {
+			if w.isFor {
 				k.forget(client.ObjectKeyFromObject(object))
 			}
 			if e := (event.DeleteEvent{Object: object, DeleteStateUnknown: !isFinal}); selects.Delete(e) {
@@ -401,8 +441,7 @@ func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
 			}
 		},
 		OnError: func(_ schema.GroupVersionResource, err error) { w.err.Store(&err) },
-	}, ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))
-	return w, err
+	}
 }
 
 // owners returns requests for the owners of the kind of Settings.For.

@@ -137,7 +137,10 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 	if next.await(); !next.isRecent {
 		return
 	}
-	next.known, next.isNew = maps.Collect(f.detached.All), next.subscriber != f.subscriber
+	next.known = map[string]store.Item{}
+	maps.Copy(next.known, f.known)
+	maps.Insert(next.known, f.detached.All)
+	next.isNew = next.subscriber != f.subscriber || f.isNew && len(f.known) > 0
 	f.setSuccessor(nil)
 	s.stopFollower(f, status.ReasonVersionChanged)
 	next.unfollow()
@@ -307,8 +310,13 @@ func (f *follower) addHandler(now health.Status) error {
 	switch {
 	case health.IsFilled(now):
 		f.informer.core.MarkFilled(f.registration, f.reportSynced)
-	case !isOpen(now):
-		f.registration.Mark(f.deleteKnown)
+	case !isOpen(now) && f.known != nil:
+		f.openIncarnations.Add(1) // hasEnded is false before the deletions
+		f.registration.Mark(func() {
+			f.deleteKnown()
+			f.openIncarnations.Add(-1)
+			f.requestReconcile()
+		})
 	}
 	return nil
 }

@@ -43,8 +43,8 @@ type Subscriber struct {
 	OnSynced func(incarnation status.Incarnation)
 	// OnGone is called at the end of an incarnation, usually after OnDelete for every object. There are three
 	// exceptions. ReasonNotSelected: the type still exists, and no further calls follow.
-	// ReasonVersionChanged: the next incarnation, usually of another version, reports the same objects as
-	// updates, or after Change only the difference. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
+	// ReasonVersionChanged: the next incarnation reports the same objects as updates, or after Change only the
+	// difference. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
 	// adds all objects again. While a type is suspended (see status.Status), nothing is called.
 	OnGone func(incarnation status.Incarnation, reason status.Reason)
 	// OnError is called if a selected type cannot be watched.
@@ -141,13 +141,12 @@ func (s Selection) singleType() (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, isSingle
 }
 
-// Change replaces the options, and the subscriber unless it is nil. It does not wait. For each type, the
-// former informer continues until the next one has listed the objects. The subscriber then receives the events
-// that are queued, OnGone with ReasonVersionChanged, OnStarted, and calls for the difference: OnAdd for objects
-// that only the new options select, OnDelete for those that only the former ones select, OnUpdate for those
-// with another resource version, and OnSynced. A new subscriber receives OnAdd for all objects, and OnDelete
-// for those that only the former subscriber has received. No event is missed, repeated or reordered
-// (TestChangeHistories). New events can be delayed until the next informer is as recent as the former one.
+// Change replaces the options, and the subscriber unless it is nil. It does not wait. The former informer of a
+// type continues until the next one has listed it, and is as recent. The subscriber then receives the
+// difference, from OnGone with ReasonVersionChanged to OnSynced: OnAdd for objects that only the new options
+// select, OnDelete for those that only the former ones select, and OnUpdate for those with another resource
+// version. A new subscriber receives OnAdd for all objects, and OnDelete for those that only the former one
+// has received. No event is missed, repeated or reordered (TestChangeHistories).
 func (s *Subscription) Change(subscriber *Subscriber, options ...ResourceOptions) {
 	s.reconcileQueue.Push(func() {
 		s.subscriber, s.options = cmp.Or(subscriber, s.subscriber), options
@@ -191,12 +190,10 @@ func (s *Subscription) Depth() int {
 func (s *Subscription) Types() []status.FollowedType {
 	s.mu.Lock()
 	followers := slices.Collect(maps.Values(s.mu.followers))
-	current := naming.Map(followers, func(f *follower) *Informer { return cmp.Or(f.successor, f).informer })
 	s.mu.Unlock()
-	var followed []status.FollowedType
-	for k, f := range followers {
-		followed = append(followed, status.FollowedType{Status: current[k].Status(), Depth: f.registration.Depth()})
-	}
+	followed := naming.Map(followers, func(f *follower) status.FollowedType {
+		return status.FollowedType{Status: f.current().Status(), Depth: f.registration.Depth()}
+	})
 	slices.SortFunc(followed, func(a, b status.FollowedType) int {
 		return naming.CompareTypes(a.Status.GVR, b.Status.GVR)
 	})

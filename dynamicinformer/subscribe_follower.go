@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/internal/health"
 	"github.com/crdcache/crdcache/internal/informer"
 	"github.com/crdcache/crdcache/internal/informer/delivery"
+	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -67,7 +67,7 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		version, selected = s.selection.chooseVersion(t, current)
 	}
 	moves := f != nil && (f.detached != nil || selected && (f.generation != s.generation ||
-		version != current && f.isSuspended()))
+		version != current && f.informer.Status().Suspended))
 	if f != nil && !moves {
 		f.releaseSuccessor()
 	}
@@ -89,7 +89,7 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		slices.Contains(slices.Concat(t.Versions, t.ListOnly), current):
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
 	case moves:
-		s.moveFollower(f, gr.WithVersion(cmp.Or(version, f.movesTo())))
+		s.moveFollower(f, gr.WithVersion(cmp.Or(version, f.current().gvr.Version)))
 	case selected && version == current:
 	case f.hasEnded():
 		s.stopFollower(f, status.ReasonNone)
@@ -113,20 +113,17 @@ func (s *Subscription) reportError(gvr schema.GroupVersionResource, err error) {
 // moveFollower replaces a follower that is suspended, or has former options. The subscriber receives the
 // difference when the next informer has listed the type, and is as recent as the former one.
 func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource) {
-	next := f.successor
+	next := f.successor.Load()
 	if next == nil || next.informer.gvr != gvr || next.generation != s.generation || next.isStopped() {
 		var err error
 		if next, err = s.acquireFollower(gvr); err != nil {
 			s.reportError(gvr, err)
 			return
 		}
+		next.unfollow, _ = next.informer.health.Follow(
+			func(_, _ health.Status) { f.requestReconcile() }, func(health.Status) error { return nil })
 		f.releaseSuccessor()
-		if next.informer == f.informer && next.subscriber == f.subscriber && f.detached == nil {
-			f.handle, next.handle, f.generation = next.handle, f.handle, next.generation
-			next.handle.Release()
-			return
-		}
-		f.prepareSuccessor(next)
+		f.successor.Store(next)
 	}
 	if f.detached == nil {
 		if health.IsFilled(f.informer.Status()) && !health.IsFilled(next.informer.Status()) {
@@ -134,14 +131,20 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 		}
 		f.detached = f.informer.core.Detach([]*delivery.Registration{f.registration})
 	}
-	if next.await(); !next.isRecent {
+	if next.recent == nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		unfollow := next.unfollow
+		next.recent, next.unfollow = make(chan struct{}), func() { cancel(); unfollow() }
+		go f.awaitRecent(ctx, next) // ended by unfollow
+	}
+	if !queue.IsClosed(next.recent) {
 		return
 	}
 	next.known = map[string]store.Item{}
 	maps.Copy(next.known, f.known)
 	maps.Insert(next.known, f.detached.All)
 	next.isNew = next.subscriber != f.subscriber || f.isNew && len(f.known) > 0
-	f.setSuccessor(nil)
+	f.successor.Store(nil)
 	s.stopFollower(f, status.ReasonVersionChanged)
 	next.unfollow()
 	if err := next.join(); err != nil {
@@ -152,51 +155,28 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 	s.setFollower(next)
 }
 
-// prepareSuccessor reconciles again whenever the status of the next informer changes, and after await.
-func (f *follower) prepareSuccessor(next *follower) {
-	ctx, cancel := context.WithCancel(context.Background())
-	unfollow, _ := next.informer.health.Follow(
-		func(_, _ health.Status) { f.requestReconcile() }, func(health.Status) error { return nil })
-	next.unfollow = func() { cancel(); unfollow() }
-	next.await = sync.OnceFunc(func() {
-		go func() { // ended by unfollow
-			if f.awaitRecent(ctx, next.informer) {
-				f.reconcileQueue.Push(func() { next.isRecent = true; f.requestReconcile() })
-			}
-		}()
-	})
-	f.setSuccessor(next)
-}
-
 // awaitRecent waits until an informer is as recent as the detached content, which the subscriber has received
-// then. It returns false if ctx ends.
-func (f *follower) awaitRecent(ctx context.Context, next *Informer) bool {
-	move := &handover{HandlerMove: &HandlerMove{From: []*Informer{f.informer}, To: []*Informer{next}},
+// then.
+func (f *follower) awaitRecent(ctx context.Context, next *follower) {
+	move := &handover{HandlerMove: &HandlerMove{From: []*Informer{f.informer}, To: []*Informer{next.informer}},
 		detached: []*informer.DetachedContent{f.detached}}
 	for {
-		_, changed := next.StatusChange()
+		_, changed := next.informer.StatusChange()
 		_, formerChanged := f.informer.StatusChange()
 		if err := move.awaitVersions(ctx); err == nil || errors.Is(err, ErrVersionLost) {
-			<-f.registration.ShutdownChan()
-			return true
+			break
 		}
 		select {
 		case <-changed:
 		case <-formerChanged:
 		case <-ctx.Done():
-			return false
+			return
 		}
 	}
+	<-f.registration.ShutdownChan()
+	close(next.recent)
+	f.requestReconcile()
 }
-
-func (f *follower) setSuccessor(next *follower) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.successor = next
-}
-
-// movesTo returns the version of the current or next informer.
-func (f *follower) movesTo() string { return cmp.Or(f.successor, f).informer.gvr.Version }
 
 // stopFollower stops watching a type. No calls for it follow its return.
 func (s *Subscription) stopFollower(f *follower, reason status.Reason) {
@@ -232,20 +212,17 @@ type follower struct {
 	informer     *Informer
 	registration *delivery.Registration
 	unfollow     func() // ends calls of statusChanged
-	// openIncarnations is the number of incarnations whose end the subscriber has not received yet. suspended
-	// is the last incarnation that ended without deletions, after the subscriber has received its events.
+	// openIncarnations is the number of incarnations whose end the subscriber has not received yet.
 	openIncarnations atomic.Int32
-	suspended        atomic.Int64
 	// generation is that of the options. subscriber receives the events.
 	generation int
 	subscriber *Subscriber
 	// successor will replace this one. It is nil, or has no registration yet. detached is the content that the
 	// subscriber has, or receives, before that; nil before the handler is detached.
-	successor *follower
+	successor atomic.Pointer[follower]
 	detached  *informer.DetachedContent
-	// await begins to wait for the content of a successor to be recent. Then isRecent is set.
-	await    func()
-	isRecent bool
+	// recent is closed when a successor can replace the detached follower; nil before it awaits that.
+	recent chan struct{}
 
 	// incarnation is the incarnation of the current events; announced is set once the subscriber has received
 	// it. After the registration only the handler's goroutine uses them.
@@ -339,12 +316,6 @@ func (f *follower) statusChanged(before, after health.Status) {
 			f.requestReconcile()
 		})
 	}
-	if after.Suspended && !before.Suspended {
-		f.registration.Mark(func() {
-			f.suspended.Store(int64(after.Incarnation))
-			f.requestReconcile()
-		})
-	}
 	if started {
 		f.openIncarnations.Add(1)
 		incarnation := health.IncarnationOf(after)
@@ -372,18 +343,14 @@ func (f *follower) hasEnded() bool {
 	return f.openIncarnations.Load() == 0 && health.IsTypeAbsent(now)
 }
 
-// isSuspended reports whether the version is no longer served, and all its events have been handled.
-func (f *follower) isSuspended() bool {
-	now := f.informer.Status()
-	return now.Suspended && !health.IsRunning(now) && f.suspended.Load() == int64(now.Incarnation)
-}
+// current returns the informer, or the one that will replace it.
+func (f *follower) current() *Informer { return cmp.Or(f.successor.Load(), f).informer }
 
 // releaseSuccessor gives up a move.
 func (f *follower) releaseSuccessor() {
-	if f.successor != nil {
-		f.successor.unfollow()
-		f.successor.handle.Release()
-		f.setSuccessor(nil)
+	if next := f.successor.Swap(nil); next != nil {
+		next.unfollow()
+		next.handle.Release()
 	}
 }
 

@@ -287,8 +287,9 @@ func (k *running) apply(c *Controllers) (err error) {
 				return p.isFor == (n == 0) && matches(&p.Watch, &wanted[n])
 			})
 			if k.watches[n] == nil && i >= 0 {
-				k.watches[n], previous = previous[i], slices.Delete(previous, i, i+1)
-				k.watches[n].change(k, wanted[n])
+				previous[i].change(k, wanted[n])
+				k.watches[n] = previous[i]
+				previous = slices.Delete(previous, i, i+1)
 			}
 		}
 	}

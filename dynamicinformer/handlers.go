@@ -31,10 +31,7 @@ func (i *Informer) Flush(ctx context.Context) error { return i.core.Flush(ctx) }
 // in errors. The default name is the Go type, which several handlers may share. Named, MetadataOnly, Coalesce
 // and EveryEvent can be combined in any order.
 func Named(name string, handler cache.ResourceEventHandler) cache.ResourceEventHandler {
-	if handler == nil {
-		return nil // informers reject nil
-	}
-	return namedHandler{wrapper{handler}, name}
+	return wrap(handler, func(w wrapper) cache.ResourceEventHandler { return namedHandler{w, name} })
 }
 
 // wrapper forwards to an event handler. Structs that embed it add a property that informers look for.
@@ -42,6 +39,15 @@ type wrapper struct{ cache.ResourceEventHandler }
 
 // Unwrap returns the handler for the informer, which calls it in place of the wrapper.
 func (w wrapper) Unwrap() cache.ResourceEventHandler { return w.ResourceEventHandler }
+
+// wrap returns nil for a nil handler, which informers reject.
+func wrap(handler cache.ResourceEventHandler,
+	with func(wrapper) cache.ResourceEventHandler) cache.ResourceEventHandler {
+	if handler == nil {
+		return nil
+	}
+	return with(wrapper{handler})
+}
 
 type namedHandler struct {
 	wrapper
@@ -64,10 +70,7 @@ func (n namedHandler) HandlerName() string { return n.name }
 // it. In an informer with a shard they are merged only with Coalesce, so that the handler is notified of
 // deletions of objects that another replica has handled.
 func MetadataOnly(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
-	if handler == nil {
-		return nil // informers reject nil
-	}
-	return metadataHandler{wrapper{handler}}
+	return wrap(handler, func(w wrapper) cache.ResourceEventHandler { return metadataHandler{w} })
 }
 
 type metadataHandler struct{ wrapper }
@@ -102,10 +105,7 @@ func EveryEvent(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 }
 
 func withCoalescing(handler cache.ResourceEventHandler, merge bool) cache.ResourceEventHandler {
-	if handler == nil {
-		return nil // informers reject nil
-	}
-	return coalescingHandler{wrapper{handler}, merge}
+	return wrap(handler, func(w wrapper) cache.ResourceEventHandler { return coalescingHandler{w, merge} })
 }
 
 type coalescingHandler struct {
@@ -118,10 +118,7 @@ func (c coalescingHandler) CoalescesEvents() bool { return c.merge }
 
 // WithLeftShard returns an event handler that forwards to handler and implements sharding.LeftShardHandler.
 func WithLeftShard(handler cache.ResourceEventHandler, leftShard func(obj any)) cache.ResourceEventHandler {
-	if handler == nil {
-		return nil // informers reject nil
-	}
-	return leftShardHandler{wrapper{handler}, leftShard}
+	return wrap(handler, func(w wrapper) cache.ResourceEventHandler { return leftShardHandler{w, leftShard} })
 }
 
 type leftShardHandler struct {

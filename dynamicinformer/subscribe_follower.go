@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
@@ -77,11 +78,8 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		s.stopFollower(f, status.ReasonStopped)
 		s.reconcile(gr) // with a new informer, for the next Start
 	case f == nil && selected:
-		gvr := gr.WithVersion(version)
-		if f, err := s.follow(gvr); err != nil {
-			s.reportError(gvr, err)
-		} else {
-			s.setFollower(f)
+		if next := s.acquireFollower(gr.WithVersion(version)); next != nil {
+			s.addFollower(next)
 		}
 	case f == nil:
 		delete(s.types, gr) // many subscriptions of one type each would otherwise store all types of a group
@@ -97,15 +95,35 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	}
 }
 
-func (s *Subscription) setFollower(f *follower) {
+// acquireFollower returns a follower without a handler; nil if that fails.
+func (s *Subscription) acquireFollower(gvr schema.GroupVersionResource) *follower {
+	handle, err := s.factory.acquire(gvr, s.options, true)
+	if err != nil {
+		s.reportError(gvr, err)
+		return nil
+	}
+	return &follower{Subscription: s, subscriber: s.subscriber, generation: s.generation, handle: handle,
+		informer: handle.Informer()}
+}
+
+// addFollower begins to watch a type. If the informer stops meanwhile, it retries with a new one.
+func (s *Subscription) addFollower(f *follower) {
+	var err error
+	if f.unfollow, err = f.informer.health.Follow(f.statusChanged, f.addHandler); err != nil {
+		f.handle.Release()
+		if s.reportError(f.informer.gvr, err); errors.Is(err, ErrStopped) {
+			s.reconcile(f.informer.gvr.GroupResource())
+		}
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.followers[f.informer.gvr.GroupResource()] = f
 }
 
+// reportError reports an error, unless an informer or the factory is about to end.
 func (s *Subscription) reportError(gvr schema.GroupVersionResource, err error) {
-	// After ErrShutdown the factory is about to close the subscription.
-	if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) {
+	if s.subscriber.OnError != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, ErrStopped) {
 		s.call(func() { s.subscriber.OnError(gvr, err) })
 	}
 }
@@ -115,9 +133,7 @@ func (s *Subscription) reportError(gvr schema.GroupVersionResource, err error) {
 func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource) {
 	next := f.successor.Load()
 	if next == nil || next.informer.gvr != gvr || next.generation != s.generation || next.isStopped() {
-		var err error
-		if next, err = s.acquireFollower(gvr); err != nil {
-			s.reportError(gvr, err)
+		if next = s.acquireFollower(gvr); next == nil {
 			return
 		}
 		next.unfollow, _ = next.informer.health.Follow(
@@ -140,19 +156,14 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 	if !queue.IsClosed(next.recent) {
 		return
 	}
-	next.known = map[string]store.Item{}
+	next.known = map[string]runtime.Object{}
 	maps.Copy(next.known, f.known)
-	maps.Insert(next.known, f.detached.All)
+	maps.Insert(next.known, objectsOnly(f.detached.All))
 	next.isNew = next.subscriber != f.subscriber || f.isNew && len(f.known) > 0
 	f.successor.Store(nil)
 	s.stopFollower(f, status.ReasonVersionChanged)
 	next.unfollow()
-	if err := next.join(); err != nil {
-		next.handle.Release()
-		s.reconcile(gvr.GroupResource()) // with a new informer
-		return
-	}
-	s.setFollower(next)
+	s.addFollower(next)
 }
 
 // awaitRecent waits until an informer is as recent as the detached content, which the subscriber has received
@@ -230,44 +241,11 @@ type follower struct {
 	announced   bool
 	// known has the objects received before a move that the initial list has not confirmed yet. isNew states
 	// that another subscriber has received them.
-	known map[string]store.Item
+	known map[string]runtime.Object
 	isNew bool
 }
 
 var _ sharding.LeftShardHandler = (*follower)(nil)
-
-// follow begins to watch a type. If the informer stops meanwhile, it retries with a new one.
-func (s *Subscription) follow(gvr schema.GroupVersionResource) (*follower, error) {
-	for {
-		f, err := s.acquireFollower(gvr)
-		if err != nil {
-			return nil, err
-		}
-		if err = f.join(); err == nil {
-			return f, nil
-		}
-		f.handle.Release()
-		if !errors.Is(err, ErrStopped) {
-			return nil, err
-		}
-	}
-}
-
-// acquireFollower returns a follower without a handler.
-func (s *Subscription) acquireFollower(gvr schema.GroupVersionResource) (*follower, error) {
-	handle, err := s.factory.acquire(gvr, s.options, true)
-	if err != nil {
-		return nil, err
-	}
-	return &follower{Subscription: s, subscriber: s.subscriber, generation: s.generation, handle: handle,
-		informer: handle.Informer()}, nil
-}
-
-// join adds the handler to the informer, and follows its status.
-func (f *follower) join() (err error) {
-	f.unfollow, err = f.informer.health.Follow(f.statusChanged, f.addHandler)
-	return err
-}
 
 // addHandler adds the handler, which first receives the existing objects. The caller holds the status, so no
 // incarnation begins or ends meanwhile.
@@ -398,18 +376,10 @@ func (f *follower) reportGone(reason status.Reason) {
 
 // deleteKnown reports the deletion of the objects that the next informer does not have.
 func (f *follower) deleteKnown() {
-	for key, item := range f.known {
-		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedItem(item)})
+	for key, before := range f.known {
+		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedForReaders(before)})
 	}
 	f.known = nil
-}
-
-// decodedItem returns a stored item as handlers receive it.
-func decodedItem(item store.Item) any {
-	if object, ok := runtimeObject(item); ok {
-		return decodedForReaders(object)
-	}
-	return item
 }
 
 func (f *follower) OnAdd(obj any, inInitialList bool) {
@@ -426,23 +396,21 @@ func (f *follower) OnAdd(obj any, inInitialList bool) {
 // confirm reports what a list has changed of a known object, and whether the subscriber has the object then.
 func (f *follower) confirm(u *unstructured.Unstructured) bool {
 	key := cache.MetaObjectToName(u).String()
-	item, isKnown := f.known[key]
+	before, isKnown := f.known[key]
 	if !isKnown {
 		return false
 	}
-	delete(f.known, key)
-	before, isObject := runtimeObject(item)
-	switch {
-	case !isObject || !store.SameUID(item, u):
-		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedItem(item)})
+	switch delete(f.known, key); {
+	case !store.SameUID(before, u):
+		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedForReaders(before)})
 		return false
-	case f.isNew:
-		return false
-	case u.GetResourceVersion() == "" || !store.SameVersion(item, u) ||
+	case u.GetResourceVersion() == "" || !store.SameVersion(before, u) ||
 		before.GetObjectKind().GroupVersionKind() != u.GroupVersionKind():
-		f.OnUpdate(decodedForReaders(before), u)
+		if !f.isNew {
+			f.OnUpdate(decodedForReaders(before), u)
+		}
 	}
-	return true
+	return !f.isNew
 }
 
 func (f *follower) OnUpdate(before, after any) {

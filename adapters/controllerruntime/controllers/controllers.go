@@ -56,21 +56,23 @@ type Settings struct {
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-func (w *Watch) equal(other *Watch) bool {
-	return w.handlesLike(other) && same(w.Options, other.Options)
+// likeness is 0 for another Type, 1 for another Handler or Predicates, 2 for other Options, 3 for equal watches.
+func (w *Watch) likeness(other *Watch) int {
+	switch {
+	case w.Type != other.Type:
+		return 0
+	case !same(w.Handler, other.Handler), len(w.Predicates)+len(other.Predicates) > 0 &&
+		!reflect.DeepEqual(w.Predicates, other.Predicates):
+		return 1
+	case !same(w.Options, other.Options):
+		return 2
+	}
+	return 3
 }
-
-// handlesLike reports whether watches of a type enqueue the same requests for an object.
-func (w *Watch) handlesLike(other *Watch) bool {
-	return w.Type == other.Type && same(w.Handler, other.Handler) &&
-		(len(w.Predicates)+len(other.Predicates) == 0 || reflect.DeepEqual(w.Predicates, other.Predicates))
-}
-
-func (w *Watch) hasTypeOf(other *Watch) bool { return w.Type == other.Type }
 
 func (s *Settings) equal(other *Settings) bool {
-	return s.For.equal(&other.For) && s.MaxConcurrent == other.MaxConcurrent &&
-		slices.EqualFunc(s.Watches, other.Watches, func(a, b Watch) bool { return a.equal(&b) }) &&
+	return s.For.likeness(&other.For) == 3 && s.MaxConcurrent == other.MaxConcurrent &&
+		slices.EqualFunc(s.Watches, other.Watches, func(a, b Watch) bool { return a.likeness(&b) == 3 }) &&
 		same(s.Reconciler, other.Reconciler) && same(s.RateLimiter, other.RateLimiter)
 }
 
@@ -281,23 +283,22 @@ func (k *running) apply(c *Controllers) (err error) {
 	wanted := append([]Watch{k.settings.For}, k.settings.Watches...)
 	previous := k.watches
 	k.watches = make([]*watch, len(wanted))
-	for _, matches := range []func(_, _ *Watch) bool{(*Watch).equal, (*Watch).handlesLike, (*Watch).hasTypeOf} {
-		for n := range wanted {
+	for least := 3; least >= 0; least-- {
+		for n, w := range wanted {
 			i := slices.IndexFunc(previous, func(p *watch) bool {
-				return p.isFor == (n == 0) && matches(&p.Watch, &wanted[n])
+				return least > 0 && p.isFor == (n == 0) && p.likeness(&w) >= least
 			})
-			if k.watches[n] == nil && i >= 0 {
-				previous[i].change(k, wanted[n])
+			switch {
+			case k.watches[n] != nil:
+			case i >= 0:
+				previous[i].change(k, w)
 				k.watches[n] = previous[i]
 				previous = slices.Delete(previous, i, i+1)
+			case least == 0:
+				var failure error
+				k.watches[n], failure = k.newWatch(w, n == 0)
+				err = errors.Join(err, failure)
 			}
-		}
-	}
-	for n := range wanted {
-		if k.watches[n] == nil {
-			var failure error
-			k.watches[n], failure = k.newWatch(wanted[n], n == 0)
-			err = errors.Join(err, failure)
 		}
 	}
 	k.watches = slices.DeleteFunc(k.watches, func(w *watch) bool { return w.subscription == nil })
@@ -401,12 +402,11 @@ func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
 
 // change gives a watch other settings for its type.
 func (w *watch) change(k *running, settings Watch) {
-	former := w.Watch
-	if w.Watch = settings; former.equal(&settings) {
-		return
-	}
 	var next *dynamicinformer.Subscriber
-	if !former.handlesLike(&settings) {
+	likeness := w.likeness(&settings)
+	if w.Watch = settings; likeness == 3 {
+		return
+	} else if likeness == 1 {
 		next = w.subscriber(k)
 	}
 	w.err.Store(nil)

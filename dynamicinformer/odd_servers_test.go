@@ -208,10 +208,7 @@ func TestWatchListsStall(t *testing.T) {
 					Options{HTTPClient: server.ProxyClient(t, func(next http.Handler) http.Handler {
 						odd := proxy(next)
 						return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-							if healed.Load() {
-								odd = next
-							}
-							odd.ServeHTTP(w, r)
+							map[bool]http.Handler{false: odd, true: next}[healed.Load()].ServeHTTP(w, r)
 						})
 					})})
 				var informers []*Informer

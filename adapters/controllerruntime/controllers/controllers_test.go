@@ -16,10 +16,13 @@ import (
 	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime"
+	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
@@ -138,8 +141,9 @@ func (f *fixture) awaitStart() {
 	})
 }
 
-// TestEnsure verifies that a changed controller keeps its watches, that owners are enqueued, that a blocked
-// controller delays no other, that a stopped one is started again, and that the status has the reasons.
+// TestEnsure verifies that a changed controller keeps its watches, that a changed watch enqueues requests for
+// the difference, and for all objects only after a change of its predicates, that owners are enqueued, that a
+// blocked controller delays no other, that a stopped one is started again, and that the status has the reasons.
 func TestEnsure(t *testing.T) {
 	f := newFixture(t, Options{Workers: 2})
 	ready := func(name string) metav1.Condition {
@@ -170,10 +174,31 @@ func TestEnsure(t *testing.T) {
 	f.install("pear")
 	f.load(`{apiVersion: example.com/v1, kind: pear, metadata: {namespace: web, name: p, ownerReferences: [
 		{apiVersion: example.com/v2, kind: apple, name: owner, uid: u}, {apiVersion: v1, kind: apple, name: other, uid: v}]}}`)
-	settings.Watches = []Watch{watchOf("pear")}
-	ensure("apples", settings)
-	if got := <-requests; got != (types.NamespacedName{Namespace: "web", Name: "owner"}) {
-		t.Errorf("after a change of the watches, reconciled %v, want only the owner", got)
+	owned := watchOf("pear")
+	in := func(namespace string) *dynamicinformer.ResourceOptions {
+		return &dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(namespace)}
+	}
+	for n, change := range []struct {
+		options    *dynamicinformer.ResourceOptions
+		predicates []predicate.Predicate
+		enqueues   bool
+	}{{nil, nil, true}, {in("empty"), nil, true}, {in("web"), nil, true}, {nil, nil, false},
+		{nil, []predicate.Predicate{predicate.Funcs{}}, true}} {
+		owned.Options, owned.Predicates = change.options, change.predicates
+		settings.Watches = []Watch{owned}
+		ensure("apples", settings)
+		if change.enqueues {
+			if got := <-requests; got != (types.NamespacedName{Namespace: "web", Name: "owner"}) {
+				t.Errorf("after change %d of the watches, reconciled %v, want only the owner", n, got)
+			}
+		}
+		f.eventually("the change", func() bool {
+			f.all.mu.Lock()
+			defer f.all.mu.Unlock()
+			followed := f.all.controllers["apples"].watches[1].subscription.Types()
+			return len(followed) == 1 && followed[0].Status.State == status.Synced && followed[0].Depth == 0 &&
+				(change.options != nil) == strings.Contains(followed[0].Status.Options, "namespace")
+		})
 	}
 	f.eventually("ready", func() bool { return ready("apples").Status == metav1.ConditionTrue })
 	settings.Watches, settings.For = nil, watchOf("plum")

@@ -33,9 +33,8 @@ type changeHistory struct {
 func (h *changeHistory) subscriber() *Subscriber {
 	h.subscribers++
 	number := h.subscribers
-	// begin locks mu.
 	begin := func() {
-		h.mu.Lock()
+		h.mu.Lock() // the caller unlocks
 		if number < h.latest || h.latest > 0 && number > h.latest && len(h.former) > 0 {
 			h.problems = append(h.problems, fmt.Sprintf("subscriber %d called after %d", number, h.latest))
 		}
@@ -57,7 +56,6 @@ func (h *changeHistory) subscriber() *Subscriber {
 		h.handle(event, obj)
 	}
 	return &Subscriber{
-		OnStarted: func(status.Incarnation) { begin(); h.mu.Unlock() },
 		OnAdd: func(_ schema.GroupVersionResource, obj *unstructured.Unstructured, _ bool) {
 			handle("add", obj)
 		},
@@ -66,59 +64,50 @@ func (h *changeHistory) subscriber() *Subscriber {
 			handle("delete", obj)
 		},
 		OnSynced: func(status.Incarnation) {
-			begin()
-			defer h.mu.Unlock()
-			if len(h.former) > 0 {
+			if begin(); len(h.former) > 0 {
 				h.problems = append(h.problems, fmt.Sprintf("neither added nor deleted: %v", h.former))
 			}
+			h.mu.Unlock()
 		},
 	}
 }
 
 // change changes the options, and sometimes the subscriber.
 func (h *changeHistory) change() {
-	all := func(string) bool { return true }
-	inA := func(key string) bool { return key[0] == 'a' }
-	choices := []struct {
-		options ResourceOptions
-		selects func(key string) bool
-	}{
-		{ResourceOptions{}, all}, {ResourceOptions{Storage: Storage{Mode: StorageObject}}, all},
-		{ResourceOptions{Keep: Keep{Paths: []string{".spec"}}}, all},
-		{ResourceOptions{Namespaces: InNamespaces("a")}, inA},
-		{ResourceOptions{Namespaces: InNamespaces("a", "b")}, all},
-		{ResourceOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", "1")},
-			func(key string) bool { return key[2:] == "1" }},
-	}
-	chosen := choices[h.IntN(len(choices))]
+	options := []ResourceOptions{
+		{Namespaces: InNamespaces("a")}, {FieldSelector: fields.OneTermEqualSelector("metadata.name", "1")},
+		{}, {Storage: Storage{Mode: StorageObject}}, {Keep: Keep{Paths: []string{".spec"}}},
+		{Namespaces: InNamespaces("a", "b")}}
+	n := h.IntN(len(options))
+	selects := func(key string) bool { return n > 1 || key[2*n] == "a1"[n] }
 	if h.IntN(3) == 0 {
 		time.Sleep(20 * time.Second)
 		h.settle()
 	}
 	h.mu.Lock()
-	if n := len(h.selects); n > 0 && !h.unserved && time.Since(h.changed) > 10*time.Second {
-		h.selects = h.selects[n-1:]
+	if !h.unserved && time.Since(h.changed) > 10*time.Second {
+		h.selects = h.selects[max(0, len(h.selects)-1):]
 	}
 	h.changed = time.Now()
-	h.selects = append(h.selects, chosen.selects)
+	h.selects = append(h.selects, selects)
 	h.mu.Unlock()
 	var next *Subscriber
 	if h.subscription == nil || h.IntN(3) == 0 {
 		next = h.subscriber()
 	}
 	if h.subscription != nil {
-		h.subscription.Change(next, chosen.options)
+		h.subscription.Change(next, options[n])
 		return
 	}
 	var err error
-	h.subscription, err = h.factory.Subscribe(wholeGroup, *next, chosen.options)
+	h.subscription, err = h.factory.Subscribe(wholeGroup, *next, options[n])
 	must(h.T, err)
 }
 
 // TestChangeHistories changes a subscription while objects change, and while the CRD is deleted, created,
-// served and not served. The subscriber must receive no addition of a known object, no update of an unknown or
-// unchanged one, and no deletion of an unknown one, or of one that exists and that all options select. In the
-// end it has the selected objects of the server. Another subscriber receives all objects once.
+// served and not served. The subscriber must receive no addition of a known object, no update of an unknown
+// or unchanged one, and no deletion of an unknown one, or of one that exists and that all options select. In
+// the end it has the selected objects of the server. Another subscriber receives all objects once.
 func TestChangeHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -126,7 +115,8 @@ func TestChangeHistories(t *testing.T) {
 				h := &changeHistory{moveHistory: newMoveHistory(t, server, rand.New(rand.NewPCG(seed, 0)))}
 				h.moveHistory.move = h.change
 				objects := h.play()
-				maps.DeleteFunc(objects, func(key, _ string) bool { return !h.selects[len(h.selects)-1](key) })
+				selects := h.selects[len(h.selects)-1]
+				maps.DeleteFunc(objects, func(key, _ string) bool { return !selects(key) })
 				if diff := cmp.Diff(objects, h.live); diff != "" || len(h.problems) > 0 {
 					t.Errorf("the objects of the subscriber (-want +got):\n%s; wrong events: %q", diff, h.problems)
 				}

@@ -174,7 +174,7 @@ func (h *moveHistory) handle(event string, obj any) {
 	key := o.GetNamespace() + "/" + o.GetName()
 	before, known := h.live[key]
 	watched, deleted := h.deleted[o.GetUID()]
-	deselected := slices.ContainsFunc(h.selects, func(selects func(string) bool) bool { return !selects(key) })
+	deselected := slices.ContainsFunc(h.selects, func(has func(string) bool) bool { return !has(key) })
 	if known == (event == "add") || event == "delete" && !deselected && (!deleted || h.unserved && !watched) ||
 		event == "update" && naming.IsOlder(o.GetResourceVersion(), before) {
 		h.problems = append(h.problems, fmt.Sprintf("%s %s, known at version %q, deleted: %t, not served: %t",

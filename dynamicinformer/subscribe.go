@@ -43,9 +43,9 @@ type Subscriber struct {
 	OnSynced func(incarnation status.Incarnation)
 	// OnGone is called at the end of an incarnation, usually after OnDelete for every object. There are three
 	// exceptions. ReasonNotSelected: the type still exists, and no further calls follow.
-	// ReasonVersionChanged: the next incarnation reports the same objects as updates, or after Change only the
-	// difference. ReasonStopped: the context of Start has ended, queued events are dropped, and the next Start
-	// adds all objects again. While a type is suspended (see status.Status), nothing is called.
+	// ReasonVersionChanged: the next incarnation reports the same objects as updates, or after Change the
+	// difference. ReasonStopped: the context of Start has ended, queued events are dropped, and the next
+	// Start adds all objects again. While a type is suspended (see status.Status), nothing is called.
 	OnGone func(incarnation status.Incarnation, reason status.Reason)
 	// OnError is called if a selected type cannot be watched.
 	OnError func(gvr schema.GroupVersionResource, err error)
@@ -141,8 +141,8 @@ func (s Selection) singleType() (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, isSingle
 }
 
-// Change replaces the options, and the subscriber unless it is nil. It does not wait. The former informer of a
-// type continues until the next one has listed it, and is as recent. The subscriber then receives the
+// Change replaces the options, and the subscriber unless it is nil. It does not wait. The former informer of
+// a type continues until the next one has listed it, and is as recent. The subscriber then receives the
 // difference, from OnGone with ReasonVersionChanged to OnSynced: OnAdd for objects that only the new options
 // select, OnDelete for those that only the former ones select, and OnUpdate for those with another resource
 // version. A new subscriber receives OnAdd for all objects, and OnDelete for those that only the former one

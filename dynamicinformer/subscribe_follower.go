@@ -169,8 +169,8 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 // awaitRecent waits until an informer is as recent as the detached content, which the subscriber has received
 // then.
 func (f *follower) awaitRecent(ctx context.Context, next *follower) {
-	move := &handover{HandlerMove: &HandlerMove{From: []*Informer{f.informer}, To: []*Informer{next.informer}},
-		detached: []*informer.DetachedContent{f.detached}}
+	move := &handover{detached: []*informer.DetachedContent{f.detached},
+		HandlerMove: &HandlerMove{From: []*Informer{f.informer}, To: []*Informer{next.informer}}}
 	for {
 		_, changed := next.informer.StatusChange()
 		_, formerChanged := f.informer.StatusChange()
@@ -228,8 +228,8 @@ type follower struct {
 	// generation is that of the options. subscriber receives the events.
 	generation int
 	subscriber *Subscriber
-	// successor will replace this one. It is nil, or has no registration yet. detached is the content that the
-	// subscriber has, or receives, before that; nil before the handler is detached.
+	// successor will replace this one. It is nil, or has no registration yet. detached is the content that
+	// the subscriber has, or receives, before that; nil before the handler is detached.
 	successor atomic.Pointer[follower]
 	detached  *informer.DetachedContent
 	// recent is closed when a successor can replace the detached follower; nil before it awaits that.

@@ -56,7 +56,7 @@ type Settings struct {
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-// likeness is 0 for another Type, 1 for another Handler or Predicates, 2 for other Options, 3 for equal watches.
+// likeness is 0 for another Type, 1 for another Handler or Predicates, 2 for other Options, otherwise 3.
 func (w *Watch) likeness(other *Watch) int {
 	switch {
 	case w.Type != other.Type:
@@ -182,14 +182,12 @@ func (c *Controllers) run(ctx context.Context) (err error) {
 	return err
 }
 
-// Ensure starts a controller, or changes a running one: its queue and its unchanged watches continue, and a
-// watch of another Type is new. With other Options, the handler of a watch receives only the difference: see
-// dynamicinformer.Subscription.Change. Another Handler, or other Predicates, receive the creation of each
-// object, because they can enqueue others, and the deletion of those that only the former watch had.
-//
-// Ensure waits only for the end of a controller of this name that is being stopped, until ctx ends. Types may
-// be installed later; when a type is deleted, its objects are, too, and its watches start again when it
-// returns.
+// Ensure starts a controller, or changes a running one: its queue and its unchanged watches continue. A watch
+// with other Options receives only the difference: see dynamicinformer.Subscription.Change. Another Handler,
+// or other Predicates, receive the creation of each object, because they can enqueue others, and the deletion
+// of those that only the former watch had. It waits only for the end of a controller of this name that is
+// being stopped, until ctx ends. Types may be installed later; when a type is deleted, its objects are, too,
+// and its watches start again when it returns.
 func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -143,7 +143,7 @@ func (f *fixture) awaitStart() {
 
 // TestEnsure verifies that a changed controller keeps its watches, that a changed watch enqueues requests for
 // the difference, and for all objects only after a change of its predicates, that owners are enqueued, that a
-// blocked controller delays no other, that a stopped one is started again, and that the status has the reasons.
+// blocked controller delays no other, that a stopped one starts again, and that the status has the reasons.
 func TestEnsure(t *testing.T) {
 	f := newFixture(t, Options{Workers: 2})
 	ready := func(name string) metav1.Condition {
@@ -196,8 +196,10 @@ func TestEnsure(t *testing.T) {
 			f.all.mu.Lock()
 			defer f.all.mu.Unlock()
 			followed := f.all.controllers["apples"].watches[1].subscription.Types()
-			return len(followed) == 1 && followed[0].Status.State == status.Synced && followed[0].Depth == 0 &&
-				(change.options != nil) == strings.Contains(followed[0].Status.Options, "namespace")
+			if len(followed) != 1 || followed[0].Depth > 0 || followed[0].Status.State != status.Synced {
+				return false
+			}
+			return (change.options != nil) == strings.Contains(followed[0].Status.Options, "namespace")
 		})
 	}
 	f.eventually("ready", func() bool { return ready("apples").Status == metav1.ConditionTrue })

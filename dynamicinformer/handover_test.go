@@ -119,8 +119,7 @@ func TestMoveHandlersHistories(t *testing.T) {
 			onFakeClock(t, func(t *testing.T, server *apitest.Server) {
 				h := newMoveHistory(t, server, rand.New(rand.NewPCG(seed, 0)))
 				h.move = h.moveHandlers
-				want := h.play()
-				if diff := cmp.Diff(want, h.live); diff != "" || len(h.problems) > 0 {
+				if diff := cmp.Diff(h.play(), h.live); diff != "" || len(h.problems) > 0 {
 					h.Errorf("the objects of the handler (-want +got):\n%s; wrong events: %q", diff, h.problems)
 				}
 			})

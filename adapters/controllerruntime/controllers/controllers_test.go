@@ -141,9 +141,8 @@ func (f *fixture) awaitStart() {
 	})
 }
 
-// TestEnsure verifies that a changed controller keeps its watches, that a changed watch enqueues requests for
-// the difference, and for all objects only after a change of its predicates, that owners are enqueued, that a
-// blocked controller delays no other, that a stopped one starts again, and that the status has the reasons.
+// TestEnsure verifies that changed watches enqueue the difference, or all objects after a change of predicates,
+// that a blocked controller delays no other, that a stopped one starts again, and the reasons of the status.
 func TestEnsure(t *testing.T) {
 	f := newFixture(t, Options{Workers: 2})
 	ready := func(name string) metav1.Condition {

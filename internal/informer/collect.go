@@ -23,8 +23,10 @@ type collectedList struct {
 	complete  bool
 	items     []any
 	transform cache.TransformFunc // may be nil
-	// streamed receives the objects in place of items, unless nil.
-	streamed *streamedList
+	// streamed has the keys of the objects that were stored before the end. It is nil if none are.
+	streamed map[string]bool
+	// falls is true if a list has to replace the streamed one, because an object was repeated or changed.
+	falls bool
 	// indexByKey maps keys to positions in items. It is nil until an event changes an earlier one.
 	indexByKey map[string]int
 }
@@ -35,28 +37,29 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 	if !ok {
 		return
 	}
+	var err error
 	if event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		c.version, c.complete = object.GetResourceVersion(), true
-		return
+	} else {
+		err = c.add(event)
 	}
-	if err := c.add(event); err != nil {
+	if err == nil && c.streamed != nil && (c.complete || len(c.items) == streamedPart) {
+		err = w.storePart(c)
+		c.falls = c.falls || err != nil
+		c.complete = c.complete && !c.falls
+	}
+	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event",
 			"reflector", w.informer.options.ObjectDescription, "type", event.Type)
 	}
 }
 
-// sizeHint returns the number of stored objects of the partition, or 0 if counting them is expensive.
-// Objects of other partitions do not count: each partition would allocate space for all.
+// sizeHint returns the number of stored objects of the only partition.
 func (w *inlineWatch) sizeHint() int {
-	snapshot := w.informer.store.Snapshot()
 	if w.isComplete() {
-		return snapshot.Len()
+		return w.informer.store.Snapshot().Len()
 	}
-	byNamespace, ok := snapshot.Index(cache.NamespaceIndex)
-	if !ok {
-		return 0
-	}
-	return byNamespace.Count(w.Namespace)
+	return 0
 }
 
 // metadataOf returns the metadata of the object of an event. It reports an error and returns false if that is
@@ -95,11 +98,12 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	if err != nil {
 		return err
 	}
-	if c.streamed != nil {
-		return c.streamed.add(event.Type, key, item)
-	}
 	if event.Type == watch.Added && c.indexByKey == nil {
 		c.append(item)
+		return nil
+	}
+	if c.streamed != nil {
+		c.falls = true
 		return nil
 	}
 	if err := c.mapKeys(); err != nil {
@@ -121,12 +125,58 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	return nil
 }
 
-// storeCollected stores the list.
+// storeCollected stores the list. A streamed one does not serve late handlers.
 func (p *partition) storeCollected(c *collectedList) error {
-	if c.streamed != nil {
-		return c.streamed.replace(c.version)
+	if c.streamed == nil {
+		return p.Replace(slices.DeleteFunc(c.items, func(item any) bool { return item == nil }), c.version)
 	}
-	return p.Replace(slices.DeleteFunc(c.items, func(item any) bool { return item == nil }), c.version)
+	p.lastList = listOutcome{}
+	p.ListerWatcher.ListReceived(nil)
+	p.isStreamed = true
+	_, err := p.commitList(nil, c.streamed, c.version)
+	if p.isStreamed = false; err == nil {
+		p.reportListed()
+	}
+	return err
+}
+
+// streamsList reports whether the objects of the next watch-list are stored as they arrive: a relist of a
+// store without objects, which would take many times its memory. Handlers have received such objects before.
+func (p *partition) streamsList() bool {
+	i := p.informer
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return !i.store.StoresObjects() && p.transform == nil && p.hasListed && !p.lacksObjectsLocked() &&
+		p.Selection == nil && p.lastList.incomplete == nil && !i.mu.unconfirmed.any()
+}
+
+// streamedPart is the number of objects that a streamed list collects.
+const streamedPart = 256
+
+// storePart stores the collected objects of a streamed list.
+func (p *partition) storePart(c *collectedList) error {
+	prepared := make([]store.PreparedItem, len(c.items))
+	for done := false; !done; {
+		for n, item := range c.items {
+			key, err := store.KeyOf(item)
+			if err != nil {
+				return err
+			}
+			prepared[n] = p.informer.store.Prepare(store.KeyedItem{Key: key, Item: item})
+		}
+		var err error
+		if done, err = p.commitList(prepared, nil, ""); err != nil {
+			return err
+		}
+	}
+	snapshot := p.informer.store.Snapshot()
+	for _, o := range prepared {
+		p.informer.mutations.AddObject(o.Item)
+		c.falls = c.falls || c.streamed[o.Key]
+		c.streamed[snapshot.OwnKey(o.Key)] = true
+	}
+	c.items = nil
+	return nil
 }
 
 // append doubles the capacity when it runs out. The builtin append adds a quarter, and leaves more garbage.

@@ -113,7 +113,7 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 	w.beginList()
 	c = &collectedList{transform: w.Transformer()}
 	if w.streamsList() {
-		c.streamed = &streamedList{partition: w.partition, listed: make(map[string]bool, w.sizeHint())}
+		c.streamed = make(map[string]bool, w.sizeHint())
 	} else {
 		c.items = make([]any, 0, w.sizeHint())
 	}
@@ -126,13 +126,13 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 			return false
 		}
 		w.collectEvent(ctx, c, event)
-		return !c.complete && !c.streamed.isRepeated() && ctx.Err() == nil
+		return !c.complete && !c.falls && ctx.Err() == nil
 	})
 	if err == nil {
 		err = failure
 	}
 	w.isLost = w.isLost || isVersionLost(err)
-	return c, c.streamed.isRepeated() || err != nil && ctx.Err() == nil && !isVersionLost(err) && !utilnet.IsConnectionRefused(err) &&
+	return c, c.falls || err != nil && ctx.Err() == nil && !isVersionLost(err) && !utilnet.IsConnectionRefused(err) &&
 		!apierrors.IsTooManyRequests(err)
 }
 

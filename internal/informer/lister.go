@@ -132,8 +132,8 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 		err = failure
 	}
 	w.isLost = w.isLost || isVersionLost(err)
-	return c, c.falls || err != nil && ctx.Err() == nil && !isVersionLost(err) && !utilnet.IsConnectionRefused(err) &&
-		!apierrors.IsTooManyRequests(err)
+	return c, c.falls || err != nil && ctx.Err() == nil && !isVersionLost(err) &&
+		!utilnet.IsConnectionRefused(err) && !apierrors.IsTooManyRequests(err)
 }
 
 // extend lists a part that a GrowingSelection lacks, adds its objects, and reports whether there was one. It

@@ -103,8 +103,8 @@ func (r *receivedVersions) expect(t *testing.T, step string, want map[string]int
 	}
 }
 
-// TestStreamedList verifies that a relist of a store without objects delivers them before its end, and that
-// no handler lacks any if a handler is added meanwhile, the list fails, has changes or two objects with one key.
+// TestStreamedList verifies that a relist of a store without objects delivers them before its end. No handler
+// lacks any if a handler is added meanwhile, the list fails, has changes, or has two objects with one key.
 func TestStreamedList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scriptedLists{&recordingListerWatcher{seen: make(chan metav1.ListOptions, 9)}, noRequests{},

@@ -54,10 +54,10 @@ type Subscriber struct {
 // Subscription watches all present and future types of a Selection for a Subscriber. It is safe for
 // concurrent use.
 type Subscription struct {
-	factory   *Factory
-	selection Selection
-	// subscriber, options and generation, the number of changes, are used only by reconcileQueue.
-	subscriber *Subscriber
+	factory    *Factory
+	selection  Selection
+	subscriber Subscriber
+	// options and generation, the number of their changes, are used only by reconcileQueue.
 	options    []ResourceOptions
 	generation int
 
@@ -101,7 +101,7 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 		return nil, fmt.Errorf("dynamicinformer: subscribing: %w", errNoTypes)
 	}
 	s := &Subscription{
-		factory: f, selection: selection, subscriber: &subscriber, options: options,
+		factory: f, selection: selection, subscriber: subscriber, options: options,
 		callToken: make(chan struct{}, 1), closing: make(chan struct{}), reconcileQueue: queue.NewCalls(),
 	}
 	s.types = map[schema.GroupResource]typesource.Type{}
@@ -141,15 +141,14 @@ func (s Selection) singleType() (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: s.Group, Version: s.Version, Resource: s.Resource}, isSingle
 }
 
-// Change replaces the options, and the subscriber unless it is nil. It does not wait. The former informer of
-// a type continues until the next one has listed it, and is as recent. The subscriber then receives the
-// difference, from OnGone with ReasonVersionChanged to OnSynced: OnAdd for objects that only the new options
-// select, OnDelete for those that only the former ones select, and OnUpdate for those with another resource
-// version. A new subscriber receives OnAdd for all objects, and OnDelete for those that only the former one
-// has received. No event is missed, repeated or reordered (TestChangeHistories).
-func (s *Subscription) Change(subscriber *Subscriber, options ...ResourceOptions) {
+// Change replaces the options. It does not wait. The former informer of a type continues until the next one
+// has listed it, and is as recent. The subscriber then receives the difference, from OnGone with
+// ReasonVersionChanged to OnSynced: OnAdd for objects that only the new options select, OnDelete for those
+// that only the former ones select, and OnUpdate for those with another resource version. No event is missed,
+// repeated or reordered (TestChangeHistories).
+func (s *Subscription) Change(options ...ResourceOptions) {
 	s.reconcileQueue.Push(func() {
-		s.subscriber, s.options = cmp.Or(subscriber, s.subscriber), options
+		s.options = options
 		s.generation++
 		for gr := range s.types {
 			s.reconcile(gr)

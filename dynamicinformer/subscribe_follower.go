@@ -102,8 +102,7 @@ func (s *Subscription) acquireFollower(gvr schema.GroupVersionResource) *followe
 		s.reportError(gvr, err)
 		return nil
 	}
-	return &follower{Subscription: s, subscriber: s.subscriber, generation: s.generation, handle: handle,
-		informer: handle.Informer()}
+	return &follower{Subscription: s, generation: s.generation, handle: handle, informer: handle.Informer()}
 }
 
 // addFollower begins to watch a type. If the informer stops meanwhile, it retries with a new one.
@@ -159,7 +158,6 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 	next.known = map[string]runtime.Object{}
 	maps.Copy(next.known, f.known)
 	maps.Insert(next.known, objectsOnly(f.detached.All))
-	next.isNew = next.subscriber != f.subscriber || f.isNew && len(f.known) > 0
 	f.successor.Store(nil)
 	s.stopFollower(f, status.ReasonVersionChanged)
 	next.unfollow()
@@ -225,9 +223,7 @@ type follower struct {
 	unfollow     func() // ends calls of statusChanged
 	// openIncarnations is the number of incarnations whose end the subscriber has not received yet.
 	openIncarnations atomic.Int32
-	// generation is that of the options. subscriber receives the events.
-	generation int
-	subscriber *Subscriber
+	generation       int // of the options
 	// successor will replace this one. It is nil, or has no registration yet. detached is the content that
 	// the subscriber has, or receives, before that; nil before the handler is detached.
 	successor atomic.Pointer[follower]
@@ -239,10 +235,8 @@ type follower struct {
 	// it. After the registration only the handler's goroutine uses them.
 	incarnation status.Incarnation
 	announced   bool
-	// known has the objects received before a move that the initial list has not confirmed yet. isNew states
-	// that another subscriber has received them.
+	// known has the objects received before a move that the initial list has not confirmed yet.
 	known map[string]runtime.Object
-	isNew bool
 }
 
 var _ sharding.LeftShardHandler = (*follower)(nil)
@@ -406,11 +400,9 @@ func (f *follower) confirm(u *unstructured.Unstructured) bool {
 		return false
 	case u.GetResourceVersion() == "" || !store.SameVersion(before, u) ||
 		before.GetObjectKind().GroupVersionKind() != u.GroupVersionKind():
-		if !f.isNew {
-			f.OnUpdate(decodedForReaders(before), u)
-		}
+		f.OnUpdate(decodedForReaders(before), u)
 	}
-	return !f.isNew
+	return true
 }
 
 func (f *follower) OnUpdate(before, after any) {

@@ -43,6 +43,7 @@ type Watch struct {
 	Predicates []predicate.Predicate
 	// Options have selectors and the fields to store. Watches with equal options share an informer.
 	Options *dynamicinformer.ResourceOptions
+	isFor   bool // Settings.For
 }
 
 // Settings are the settings of a controller. For, whose objects are reconciled, and Reconciler are required.
@@ -56,24 +57,18 @@ type Settings struct {
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
 
-// likeness is 0 for another Type, 1 for another Handler or Predicates, 2 for other Options, otherwise 3.
-func (w *Watch) likeness(other *Watch) int {
-	switch {
-	case w.Type != other.Type:
-		return 0
-	case !same(w.Handler, other.Handler), len(w.Predicates)+len(other.Predicates) > 0 &&
-		!reflect.DeepEqual(w.Predicates, other.Predicates):
-		return 1
-	case !same(w.Options, other.Options):
-		return 2
-	}
-	return 3
+func (w Watch) equal(other Watch) bool { return w.isAlike(other) && same(w.Options, other.Options) }
+
+// isAlike compares all fields but Options.
+func (w Watch) isAlike(other Watch) bool {
+	return w.Type == other.Type && w.isFor == other.isFor && same(w.Handler, other.Handler) &&
+		(len(w.Predicates)+len(other.Predicates) == 0 || reflect.DeepEqual(w.Predicates, other.Predicates))
 }
 
+// equal ignores RateLimiter, which does not change.
 func (s *Settings) equal(other *Settings) bool {
-	return s.For.likeness(&other.For) == 3 && s.MaxConcurrent == other.MaxConcurrent &&
-		slices.EqualFunc(s.Watches, other.Watches, func(a, b Watch) bool { return a.likeness(&b) == 3 }) &&
-		same(s.Reconciler, other.Reconciler) && same(s.RateLimiter, other.RateLimiter)
+	return s.For.equal(other.For) && slices.EqualFunc(s.Watches, other.Watches, Watch.equal) &&
+		s.MaxConcurrent == other.MaxConcurrent && same(s.Reconciler, other.Reconciler)
 }
 
 // same reports whether values are deeply equal. It does not follow equal pointers, which saves an allocation.
@@ -183,12 +178,12 @@ func (c *Controllers) run(ctx context.Context) (err error) {
 }
 
 // Ensure starts a controller, or changes a running one: its queue and its unchanged watches continue. A watch
-// with other Options receives only the difference: see dynamicinformer.Subscription.Change. Another Handler,
-// or other Predicates, receive the creation of each object, because they can enqueue others, and the deletion
-// of those that only the former watch had. It waits only for the end of a controller of this name that is
-// being stopped, until ctx ends. Types may be installed later; when a type is deleted, its objects are, too,
-// and its watches start again when it returns.
+// that changes only in Options receives the difference: see dynamicinformer.Subscription.Change. Any other
+// change, also of Handler or Predicates, makes a new watch, which receives the creation of each object. It
+// waits only for the end of a controller of this name that is being stopped, until ctx ends. Types may be
+// installed later; when a type is deleted, its objects are, too, and its watches start again when it returns.
 func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings) error {
+	settings.For.isFor = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.controllers[name]
@@ -205,14 +200,14 @@ func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings
 		return fmt.Errorf("controllers: %q: set the name, Settings.For and Settings.Reconciler", name)
 	case c.watchCtx != nil && c.watchCtx.Err() != nil:
 		return fmt.Errorf("controllers: ensure %s: the manager has ended", name)
-	case k != nil && k.settings.For.GroupKind != settings.For.GroupKind:
-		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.settings.For.GroupKind)
+	case k != nil && k.forKind != settings.For.GroupKind:
+		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.forKind)
 	case k != nil && k.settings.equal(&settings):
 		return nil
 	case k == nil:
-		k = &running{name: name, controllers: c, reconciles: map[string]uint64{},
-			selections: map[types.NamespacedName]sets.Set[Type]{}}
-		k.reconciling = map[types.NamespacedName]bool{}
+		k = &running{name: name, controllers: c, forKind: settings.For.GroupKind,
+			queue: newQueue(settings.RateLimiter), reconciling: map[types.NamespacedName]bool{},
+			reconciles: map[string]uint64{}, selections: map[types.NamespacedName]sets.Set[Type]{}}
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.controllers[name] = k
 	}
@@ -255,7 +250,7 @@ type running struct {
 	watches      []*watch
 	ctx          context.Context
 	cancel       context.CancelFunc
-	queue        *queue        // nil before Controllers.Warmup or Start
+	queue        *queue
 	ended        chan struct{} // closed when no reconcile is running; nil before Controllers.Start
 	reconciler   atomic.Pointer[reconcile.Reconciler]
 	reconciling  map[types.NamespacedName]bool // running reconciles; true: the instance was deleted meanwhile
@@ -269,37 +264,28 @@ type running struct {
 // apply makes the watches equal to the settings, and starts the controller.
 func (k *running) apply(c *Controllers) (err error) {
 	k.reconciler.Store(new(k.settings.Reconciler)) // a copy: Reconcile reads it without a lock
-	if k.queue == nil {
-		k.forKind = k.settings.For.GroupKind
-		k.queue = newQueue(k.settings.RateLimiter)
-	}
 	if k.ended == nil && c.ctx != nil {
 		if err = k.start(); err != nil {
 			return err
 		}
 	}
-	wanted := append([]Watch{k.settings.For}, k.settings.Watches...)
-	previous := k.watches
-	k.watches = make([]*watch, len(wanted))
-	for least := 3; least >= 0; least-- {
-		for n, w := range wanted {
-			i := slices.IndexFunc(previous, func(p *watch) bool {
-				return least > 0 && p.isFor == (n == 0) && p.likeness(&w) >= least
-			})
-			switch {
-			case k.watches[n] != nil:
-			case i >= 0:
-				previous[i].change(k, w)
-				k.watches[n] = previous[i]
-				previous = slices.Delete(previous, i, i+1)
-			case least == 0:
-				var failure error
-				k.watches[n], failure = k.newWatch(w, n == 0)
-				err = errors.Join(err, failure)
+	previous, wanted := k.watches, append([]Watch{k.settings.For}, k.settings.Watches...)
+	k.watches = nil
+	for _, w := range wanted {
+		i := slices.IndexFunc(previous, func(p *watch) bool { return p.equal(w) })
+		if i < 0 {
+			alike := func(p *watch) bool { return p.isAlike(w) && !slices.ContainsFunc(wanted, p.equal) }
+			if i = slices.IndexFunc(previous, alike); i < 0 {
+				err = errors.Join(err, k.addWatch(w))
+				continue
 			}
+			previous[i].Options = w.Options
+			previous[i].err.Store(nil)
+			previous[i].subscription.Change(ptr.Deref(w.Options, dynamicinformer.ResourceOptions{}))
 		}
+		k.watches = append(k.watches, previous[i])
+		previous = slices.Delete(previous, i, i+1)
 	}
-	k.watches = slices.DeleteFunc(k.watches, func(w *watch) bool { return w.subscription == nil })
 	for _, w := range previous {
 		w.subscription.Close()
 	}
@@ -310,7 +296,7 @@ func (k *running) apply(c *Controllers) (err error) {
 func (k *running) start() error {
 	// Metrics of a name remain after its controller, so all have one name.
 	inner, err := controller.NewTypedUnmanaged("run-time", controller.TypedOptions[reconcile.Request]{
-		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent, RateLimiter: k.settings.RateLimiter,
+		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent,
 		SkipNameValidation: new(true), Logger: log.Log.WithValues("settings", k.name),
 		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) requestQueue { return k.queue },
 	})
@@ -334,9 +320,7 @@ func (k *running) stop() <-chan struct{} {
 	if k.watches = nil; k.ended == nil {
 		k.ended = make(chan struct{})
 		close(k.ended)
-		if k.queue != nil {
-			k.queue.ShutDown()
-		}
+		k.queue.ShutDown()
 	}
 	return k.ended
 }
@@ -379,48 +363,29 @@ func (k *running) Reconcile(ctx context.Context, request reconcile.Request) (r r
 
 type watch struct {
 	Watch
-	isFor        bool
 	subscription *dynamicinformer.Subscription
 	err          atomic.Pointer[error]
 }
 
-func (k *running) newWatch(settings Watch, isFor bool) (w *watch, err error) {
-	w = &watch{Watch: settings, isFor: isFor}
-	w.subscription, err = k.controllers.factory.Subscribe(dynamicinformer.Selection{
-		Group: settings.Group, Version: settings.Version, Resource: "*",
-		Match: func(t typesource.Type) bool {
-			if t.Kind == settings.Kind && isFor {
-				k.isNamespaced.Store(t.Namespaced)
-			}
-			return t.Kind == settings.Kind
-		},
-	}, *w.subscriber(k), ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))
-	return w, err
-}
-
-// change gives a watch other settings for its type.
-func (w *watch) change(k *running, settings Watch) {
-	var next *dynamicinformer.Subscriber
-	likeness := w.likeness(&settings)
-	if w.Watch = settings; likeness == 3 {
-		return
-	} else if likeness == 1 {
-		next = w.subscriber(k)
-	}
-	w.err.Store(nil)
-	w.subscription.Change(next, ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))
-}
-
-// subscriber returns the functions that call the handler.
-func (w *watch) subscriber(k *running) *dynamicinformer.Subscriber {
-	h, selects := w.Handler, predicate.And(w.Predicates...)
-	if h == nil && w.isFor {
+// addWatch adds a watch to watches, unless it fails.
+func (k *running) addWatch(settings Watch) (err error) {
+	w := &watch{Watch: settings}
+	h, selects := settings.Handler, predicate.And(settings.Predicates...)
+	if h == nil && settings.isFor {
 		h = &handler.EnqueueRequestForObject{}
 	} else if h == nil {
 		h = handler.EnqueueRequestsFromMapFunc(k.owners)
 	}
 	h = handler.WithLowPriorityWhenUnchanged(h)
-	return &dynamicinformer.Subscriber{
+	w.subscription, err = k.controllers.factory.Subscribe(dynamicinformer.Selection{
+		Group: settings.Group, Version: settings.Version, Resource: "*",
+		Match: func(t typesource.Type) bool {
+			if t.Kind == settings.Kind && settings.isFor {
+				k.isNamespaced.Store(t.Namespaced)
+			}
+			return t.Kind == settings.Kind
+		},
+	}, dynamicinformer.Subscriber{
 		OnAdd: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isInitial bool) {
 			if e := (event.CreateEvent{Object: object, IsInInitialList: isInitial}); selects.Create(e) {
 				h.Create(k.ctx, e, k.queue)
@@ -432,7 +397,7 @@ func (w *watch) subscriber(k *running) *dynamicinformer.Subscriber {
 			}
 		},
 		OnDelete: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isFinal bool) {
-			if w.isFor {
+			if settings.isFor {
 				k.forget(client.ObjectKeyFromObject(object))
 			}
 			if e := (event.DeleteEvent{Object: object, DeleteStateUnknown: !isFinal}); selects.Delete(e) {
@@ -440,7 +405,11 @@ func (w *watch) subscriber(k *running) *dynamicinformer.Subscriber {
 			}
 		},
 		OnError: func(_ schema.GroupVersionResource, err error) { w.err.Store(&err) },
+	}, ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))
+	if err == nil {
+		k.watches = append(k.watches, w)
 	}
+	return err
 }
 
 // owners returns requests for the owners of the kind of Settings.For.

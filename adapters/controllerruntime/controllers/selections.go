@@ -116,13 +116,10 @@ func (k *running) setSelectionLocked(name types.NamespacedName, of Type, objects
 		return
 	}
 	c.parts[of] = p
-	byType := k.selections[name]
-	switch byType.Delete(of); {
-	case len(objects) > 0 && byType != nil:
-		byType.Insert(of)
+	switch others := k.selections[name].Delete(of); {
 	case len(objects) > 0:
-		k.selections[name] = sets.New(of)
-	case len(byType) == 0:
+		k.selections[name] = sets.New(of).Union(others)
+	case len(others) == 0:
 		delete(k.selections, name)
 	}
 	added, removed := p.owners.Set(i, objects...)

@@ -47,10 +47,7 @@ func (c *Controllers) All() (all []Status) {
 
 func (k *running) statusLocked() Status {
 	s := Status{Name: k.name, Reconciles: maps.Clone(k.reconciles), ActiveReconciles: len(k.reconciling),
-		LastError: k.lastError}
-	if k.queue != nil {
-		s.QueueLength = k.queue.Len()
-	}
+		LastError: k.lastError, QueueLength: k.queue.Len()}
 	s.Ready = metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Running"}
 	for _, w := range k.watches {
 		reason, message := w.problem()

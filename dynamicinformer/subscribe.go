@@ -103,8 +103,8 @@ func (f *Factory) Subscribe(selection Selection, subscriber Subscriber,
 	s := &Subscription{
 		factory: f, selection: selection, subscriber: subscriber, options: options,
 		callToken: make(chan struct{}, 1), closing: make(chan struct{}), reconcileQueue: queue.NewCalls(),
+		types: map[schema.GroupResource]typesource.Type{},
 	}
-	s.types = map[schema.GroupResource]typesource.Type{}
 	s.mu.followers = map[schema.GroupResource]*follower{}
 	if !f.addSubscription(s) {
 		return nil, ErrShutdown

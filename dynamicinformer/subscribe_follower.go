@@ -69,9 +69,6 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 	}
 	moves := f != nil && (f.detached != nil || selected && (f.generation != s.generation ||
 		version != current && f.informer.Status().Suspended))
-	if f != nil && !moves {
-		f.releaseSuccessor()
-	}
 	switch {
 	case f != nil && f.isStopped() && s.factory.isShutDown(): // Close follows
 	case f != nil && f.isStopped():
@@ -88,10 +85,11 @@ func (s *Subscription) reconcile(gr schema.GroupResource) {
 		s.stopFollower(f, status.ReasonNotSelected) // the type still exists
 	case moves:
 		s.moveFollower(f, gr.WithVersion(cmp.Or(version, f.current().gvr.Version)))
-	case selected && version == current:
-	case f.hasEnded():
+	case (!selected || version != current) && f.hasEnded():
 		s.stopFollower(f, status.ReasonNone)
 		s.reconcile(gr) // another version may match
+	default:
+		f.releaseSuccessor()
 	}
 }
 
@@ -155,9 +153,8 @@ func (s *Subscription) moveFollower(f *follower, gvr schema.GroupVersionResource
 	if !queue.IsClosed(next.recent) {
 		return
 	}
-	next.known = map[string]runtime.Object{}
-	maps.Copy(next.known, f.known)
-	maps.Insert(next.known, objectsOnly(f.detached.All))
+	next.known = maps.Collect(objectsOnly(f.detached.All))
+	maps.Copy(next.known, f.known) // not in the detached content
 	f.successor.Store(nil)
 	s.stopFollower(f, status.ReasonVersionChanged)
 	next.unfollow()
@@ -305,14 +302,12 @@ func (f *follower) statusChanged(before, after health.Status) {
 }
 
 func (f *follower) requestReconcile() {
-	gr := f.informer.gvr.GroupResource()
-	f.reconcileQueue.Push(func() { f.reconcile(gr) })
+	f.reconcileQueue.Push(func() { f.reconcile(f.informer.gvr.GroupResource()) })
 }
 
 // hasEnded reports whether the type was deleted and all its events have been handled.
 func (f *follower) hasEnded() bool {
-	now := f.informer.Status()
-	return f.openIncarnations.Load() == 0 && health.IsTypeAbsent(now)
+	return health.IsTypeAbsent(f.informer.Status()) && f.openIncarnations.Load() == 0
 }
 
 // current returns the informer, or the one that will replace it.
@@ -344,11 +339,9 @@ func (f *follower) gvr() schema.GroupVersionResource {
 
 // reportStarted reports the begin of an incarnation once, before its events.
 func (f *follower) reportStarted() {
-	if f.announced {
-		return
-	}
+	before := f.announced
 	f.announced = true
-	if f.subscriber.OnStarted != nil {
+	if !before && f.subscriber.OnStarted != nil {
 		f.call(func() { f.subscriber.OnStarted(f.incarnation) })
 	}
 }
@@ -379,10 +372,7 @@ func (f *follower) deleteKnown() {
 func (f *follower) OnAdd(obj any, inInitialList bool) {
 	f.reportStarted()
 	u, ok := obj.(*unstructured.Unstructured)
-	if ok && f.confirm(u) {
-		return
-	}
-	if ok && f.subscriber.OnAdd != nil {
+	if ok && !f.confirm(u) && f.subscriber.OnAdd != nil {
 		f.call(func() { f.subscriber.OnAdd(f.gvr(), u, inInitialList) })
 	}
 }
@@ -391,10 +381,8 @@ func (f *follower) OnAdd(obj any, inInitialList bool) {
 func (f *follower) confirm(u *unstructured.Unstructured) bool {
 	key := cache.MetaObjectToName(u).String()
 	before, isKnown := f.known[key]
-	if !isKnown {
-		return false
-	}
 	switch delete(f.known, key); {
+	case !isKnown:
 	case !store.SameUID(before, u):
 		f.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: decodedForReaders(before)})
 		return false
@@ -402,7 +390,7 @@ func (f *follower) confirm(u *unstructured.Unstructured) bool {
 		before.GetObjectKind().GroupVersionKind() != u.GroupVersionKind():
 		f.OnUpdate(decodedForReaders(before), u)
 	}
-	return true
+	return isKnown
 }
 
 func (f *follower) OnUpdate(before, after any) {

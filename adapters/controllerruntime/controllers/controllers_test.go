@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -141,7 +143,7 @@ func (f *fixture) awaitStart() {
 	})
 }
 
-// TestEnsure verifies that changed watches enqueue the difference, or all objects after a change of predicates,
+// TestEnsure verifies that other options enqueue the difference, other predicates or handlers all objects,
 // that a blocked controller delays no other, that a stopped one starts again, and the reasons of the status.
 func TestEnsure(t *testing.T) {
 	f := newFixture(t, Options{Workers: 2})
@@ -177,17 +179,22 @@ func TestEnsure(t *testing.T) {
 	in := func(namespace string) *dynamicinformer.ResourceOptions {
 		return &dynamicinformer.ResourceOptions{Namespaces: dynamicinformer.InNamespaces(namespace)}
 	}
+	owner := types.NamespacedName{Namespace: "web", Name: "owner"}
+	other := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: owner}}
+	})
 	for n, change := range []struct {
 		options    *dynamicinformer.ResourceOptions
 		predicates []predicate.Predicate
+		handler    handler.EventHandler
 		enqueues   bool
-	}{{nil, nil, true}, {in("empty"), nil, true}, {in("web"), nil, true}, {nil, nil, false},
-		{nil, []predicate.Predicate{predicate.Funcs{}}, true}} {
-		owned.Options, owned.Predicates = change.options, change.predicates
+	}{{nil, nil, nil, true}, {in("empty"), nil, nil, true}, {in("web"), nil, nil, true}, {nil, nil, nil, false},
+		{nil, []predicate.Predicate{predicate.Funcs{}}, nil, true}, {nil, nil, other, true}} {
+		owned.Options, owned.Predicates, owned.Handler = change.options, change.predicates, change.handler
 		settings.Watches = []Watch{owned}
 		ensure("apples", settings)
 		if change.enqueues {
-			if got := <-requests; got != (types.NamespacedName{Namespace: "web", Name: "owner"}) {
+			if got := <-requests; got != owner {
 				t.Errorf("after change %d of the watches, reconciled %v, want only the owner", n, got)
 			}
 		}

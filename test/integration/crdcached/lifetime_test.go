@@ -85,34 +85,6 @@ func TestEndOfServer(t *testing.T) {
 	}
 }
 
-// TestCreatedAndDeletedTypes checks that a pattern includes types that are installed later, and that deleted
-// types are not served.
-func TestCreatedAndDeletedTypes(t *testing.T) {
-	late := harness.Group(t)
-	s := harness.StartCrdcached(t, "types: ['*."+late+"']\n")
-	admin := s.As(harness.Config(t))
-	path := "/apis/" + late + "/v1/widgets"
-	if got := send(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
-		t.Errorf("list before the type is installed = %d, want 421", got.Code)
-	}
-	t.Run("installed", func(t *testing.T) {
-		harness.InstallCRDs(t, harness.NewCRD(late, "Widget"))
-		harness.Eventually(t, func(context.Context) error {
-			if got := send(t, admin, http.MethodGet, path+"?resourceVersion=0"); got.Code != http.StatusOK ||
-				got.Header.Get("Crdcache-Served") != "cache" {
-				return fmt.Errorf("after its installation: %d, %v", got.Code, got.Header)
-			}
-			return nil
-		})
-	})
-	harness.Eventually(t, func(context.Context) error {
-		if got := send(t, admin, http.MethodGet, path); got.Code != http.StatusMisdirectedRequest {
-			return fmt.Errorf("after its deletion: %d", got.Code)
-		}
-		return nil
-	})
-}
-
 // TestCertificateReload replaces the serving certificate without a restart.
 func TestCertificateReload(t *testing.T) {
 	folder := t.TempDir()

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,113 +107,6 @@ func checkRequests(t *testing.T, requests *harness.Requests, lists, watches int)
 	}
 }
 
-// TestUnavailableAPIService registers an aggregated API without a server.
-func TestUnavailableAPIService(t *testing.T) {
-	config, admin := harness.Config(t), newAdminClient(t)
-	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
-		versions: []string{"v1"}}
-	harness.InstallCRDs(t, s.object())
-	tracker, events := startTracker(t, config, discovery.TrackerOptions{})
-	before := tracker.Snapshot().Len()
-	create(t, admin, apiServices, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
-		"metadata": map[string]any{"name": "v1.down.example.org"},
-		"spec": map[string]any{
-			"group": "down.example.org", "version": "v1", "groupPriorityMinimum": int64(100),
-			"versionPriority":       int64(10),
-			"insecureSkipTLSVerify": true,
-			"service":               map[string]any{"name": "nobody", "namespace": "default"},
-		},
-	}})
-	awaitFailedGroupVersions(t, tracker, 1)
-	unknown := tracker.Status().FailedGroupVersions
-	if len(unknown) != 1 || unknown[0].GroupVersion.String() != "down.example.org/v1" {
-		t.Errorf("FailedGroupVersions = %v, want only down.example.org/v1", unknown)
-	}
-	if got := tracker.Snapshot().Len(); got != before {
-		t.Errorf("%d types, want %d as before", got, before)
-	}
-	if _, err := tracker.Snapshot().Catalog().Resolve("deployments.apps"); err != nil {
-		t.Error(err)
-	}
-	if _, err := newClient(t, config, discovery.Options{}).Resolve(t.Context(), s.name()); err != nil {
-		t.Error(err)
-	}
-	remove(t, admin, apiServices, "v1.down.example.org")
-	awaitFailedGroupVersions(t, tracker, 0)
-	// The removal, which follows all effects of the outage, must be the only event of a type.
-	remove(t, admin, crd.GVR, s.name())
-	for _, e := range events.receiveUntil(isRemoved) {
-		if e.Action != discovery.FailuresChanged && e.Type.GroupResource != s.resource() {
-			t.Errorf("the outage caused the event %v", summary([]discovery.Event{e}))
-		}
-	}
-}
-
-// TestNoRightToReadDefinitions runs a tracker for a user who may only discover, and grants the right to read
-// definitions later.
-func TestNoRightToReadDefinitions(t *testing.T) {
-	config, admin := harness.Config(t), newAdminClient(t)
-	withoutRights := rest.CopyConfig(config)
-	withoutRights.Impersonate = rest.ImpersonationConfig{UserName: "nobody",
-		Groups: []string{"system:authenticated"}}
-	tracker, events := startTracker(t, withoutRights, discovery.TrackerOptions{
-		BlindPollInterval: 100 * time.Millisecond})
-	if s := tracker.Status(); s.Mode != discovery.Polling ||
-		!s.CRDs.Unavailable || !s.APIServices.Unavailable {
-		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)
-	}
-	s := crdSpec{group: harness.Group(t), plural: "widgets", kind: "Widget", scope: "Namespaced",
-		versions: []string{"v1"}}
-	create(t, admin, crd.GVR, s.object())
-	added := lastEvent(events.receiveOfTypeUntil(s.resource(), isEstablished))
-	if added.Type.Source != discovery.FromDiscovery || added.Type.UID != "" {
-		t.Errorf("added the type %+v, want one from discovery without a UID", added.Type)
-	}
-	for gvr, o := range map[string]map[string]any{
-		"clusterroles": {"kind": "ClusterRole", "rules": []any{map[string]any{
-			"apiGroups": []any{"apiextensions.k8s.io"}, "resources": []any{"customresourcedefinitions"},
-			"verbs": []any{"list", "watch"},
-		}}},
-		"clusterrolebindings": {"kind": "ClusterRoleBinding",
-			"roleRef": map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
-				"name": "crd-reader"},
-			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User",
-				"name": "nobody"}}},
-	} {
-		o["apiVersion"], o["metadata"] = "rbac.authorization.k8s.io/v1", map[string]any{"name": "crd-reader"}
-		create(t, admin, schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1",
-			Resource: gvr}, &unstructured.Unstructured{Object: o})
-	}
-	hasUID := func(e discovery.Event) bool { return e.Type.UID != "" }
-	withUID := lastEvent(events.receiveOfTypeUntil(s.resource(), hasUID))
-	if withUID.Action != discovery.Changed || withUID.Type.Source == withUID.Old.Source {
-		t.Errorf("after the grant: %v, want the same type with a UID", summary([]discovery.Event{withUID}))
-	}
-	if s := tracker.Status(); s.Mode != discovery.Watching {
-		t.Errorf("Mode = %s, want Watching", s.Mode)
-	}
-	remove(t, admin, crd.GVR, s.name())
-	events.receiveOfTypeUntil(s.resource(), isRemoved)
-}
-
-func lastEvent(list []discovery.Event) discovery.Event { return list[len(list)-1] }
-
-// awaitFailedGroupVersions waits until n group versions cannot be discovered. It polls, because no event
-// reports this.
-func awaitFailedGroupVersions(t *testing.T, tracker *discovery.Tracker, n int) {
-	t.Helper()
-	harness.Eventually(t, func(context.Context) error {
-		if got := tracker.Status().FailedGroupVersions; len(got) != n {
-			return fmt.Errorf("FailedGroupVersions = %v, want %d of them", got, n)
-		}
-		return nil
-	})
-}
-
-var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
-	Resource: "apiservices"}
-
 // crdSpec describes a CRD. The first version is stored. Versions with the prefix "!" are not served.
 type crdSpec struct {
 	group, plural, kind, scope string
@@ -258,31 +150,6 @@ func newAdminClient(t *testing.T) dynamic.Interface {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// create creates an object. At the end of the test it deletes the object and waits for the deletion.
-func create(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource,
-	o *unstructured.Unstructured) {
-	t.Helper()
-	t.Cleanup(func() {
-		harness.Eventually(t, func(ctx context.Context) error {
-			err := c.Resource(gvr).Delete(ctx, o.GetName(), metav1.DeleteOptions{})
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			return fmt.Errorf("%s still exists; delete: %v", o.GetName(), err)
-		})
-	})
-	if _, err := c.Resource(gvr).Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func remove(t *testing.T, c dynamic.Interface, gvr schema.GroupVersionResource, name string) {
-	t.Helper()
-	if err := c.Resource(gvr).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // createDefinitions installs definitions concurrently.
@@ -354,21 +221,6 @@ func (e *events) receiveUntil(done func(discovery.Event) bool) []discovery.Event
 			e.t.Fatalf("timeout before the event; got %v", summary(got))
 		}
 	}
-}
-
-// receiveOfTypeUntil returns the events of one type up to the first one that satisfies done.
-func (e *events) receiveOfTypeUntil(gr schema.GroupResource,
-	done func(discovery.Event) bool) []discovery.Event {
-	e.t.Helper()
-	var out []discovery.Event
-	e.receiveUntil(func(event discovery.Event) bool {
-		if event.Type.GroupResource != gr {
-			return false
-		}
-		out = append(out, event)
-		return done(event)
-	})
-	return out
 }
 
 func isEstablished(e discovery.Event) bool {

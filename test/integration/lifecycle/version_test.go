@@ -17,50 +17,6 @@ import (
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
-// TestVersionTakesOver stops serving the followed version. The informer switches to another one without
-// events of deletion or creation.
-func TestVersionTakesOver(t *testing.T) {
-	const first, next = 1, 0 // versions of the definition: v1, then v2
-	t.Parallel()
-	s := newFixture(t, dynamicinformer.Options{Defaults: dynamicinformer.ResourceOptions{
-		Versions: dynamicinformer.PreferredVersion()}}, nil)
-	widgets := withSecondVersion(harness.NewCRD(harness.Group(t), "Widget"))
-	harness.InstallCRDs(t, widgets)
-	s.create(widgets, "a")
-	i, j := s.startInformer(resourceOf(widgets))
-	j.expect("add a")
-	if status := s.awaitSynced(i, 1); status.Version != versionName(first) {
-		t.Errorf("the status is %+v, want the version %s", status, versionName(first))
-	}
-
-	s.setServed(widgets, first, false)
-	if status := s.awaitSynced(i, 2); status.Version != versionName(next) ||
-		status.Incarnation != 2 {
-		t.Errorf("the status is %+v, want incarnation 2 with the version %s", status,
-			versionName(next))
-	}
-	j.expect("update a")
-	// If the server rebuilds the type's storage later, the watch ends again and "a" is updated again.
-	s.createIn(widgets, versionName(next), metav1.NamespaceDefault, "b")
-	j.awaitLive("b")
-	for _, o := range i.GetStore().List() {
-		if got := o.(*unstructured.Unstructured).GroupVersionKind().Version; got != versionName(next) {
-			t.Errorf("the cache holds an object of %s, want %s", got, versionName(next))
-		}
-	}
-
-	// When the preferred version is served again, the informer keeps the working one.
-	s.setServed(widgets, first, true)
-	s.createIn(widgets, versionName(next), metav1.NamespaceDefault, "c")
-	j.awaitLive("c")
-	if status := s.awaitSynced(i, 2); status.Incarnation != 2 {
-		t.Errorf("the status is %+v, want incarnation 2 still", status)
-	}
-	j.expectNever("delete a", "add a")
-}
-
-func versionName(index int) string { return fmt.Sprintf("v%d", index+1) }
-
 // TestChangedDefinition changes a definition without changing the type. The informer continues.
 func TestChangedDefinition(t *testing.T) {
 	t.Parallel()

@@ -174,39 +174,6 @@ func TestFollowUnknownGroup(t *testing.T) {
 	s.await(status.Synced, status.ReasonNone)
 }
 
-func TestFollowDeletedAndRecreatedType(t *testing.T) {
-	s := newScriptedFactory(t, Options{})
-	s.create("a")
-	s.await(status.Pending, status.ReasonTypesUnknown)
-	s.types.listener.SetComplete()
-	if status := s.await(status.Pending, status.ReasonNotInstalled); !status.Settled() ||
-		status.Incarnation != 0 {
-		t.Errorf("an absent type has the status %+v, want it settled and without an incarnation", status)
-	}
-
-	s.types.set(func(t *typesource.Type) { t.Established = false })
-	s.await(status.Pending, status.ReasonNotEstablished)
-	s.types.set(nil)
-	s.expect("add a")
-	if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 1 || status.UID != "1" {
-		t.Errorf("Status() in the first incarnation = %+v, want incarnation 1 with UID 1", status)
-	}
-
-	s.types.listener.RemoveType(widgets.GroupResource(), true)
-	s.expect("gone default/a")
-	s.await(status.Pending, status.ReasonNotInstalled)
-	if keys := s.informer.GetStore().ListKeys(); len(keys) != 0 || s.informer.HasSynced() {
-		t.Errorf("the cache of a deleted type has the keys %v, synced: %v; want none, false", keys,
-			s.informer.HasSynced())
-	}
-
-	s.types.set(func(t *typesource.Type) { t.UID = "2" })
-	s.expect("add a")
-	if status := s.await(status.Synced, status.ReasonNone); status.Incarnation != 2 || status.UID != "2" {
-		t.Errorf("Status() in the second incarnation = %+v, want incarnation 2 with UID 2", status)
-	}
-}
-
 // TestEndsOfIncarnations verifies that only the deletion of a CRD, or another UID or scope, delivers
 // deletions. Otherwise the objects may exist: the cache keeps them and is not synced, and handlers receive
 // the difference when the type is served again.
@@ -323,28 +290,6 @@ func (s *scriptedFactory) checkEnded(now status.Status, suspended bool) {
 		s.Errorf("HasSynced() = %t with %d objects, status %+v; want false, %d objects, suspended %t",
 			s.informer.HasSynced(), len(s.informer.GetStore().ListKeys()), now, objects, suspended)
 	}
-}
-
-func TestFollowKeepsIncarnation(t *testing.T) {
-	s := newScriptedFactory(t, Options{})
-	s.create("a")
-	s.types.set(nil)
-	s.expect("add a")
-	s.types.set(func(t *typesource.Type) { t.Versions = []string{"v2", "v1"} })
-	s.types.set(func(t *typesource.Type) { t.Established = false })
-	s.create("b")
-	s.expect("add b")
-	if status := s.informer.Status(); status.Incarnation != 1 {
-		t.Errorf("the status is %+v, want incarnation 1", status)
-	}
-}
-
-func TestFollowScopeConflict(t *testing.T) {
-	s := newScriptedFactory(t, Options{Defaults: ResourceOptions{Namespaces: InNamespaces("default")}})
-	s.types.set(func(t *typesource.Type) { t.Namespaced = false })
-	s.await(status.Pending, status.ReasonScopeConflict)
-	s.types.set(nil)
-	s.await(status.Synced, status.ReasonNone)
 }
 
 func TestFollowSlowHandlerSeesIncarnationsInOrder(t *testing.T) {

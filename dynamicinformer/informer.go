@@ -51,9 +51,9 @@ import (
 // (TestHandlersSeeEveryChangeInOrder). There is no order between handlers. A slow handler delays neither the
 // cache nor other handlers: its queue grows, as its Depth shows (TestSlowHandlerDelaysNoOther). Intermediate
 // states of an object may be skipped when a relist replaces events (TestRelistSkipsStates). A handler that is
-// added late first receives the existing objects, then every further change (TestLateHandlerMissesNothing). A
-// handler may be removed at any time, even by itself, and is not called again (TestHandlerRemovesItself). It
-// may call the informer and the factory (TestHandlerCallsFactory). It must not wait for its own return: for
+// added late first receives the existing objects, then every further change (TestHandlersChangeDuringEvents).
+// A handler may be removed at any time, even by itself, and is not called again (TestConformance). It may
+// call the informer and the factory (TestHandlerCallsFactory). It must not wait for its own return: for
 // Shutdown (TestHandlerCannotAwaitShutdown) or its own initial list (TestHandlerCannotAwaitItself).
 //
 // Notifications. isInInitialList marks the objects of the first list, and existing objects for a late handler
@@ -61,10 +61,10 @@ import (
 // (TestHandlerIsSyncedAfterTheInitialList). OnDelete receives the final state, or
 // cache.DeletedFinalStateUnknown with the last known state if a relist shows that the object is gone. A
 // deletion is not delivered if the handler never received the object (TestTombstones). Another UID under the
-// same key is another object: a deletion and an addition, never an update (TestReplacedUID). An update with
-// an unchanged resource version goes to the handlers that take part in resyncs. At first these are all
-// handlers, and after the first check of resync periods the handlers that were due at the last check
-// (TestResync). Resync periods are adjusted as in client-go (TestResyncPeriodsAreAdjusted).
+// same key is another object: a deletion and an addition, never an update (TestHistories). An update with an
+// unchanged resource version goes to the handlers that take part in resyncs. At first these are all handlers,
+// and after the first check of resync periods the handlers that were due at the last check (TestResync).
+// Resync periods are adjusted as in client-go (TestResyncPeriodsAreAdjusted).
 //
 // Failures. If an index function fails, the error is reported and the object is missing from that index
 // (TestFailingIndexFunction). If a transform fails, the error is reported, the cache keeps its object, and
@@ -75,16 +75,16 @@ import (
 // relists after a pause (TestPanickingRound).
 //
 // Incarnations. With a source of types the informer watches its type from each creation to each deletion, and
-// restarts by itself (TestFollowDeletedAndRecreatedType). Handlers and indexes stay, and an ended incarnation
-// cannot write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers receive one
-// deletion (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache is
-// emptied and HasSynced returns false (TestForget). Two incarnations never interleave, however slow a handler
-// is (TestFollowSlowHandlerSeesIncarnationsInOrder). Only a CRD that is deleted, or has another UID or scope,
+// restarts by itself (TestEndsOfIncarnations). Handlers and indexes stay, and an ended incarnation cannot
+// write (TestIncarnationsKeepHandlersAndIndexers). When a type is deleted, handlers receive one deletion
+// (cache.DeletedFinalStateUnknown) for each delivered object, after all queued events. The cache is emptied
+// and HasSynced returns false (TestForget). Two incarnations never interleave, however slow a handler is
+// (TestFollowSlowHandlerSeesIncarnationsInOrder). Only a CRD that is deleted, or has another UID or scope,
 // causes deletions. If the version is no longer served for another reason, HasSynced returns false, the cache
 // keeps the objects, and handlers later receive the difference (TestEndsOfIncarnations). Failed requests
 // (TestLossOfContact), an unreachable server (TestUnreachableAffectsTheFactory), a terminating type
-// (TestTerminatingStaysSynced), and a new schema or other versions (TestFollowKeepsIncarnation) do not end an
-// incarnation.
+// (TestTerminatingStaysSynced), and a new schema or other versions (TestVersionIsKeptWhileServed) do not end
+// an incarnation.
 //
 // End. A stopped informer cannot run again: a new request for its type returns another informer
 // (TestStartAgain). A stop deletes nothing, drops queued events, which Depth still counts, and leaves the

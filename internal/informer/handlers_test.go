@@ -108,19 +108,6 @@ func TestSlowHandlerDelaysNoOther(t *testing.T) {
 	}
 }
 
-func TestLateHandlerMissesNothing(t *testing.T) {
-	f := newFeed(t, Options{})
-	f.list(2, object("a", 1), object("b", 2))
-	f.delete(object("b", 3))
-	log, handle := f.recordEvents()
-	f.put(object("a", 4), object("c", 5))
-	f.flush()
-	expect(t, "events", log.take(), []string{"initial a1", "update a1 a4", "add c5"})
-	if !handle.HasSynced() {
-		t.Error("the late handler has not synced")
-	}
-}
-
 func TestHandlerIsSyncedAfterTheInitialList(t *testing.T) {
 	f := newIdleFeed(t, Options{})
 	gate := make(chan struct{})
@@ -166,19 +153,6 @@ func TestTombstones(t *testing.T) {
 		"update b2 b2", "delete b6"})
 }
 
-func TestReplacedUID(t *testing.T) {
-	f := newFeed(t, Options{})
-	f.list(2, object("a", 1), object("b", 2))
-	log, _ := f.recordEvents()
-	f.flush()
-	log.take()
-	f.put(object("a@other", 3))
-	f.list(5, object("a@other", 3), object("b@other", 4))
-	f.flush()
-	expect(t, "events", log.take(), []string{"lost ns/a a1", "add a3", "update a3 a3",
-		"lost ns/b b2", "add b4"})
-}
-
 func TestResync(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(0, 0))
 	f := newIdleFeed(t, Options{ResyncPeriod: 10 * time.Second, Clock: clock})
@@ -213,27 +187,6 @@ func TestResync(t *testing.T) {
 		[]string{"update a1 a1"})
 	expect(t, "second check", resync(), []string{"1 0 0"})
 	expect(t, "third check", resync(), []string{"1 1 0"})
-}
-
-func TestHandlerRemovesItself(t *testing.T) {
-	f := newFeed(t, Options{})
-	f.list(1)
-	var handle *delivery.Registration
-	ready := make(chan struct{})
-	log, handle := f.recordEventsWith(cache.HandlerOptions{}, func(string) {
-		<-ready
-		f.ok(f.RemoveEventHandler(handle))
-	})
-	close(ready)
-	f.put(object("a", 2), object("a", 3), object("a", 4))
-	<-handle.ShutdownChan()
-	expect(t, "events", log.take(), []string{"add a2"})
-	if err := handle.WaitForSync(f.ctx); err != nil {
-		t.Errorf("WaitForSync() of a removed handler that had synced = %v, want nil", err)
-	}
-	if got := len(f.Registrations()); got != 0 {
-		t.Errorf("%d handlers are left, want none", got)
-	}
 }
 
 func TestRemoveBeforeFirstRun(t *testing.T) {

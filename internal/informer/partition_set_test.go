@@ -74,13 +74,6 @@ func nextFrom(sets <-chan []Partition) func(context.Context) ([]Partition, bool)
 	}
 }
 
-// fixedSet returns a function for RunPartitions that returns one set of partitions.
-func fixedSet(partitions ...Partition) func(context.Context) ([]Partition, bool) {
-	sets := make(chan []Partition, 1)
-	sets <- partitions
-	return nextFrom(sets)
-}
-
 func (c *changingPartitions) setPartitions(parts ...Partition) {
 	c.sets <- parts
 	synctest.Wait()

@@ -304,22 +304,6 @@ func TestPersistenceFails(t *testing.T) {
 	})
 }
 
-// TestPersistedWrites verifies that a user's write to the cache is not persisted, because the server does not
-// have it.
-func TestPersistedWrites(t *testing.T) {
-	server, s := newServer(t), newMemoryBackend()
-	server.Create(t, widgets, widget("a", "one"))
-	f := newFactory(t, server, Options{Persistence: s})
-	i := startSynced(t, f)
-	later := widget("a", "two")
-	later.SetResourceVersion("1000")
-	must(t, i.GetStore().Add(later))
-	must(t, f.Shutdown(longContext(t)))
-	if s.saves != 0 {
-		t.Error("a user's write was persisted")
-	}
-}
-
 // TestPersistedInBatches verifies that many changes are written to the backend in one save.
 func TestPersistedInBatches(t *testing.T) {
 	server, s := newServer(t), newMemoryBackend()

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/test/testcluster"
@@ -68,47 +67,6 @@ func TestNumberedNames(t *testing.T) {
 	expectIndexes("widgets/color~3")
 	if !queryReturns(third, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("after the other bindings are closed, the third binding's query returns wrong widgets")
-	}
-}
-
-const widgetsOfTeams = `  - name: widgets
-    match: {group: example.com, resource: widgets}
-    namespaces: {include: ["team-*"], exclude: [team-sandbox]}
-    indexes: [{name: color, path: .spec.color}]
-`
-
-// TestNamespacePatternWithoutClusterAccess verifies that each namespace that matches a pattern is watched
-// separately if the type cannot be read cluster-wide. Existing queriers return objects of new namespaces.
-func TestNamespacePatternWithoutClusterAccess(t *testing.T) {
-	s := newFixtureWithMiddleware(t, func(server http.Handler) http.Handler {
-		injector := testcluster.NewInjector(server)
-		injector.Add(testcluster.Fault{Match: testcluster.Match{Path: "/apis/example.com/v1/widgets"},
-			Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden,
-				"not in all namespaces")})
-		return injector
-	})
-	createNamespaceWithWidget := func(namespace string) {
-		apply(s.cluster, fmt.Sprintf(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, namespace))
-		apply(s.cluster, fmt.Sprintf(`{apiVersion: example.com/v1, kind: Widget, metadata: {namespace: %s, name: x}, spec: {color: red}}`, namespace))
-	}
-	for _, namespace := range []string{"team-a", "team-sandbox", "home"} {
-		createNamespaceWithWidget(namespace)
-	}
-	b := s.follow(parse(t, widgetsOfTeams))
-	s.eventually("the widgets of team-a are cached", func() bool {
-		return queryReturns(b, "widgets",
-			"color=red", "team-a/x")
-	})
-	target, err := b.Target("widgets")
-	noError(t, err)
-	querier := target.Querier()
-	createNamespaceWithWidget("team-b")
-	s.eventually("the widgets of team-b are cached", func() bool {
-		result, err := querier.ByIndex("color", "red")
-		return err == nil && result.Len() == 2 && result.Freshness.Synced
-	})
-	if current := target.Informer.Status(); current.State != status.Synced || current.Incarnation != 1 {
-		t.Errorf("Status = %+v, want Synced in the first incarnation", current)
 	}
 }
 

@@ -233,7 +233,7 @@ func TestAnotherClusterTakesOver(t *testing.T) {
 
 	var current atomic.Pointer[apitest.Server]
 	current.Store(first)
-	faults, config := conformance.NewFaults(nil), first.Config()
+	faults, config := conformance.NewFaults(), first.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return faults.Wrap(roundTripper(func(r *http.Request) (*http.Response, error) {
 			to, err := url.Parse(current.Load().URL)

@@ -27,8 +27,8 @@ var floors = []floor{
 	{"query, references", []string{"indexers/query", "indexers/references"}, true},
 	{"bind", []string{"indexers/bind", "indexers/reload"}, false},
 	{"adapters, serving", []string{"adapters", "serving"}, false},
-	{"test", []string{"test", "testdata", "internal/apiserver", "internal/testkit", "internal/guard"}, false},
-	{"command, examples", []string{"cmd", "examples"}, false},
+	{"test", append(rings["test"], "testdata", "internal/apiserver"), false},
+	{"command", []string{"cmd"}, false},
 }
 
 // floorOf returns the number of the floor of a package, or -1.

@@ -69,7 +69,7 @@ func NewStage(t testing.TB, config *rest.Config, build NewInformerFunc, verb str
 		t.Fatal(err)
 	}
 	s := &Stage{t: t, ctx: ctx, new: build, verb: verb, config: config, direct: direct,
-		Faults: NewFaults(nil)}
+		Faults: NewFaults()}
 	if verb == "list" {
 		s.Faults.RefuseWatchList()
 	}

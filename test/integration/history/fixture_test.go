@@ -81,9 +81,9 @@ func newFixture(t *testing.T) *fixture {
 	})
 	w.startOtherCluster(group)
 	w.types = w.startTracker()
-	w.followUntilCleanup("watch-lists", conformance.NewFaults(nil), dynamicinformer.Options{Types: w.types,
+	w.followUntilCleanup("watch-lists", conformance.NewFaults(), dynamicinformer.Options{Types: w.types,
 		Resources: storagesByType(gvrs(w.kinds), 0)})
-	lists := conformance.NewFaults(nil)
+	lists := conformance.NewFaults()
 	lists.RefuseWatchList()
 	w.followUntilCleanup("lists", lists, dynamicinformer.Options{
 		Types: w.types, Resources: storagesByType(gvrs(w.kinds), 1), Linger: -1, MemoryBudget: 1,
@@ -222,7 +222,7 @@ type switchableAddress struct {
 
 func newSwitchableAddress(w *fixture, clusters ...*cluster) *switchableAddress {
 	w.Helper()
-	f := &switchableAddress{faults: conformance.NewFaults(nil), backends: map[*cluster]http.Handler{}}
+	f := &switchableAddress{faults: conformance.NewFaults(), backends: map[*cluster]http.Handler{}}
 	for _, c := range clusters {
 		config := c.config()
 		target, err := url.Parse(config.Host)

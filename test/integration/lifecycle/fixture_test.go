@@ -132,7 +132,7 @@ type cuttableConnection struct {
 
 // wrapConfig makes config send its requests through the connection, and returns config.
 func (l *cuttableConnection) wrapConfig(config *rest.Config) *rest.Config {
-	l.once.Do(func() { l.faults = conformance.NewFaults(nil) })
+	l.once.Do(func() { l.faults = conformance.NewFaults() })
 	config.Wrap(l.faults.Wrap)
 	return config
 }

@@ -53,7 +53,7 @@ func TestLaggingAPIServer(t *testing.T) {
 	etcd := harness.StartFaultProxy(t, harness.EtcdAddress(t))
 	lagging := harness.StartAnotherAPIServer(t, etcd.Address())
 	balancer := harness.StartFaultProxy(t, lagging)
-	faults := conformance.NewFaults(nil)
+	faults := conformance.NewFaults()
 	faults.RefuseWatchList() // a lagging server would accept a watch-list and answer only later
 	refused := &tooLargeCounter{}
 	config.Host = "https://" + balancer.Address()

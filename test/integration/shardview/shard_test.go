@@ -97,7 +97,7 @@ func (s *fixture) newReplica(host string, watchList bool, ranges ...sharding.Ran
 	config := harness.Config(s.T)
 	config.Host, config.QPS = "https://"+host, -1
 	if !watchList {
-		faults := conformance.NewFaults(nil)
+		faults := conformance.NewFaults()
 		faults.RefuseWatchList()
 		config.Wrap(faults.Wrap)
 	}
@@ -274,7 +274,7 @@ func TestOneServerFilters(t *testing.T) {
 	balancer := harness.StartFaultProxy(t, s.filteringServer)
 	config := harness.Config(t)
 	config.Host, config.QPS = "https://"+balancer.Address(), -1
-	faults := conformance.NewFaults(nil)
+	faults := conformance.NewFaults()
 	faults.RefuseWatchList()
 	config.Wrap(faults.Wrap)
 	r := s.newReplicaFrom(config, sharding.Split(4)[1])

@@ -13,8 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
@@ -42,32 +40,8 @@ func run(ctx context.Context, config *rest.Config, file string, queries io.Reade
 	if err != nil {
 		return err // all errors, with positions and remedies
 	}
-	for _, warning := range indexConfig.Warnings {
-		log.Print(warning)
-	}
-
-	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
+	binding, err := bind.Run(ctx, config, indexConfig) // binds types that are installed later, too
 	if err != nil {
-		return err
-	}
-	go tracker.Run(ctx) // ended by cancel
-	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, Types: tracker.Types()})
-	if err != nil {
-		return err
-	}
-	defer factory.Close()
-	binding, err := bind.New(factory, indexConfig, bind.Options{})
-	if err != nil {
-		return err
-	}
-	if err := tracker.WaitForSync(ctx); err != nil {
-		return err
-	}
-	defer binding.Follow(tracker)() // binds types that are installed later, too
-	if err := factory.Start(ctx); err != nil {
-		return err
-	}
-	if err := factory.WaitForSync(ctx); err != nil {
 		return err
 	}
 	for _, target := range binding.Targets() {

@@ -25,7 +25,7 @@ type collectedList struct {
 	transform cache.TransformFunc // may be nil
 	// streamed has the keys of the objects that were stored before the end. It is nil if none are.
 	streamed map[string]bool
-	// falls is true if a list has to replace the streamed one, because an object was repeated or changed.
+	// falls is true if a list has to replace the streamed one, because an object was repeated.
 	falls bool
 	// indexByKey maps keys to positions in items. It is nil until an event changes an earlier one.
 	indexByKey map[string]int
@@ -38,15 +38,14 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 		return
 	}
 	var err error
-	if event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		c.version, c.complete = object.GetResourceVersion(), true
-	} else {
-		err = c.add(event)
-	}
-	if err == nil && c.streamed != nil && (c.complete || len(c.items) == streamedPart) {
-		err = w.storePart(c)
+	if c.streamed != nil && (event.Type != watch.Added || len(c.items) == streamedPart) {
+		err = w.storePart(c, object, event.Type)
 		c.falls = c.falls || err != nil
-		c.complete = c.complete && !c.falls
+	}
+	if event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		c.version, c.complete = object.GetResourceVersion(), !c.falls
+	} else if err == nil {
+		err = c.add(event)
 	}
 	if err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Unable to collect watch event",
@@ -98,13 +97,12 @@ func (c *collectedList) add(event watch.Event) (err error) {
 	if err != nil {
 		return err
 	}
-	if event.Type == watch.Added && c.indexByKey == nil {
+	if event.Type == watch.Added && c.indexByKey == nil || event.Type == watch.Modified && c.streamed != nil {
 		c.append(item)
 		return nil
 	}
 	if c.streamed != nil {
-		c.falls = true
-		return nil
+		return nil // deleted: see storePart
 	}
 	if err := c.mapKeys(); err != nil {
 		return err
@@ -153,8 +151,9 @@ func (p *partition) streamsList() bool {
 // streamedPart is the number of objects that a streamed list collects.
 const streamedPart = 256
 
-// storePart stores the collected objects of a streamed list.
-func (p *partition) storePart(c *collectedList) error {
+// storePart stores the collected objects of a streamed list before an event of an object. A changed object is
+// listed again, and a deleted one is not listed.
+func (p *partition) storePart(c *collectedList, next metav1.Object, event watch.EventType) error {
 	prepared := make([]store.PreparedItem, len(c.items))
 	for done := false; !done; {
 		for n, item := range c.items {
@@ -176,6 +175,11 @@ func (p *partition) storePart(c *collectedList) error {
 		c.streamed[snapshot.OwnKey(o.Key)] = true
 	}
 	c.items = nil
+	key := cache.MetaObjectToName(next).String()
+	stored, found := snapshot.Get(key)
+	if event == watch.Modified || event == watch.Deleted && found && store.SameUID(stored, next) {
+		delete(c.streamed, key)
+	}
 	return nil
 }
 

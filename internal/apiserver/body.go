@@ -31,10 +31,15 @@ const (
 	mediaYAML = "application/yaml"
 )
 
-// acceptedMedia begins the error for other media types.
-const acceptedMedia = "the body of the request was in an unknown format - accepted media types include: "
+const (
+	// acceptedMedia begins the error for other media types.
+	acceptedMedia = "the body of the request was in an unknown format - accepted media types include: "
+	// AcceptedPatches is the error for other media types of patches. Every type accepts these.
+	AcceptedPatches = acceptedMedia + string(types.JSONPatchType) + ", " + string(types.MergePatchType)
+)
 
-const realServerHint = "use a real kube-apiserver for that, such as envtest's"
+// RealServerHint is the remedy for features that only a kube-apiserver has.
+const RealServerHint = "use a real kube-apiserver for that, such as envtest's"
 
 // readBody returns a body in JSON or YAML as JSON.
 func readBody(r *http.Request) ([]byte, error) {
@@ -55,16 +60,16 @@ func readBody(r *http.Request) ([]byte, error) {
 		string(types.StrategicMergePatchType):
 		return body, nil
 	case string(types.ApplyYAMLPatchType), string(types.ApplyCBORPatchType):
-		return nil, unsupportedMediaType("server-side apply is not served here: use a merge patch, or " +
-			realServerHint)
+		return nil, NewMediaTypeError("server-side apply is not served here: use a merge patch, or " +
+			RealServerHint)
 	case "application/vnd.kubernetes.protobuf":
-		return nil, unsupportedMediaType(media +
+		return nil, NewMediaTypeError(media +
 			" is not served here: set the ContentType of the client's rest.Config to " + mediaJSON)
 	default:
 		if r.Method == http.MethodPatch {
-			return nil, unsupportedMediaType(acceptedMedia + patchTypes)
+			return nil, NewMediaTypeError(AcceptedPatches)
 		}
-		return nil, unsupportedMediaType(acceptedMedia + mediaJSON + ", " + mediaYAML)
+		return nil, NewMediaTypeError(acceptedMedia + mediaJSON + ", " + mediaYAML)
 	}
 }
 
@@ -74,7 +79,8 @@ func mediaTypeOf(r *http.Request) string {
 	return media
 }
 
-func unsupportedMediaType(message string) error {
+// NewMediaTypeError returns the error for a body of another media type.
+func NewMediaTypeError(message string) error {
 	return readapi.NewStatusError(http.StatusUnsupportedMediaType,
 		metav1.StatusReasonUnsupportedMediaType, message)
 }

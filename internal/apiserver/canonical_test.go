@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -300,12 +301,16 @@ func TestNullLabels(t *testing.T) {
 
 var widgetsGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
+func mergePatches(_ schema.GroupVersionKind, _ bool, _ string, patch []byte) (PatchFunc, error) {
+	return func(old []byte) ([]byte, error) { return jsonpatch.MergePatch(old, patch) }, nil
+}
+
 // writable returns a client that can write widgets, and the storage and handler that it uses.
 func writable(t *testing.T) (dynamic.ResourceInterface, *Storage, http.Handler) {
 	t.Helper()
 	s := NewStorage(StorageOptions{})
 	apply(t, s, testkit.WidgetCRD)
-	h := readapi.NewHandler(s.Writer(WriterOptions{}), readapi.HandlerOptions{})
+	h := readapi.NewHandler(s.Writer(WriterOptions{ParsePatch: mergePatches}), readapi.HandlerOptions{})
 	client, err := dynamic.NewForConfig(readapi.Config(h))
 	if err != nil {
 		t.Fatal(err)

@@ -18,9 +18,9 @@ import (
 
 // WriterOptions configures a Writer. The zero value is usable.
 type WriterOptions struct {
-	// StrategicMerge applies a strategic merge patch to an object of a built-in kind, both in JSON. For an
-	// error that is not an apierrors.APIStatus, the response is 400. Default: these patches are rejected.
-	StrategicMerge func(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error)
+	// ParsePatch parses a patch, in JSON, of an object of a kind, which can be that of a custom resource.
+	// Default: patches are rejected.
+	ParsePatch func(gvk schema.GroupVersionKind, isCustom bool, mediaType string, patch []byte) (PatchFunc, error)
 	// Decodable returns an error if an object of a built-in kind does not fit its Go type. Optional.
 	Decodable func(gvk schema.GroupVersionKind, object []byte) error
 }

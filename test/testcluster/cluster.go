@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	kjson "sigs.k8s.io/json"
@@ -61,9 +60,9 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 		History: options.History, Now: options.Now, Stamp: true, Conform: true,
 		Namespaces: !options.WithoutBuiltIns,
 	})}
-	var writer apiserver.WriterOptions
+	writer := apiserver.WriterOptions{ParsePatch: c.parsePatch}
 	if options.Scheme != nil {
-		writer.StrategicMerge, writer.Decodable = c.strategicMerge, c.checkDecodable
+		writer.Decodable = c.checkDecodable
 	}
 	c.faults = NewInjector(readapi.NewHandler(c.storage.Writer(writer),
 		readapi.HandlerOptions{BookmarkInterval: options.BookmarkInterval}))
@@ -171,14 +170,4 @@ func (c *Cluster) checkDecodable(gvk schema.GroupVersionKind, object []byte) err
 		return nil // any object of a type outside the scheme is accepted
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(object, typed)
-}
-
-// strategicMerge applies a strategic merge patch according to the tags of the Go type.
-func (c *Cluster) strategicMerge(gvk schema.GroupVersionKind, object, patch []byte) ([]byte, error) {
-	typed, err := c.options.Scheme.New(gvk)
-	if err != nil {
-		return nil, readapi.NewStatusError(http.StatusUnsupportedMediaType,
-			metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("cannot apply a strategic merge patch: the scheme of the cluster in memory has no %s: add the type to the scheme, or use a merge patch", gvk))
-	}
-	return strategicpatch.StrategicMergePatch(object, patch, typed)
 }

@@ -70,7 +70,7 @@ type archiveCounts struct {
 	inputSize, decompressedSize int64
 	members                     int
 	otherNames, links, others   int // members that are not read
-	auditEvents                 int // without a response
+	auditEvents                 int // without an object
 	received                    *atomic.Int64
 	stopped                     bool
 }
@@ -154,7 +154,7 @@ func (c *contentReader) reportSkipped() {
 		what string
 	}{
 		{c.otherNames, otherNames}, {c.links, "links"},
-		{c.others, "members that are no files"}, {c.auditEvents, "audit events without a response"},
+		{c.others, "members that are no files"}, {c.auditEvents, "audit events without an object"},
 	} {
 		if count.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", count.n, count.what))
@@ -248,6 +248,9 @@ func (c *contentReader) readZip(r io.Reader, in *bufio.Reader) error {
 		source, size = bytes.NewReader(data), int64(len(data))
 	}
 	archive, err := zip.NewReader(source, size)
+	if errors.Is(err, zip.ErrFormat) { // the directory is at the end
+		err = ErrTruncated
+	}
 	if err != nil {
 		return fmt.Errorf("read the archive: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/naming"
@@ -143,20 +144,22 @@ func (l *list) isWatchEvent() bool {
 // emitAuditEvent yields the object, or the objects of a list, of a successful response.
 func (l *list) emitAuditEvent(e Entry) bool {
 	var audited struct {
-		Stage, Verb    string
-		ResponseStatus struct{ Code int }
-		ObjectRef      struct{ APIGroup, APIVersion, Resource, Subresource, Namespace, Name string }
-		ResponseObject json.RawMessage
+		Stage, Verb, RequestURI       string
+		ResponseStatus                struct{ Code int }
+		ObjectRef                     struct{ APIGroup, APIVersion, Resource, Subresource, Namespace, Name string }
+		RequestObject, ResponseObject json.RawMessage
 	}
 	if err := json.Unmarshal(e.Data, &audited); err != nil {
 		return l.yield(Entry{Position: e.Position, Err: err})
 	}
-	ref := audited.ObjectRef
-	if audited.Stage != "ResponseComplete" || audited.ResponseStatus.Code >= 300 ||
-		ref.Subresource != "" && ref.Subresource != "status" {
+	request, _ := fieldsOf(audited.RequestObject) // none for a patch in an array
+	ref, deletes := audited.ObjectRef, strings.HasPrefix(audited.Verb, "delete")
+	if audited.Stage != "ResponseComplete" || audited.ResponseStatus.Code >= 300 || audited.Verb == "watch" ||
+		ref.Subresource != "" && ref.Subresource != "status" ||
+		strings.Contains(audited.RequestURI, "dryRun=") || deletes && isSet(request["dryRun"]) {
 		return true
 	}
-	response := Entry{Position: e.Position, Recorded: true}
+	response := Entry{Position: e.Position}
 	response.identify(audited.ResponseObject)
 	isStatus := response.Kind == "Status" && response.APIVersion == "v1"
 	switch {
@@ -165,13 +168,38 @@ func (l *list) emitAuditEvent(e Entry) bool {
 			APIVersion: strings.TrimPrefix(ref.APIGroup+"/"+ref.APIVersion, "/"), Namespace: ref.Namespace,
 			Name: ref.Name}
 		return l.yield(deleted)
-	case isStatus || audited.Verb == "watch":
-		return true
-	case len(audited.ResponseObject) == 0:
-		l.counts.auditEvents++
+	case isStatus:
 		return true
 	}
-	return l.emit(response)
+	yield := func(object Entry) bool {
+		switch {
+		case errors.As(object.Err, new(*Note)): // of some namespaces or labels
+			return true
+		case object.Err == nil && (object.Name == "" || strings.HasPrefix(object.APIVersion, metav1.GroupName+"/")):
+			l.counts.auditEvents++ // a table, metadata or an access review
+			return true
+		}
+		object.Recorded, object.Deleted = true, object.Err == nil && isGone(object, deletes)
+		return l.yield(object)
+	}
+	return (&list{Position: e.Position, yield: yield, depth: l.depth, counts: l.counts}).emit(response)
+}
+
+// isGone reports whether a response has the last state of an object. Pods on a node outlive the deletion of
+// their collection.
+func isGone(e Entry, deletes bool) bool {
+	var object struct {
+		Metadata struct {
+			DeletionTimestamp          string
+			DeletionGracePeriodSeconds int
+			Finalizers                 []string
+		}
+		Spec struct{ NodeName string }
+	}
+	_ = json.Unmarshal(e.Data, &object) // another kind of spec
+	m := object.Metadata
+	return len(m.Finalizers) == 0 && m.DeletionGracePeriodSeconds == 0 &&
+		(m.DeletionTimestamp != "" || deletes && (e.Kind != "Pod" || object.Spec.NodeName == ""))
 }
 
 // logStart begins the first line of a log that 'kubectl cluster-info dump' prints between objects.

@@ -60,10 +60,13 @@ func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 		Message: fmt.Sprintf("%s were not collected: %s", gr, reason)}}
 }
 
+// IncompleteAgent is the agent of warnings about incomplete answers.
+const IncompleteAgent = "crdcache-incomplete"
+
 // Incomplete returns why objects of a type may be missing or old, or "".
 func (s *Source) Incomplete(gr schema.GroupResource) string {
 	if reason := s.Uncollected(gr)[gr]; reason != "" {
-		return fmt.Sprintf("not all %s were collected: %s", gr, reason)
+		return reason
 	}
 	for _, p := range s.Problems() {
 		if !p.Warning {
@@ -91,7 +94,7 @@ func (s *Source) Uncollected(types ...schema.GroupResource) map[schema.GroupReso
 				continue // reads are refused
 			}
 		}
-		reasons[gr] = reason
+		reasons[gr] = fmt.Sprintf("not all %s were collected: %s", gr, reason)
 	}
 	return reasons
 }

@@ -38,7 +38,7 @@ func (s *Source) Handler() http.Handler {
 			writeResponse(w, "text/plain", text)
 		default:
 			if text := s.Incomplete(request.GVR.GroupResource()); hasType && text != "" {
-				readapi.AddWarning(w.Header(), text)
+				w.Header().Add("Warning", fmt.Sprintf("299 %s %q", IncompleteAgent, text))
 			}
 			s.handler.ServeHTTP(w, r)
 		}

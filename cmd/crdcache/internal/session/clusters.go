@@ -39,17 +39,17 @@ func (f *ServerFlags) Targets(ctx context.Context, streams genericiooptions.IOSt
 		return []*Target{t}, err
 	}
 	if f.allContexts {
-		return f.ContextTargets(streams, "*")
+		return f.ContextTargets(ctx, streams, "*")
 	}
 	if len(f.contexts) == 0 {
 		return nil, Usagef("--contexts is empty: is a shell variable unset?")
 	}
-	return f.ContextTargets(streams, f.contexts...)
+	return f.ContextTargets(ctx, streams, f.contexts...)
 }
 
 // ContextTargets validates the flags and returns a target for each context that matches the patterns, in
 // their order. It sends no request.
-func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams,
+func (f *ServerFlags) ContextTargets(ctx context.Context, streams genericiooptions.IOStreams,
 	patterns ...string) ([]*Target, error) {
 	if err := f.validate(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams,
 		t.Cluster, t.Context = name, name
 		t.ErrOut = clusterPrefixWriter{t.ErrOut, name}
 		loader := clientcmd.NewNonInteractiveClientConfig(raw, name, &overrides, f.kubeconfig.loadingRules())
-		t.contextErr = f.connect(t, loader)
+		t.contextErr = f.connect(ctx, t, loader)
 		targets[i] = t
 	}
 	return targets, nil
@@ -82,8 +82,9 @@ func (f *ServerFlags) ContextTargets(streams genericiooptions.IOStreams,
 func (f *ServerFlags) SelectsContexts() bool { return f.allContexts || f.flagSet.Changed("contexts") }
 
 // ContextTarget returns the target of one context, as ContextTargets does.
-func (f *ServerFlags) ContextTarget(streams genericiooptions.IOStreams, name string) (*Target, error) {
-	targets, err := f.ContextTargets(streams, name)
+func (f *ServerFlags) ContextTarget(ctx context.Context, streams genericiooptions.IOStreams,
+	name string) (*Target, error) {
+	targets, err := f.ContextTargets(ctx, streams, name)
 	if err == nil && len(targets) > 1 {
 		err = Usagef("%q matches %d contexts: name one", name, len(targets))
 	}

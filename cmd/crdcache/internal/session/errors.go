@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
@@ -36,14 +34,9 @@ func (e *UnknownGroupsError) Error() string {
 }
 
 // UncollectedError says that an answer can lack objects that the tool which made the files could not read.
-type UncollectedError struct {
-	Type   schema.GroupResource
-	Reason string
-}
+type UncollectedError struct{ Reason string }
 
-func (e *UncollectedError) Error() string {
-	return fmt.Sprintf("the answer is incomplete: not all %s were collected: %s", e.Type, e.Reason)
-}
+func (e *UncollectedError) Error() string { return "the answer is incomplete: " + e.Reason }
 
 // UncomparedError says that one side of a comparison does not know the objects of a type.
 type UncomparedError struct {

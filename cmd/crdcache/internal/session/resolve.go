@@ -119,7 +119,7 @@ func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchE
 	if name, err := discovery.ParseName(noMatch.Name); err == nil && t.source != nil {
 		for gr, reason := range t.source.Uncollected() {
 			if MatchesName(name, gr.Group, nil, []string{gr.Resource, strings.TrimSuffix(gr.Resource, "s")}) {
-				return &UncollectedError{gr, reason}
+				return &UncollectedError{reason}
 			}
 		}
 	}

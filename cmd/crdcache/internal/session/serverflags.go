@@ -68,7 +68,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	}
 	t := f.newTarget(streams)
 	loader := f.kubeconfig.loader()
-	if err := f.connect(t, loader); err != nil {
+	if err := f.connect(ctx, t, loader); err != nil {
 		return nil, err
 	}
 	raw, err := loader.RawConfig()
@@ -97,7 +97,7 @@ func (f *ServerFlags) newTarget(streams genericiooptions.IOStreams) *Target {
 }
 
 // connect sets the server and the namespace of a target.
-func (f *ServerFlags) connect(t *Target, loader clientcmd.ClientConfig) (err error) {
+func (f *ServerFlags) connect(ctx context.Context, t *Target, loader clientcmd.ClientConfig) (err error) {
 	if t.Rest, err = loader.ClientConfig(); err != nil {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
@@ -105,7 +105,7 @@ func (f *ServerFlags) connect(t *Target, loader clientcmd.ClientConfig) (err err
 	t.Rest.QPS = -1
 	t.responses.target = t
 	t.Rest.Wrap(t.responses.wrap)
-	t.setWarningHandler()
+	t.setWarningHandler(ctx)
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {
 			return fmt.Errorf("read the namespace of the kubeconfig: %w", err)

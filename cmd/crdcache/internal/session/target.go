@@ -104,14 +104,30 @@ func (t *Target) openFiles(ctx context.Context, options filesource.Options) erro
 	t.Rest.Wrap(t.responses.wrap)
 	if t.source.Snapshot() != nil {
 		debug.SetGCPercent(gcPercentSnapshot)
-		t.setWarningHandler()
+		t.setWarningHandler(ctx)
 	}
 	return nil
 }
 
-// setWarningHandler prints the server's warnings, such as warnings about deprecated versions.
-func (t *Target) setWarningHandler() {
-	t.Rest.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+// setWarningHandler prints the server's warnings, such as warnings about deprecated versions. Those about
+// incomplete answers become errors of the verb.
+func (t *Target) setWarningHandler(ctx context.Context) {
+	incomplete, _ := ctx.Value(incompleteKey{}).(*sync.Map)
+	t.Rest.WarningHandler = warningHandler{
+		rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true}), incomplete}
+}
+
+type warningHandler struct {
+	rest.WarningHandler
+	incomplete *sync.Map // by the text; nil outside of verbs
+}
+
+func (h warningHandler) HandleWarningHeader(code int, agent, text string) {
+	if agent == filesource.IncompleteAgent && h.incomplete != nil {
+		h.incomplete.Store(text, nil)
+		return
+	}
+	h.WarningHandler.HandleWarningHeader(code, agent, text)
 }
 
 // Warnf writes a warning to stderr.
@@ -189,8 +205,8 @@ func (t *Target) FilesErr(types ...schema.GroupResource) error {
 		return nil
 	}
 	errs := []error{t.source.Err()}
-	for gr, reason := range t.source.Uncollected(types...) {
-		errs = append(errs, &UncollectedError{gr, reason})
+	for _, reason := range t.source.Uncollected(types...) {
+		errs = append(errs, &UncollectedError{reason})
 	}
 	slices.SortFunc(errs[1:], func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)

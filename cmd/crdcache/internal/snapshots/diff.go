@@ -106,7 +106,7 @@ func (o *diffVerb) setSources(ctx context.Context, args []string) (err error) {
 		source := &o.sources[i]
 		source.name = args[i]
 		if context, ok := strings.CutPrefix(source.name, contextPrefix); ok {
-			source.target, err = o.flags.ContextTarget(o.IOStreams, context)
+			source.target, err = o.flags.ContextTarget(ctx, o.IOStreams, context)
 		} else if source.name == livePath {
 			source.target, err = o.flags.Target(ctx, o.IOStreams)
 		} else {

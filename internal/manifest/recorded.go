@@ -57,6 +57,11 @@ func collected(file string) (name string, hasErrors bool) {
 	return "", false
 }
 
+// IsSortedByType reports whether a definition is in a bundle that does not tell which types are empty.
+func IsSortedByType(path string) bool {
+	return strings.Contains(path, "apiextensions.k8s.io") && strings.Contains(path, "customresourcedefinitions")
+}
+
 const (
 	customResources = "custom-resources"
 	queryTimes      = "query-time"
@@ -84,8 +89,9 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 	case name == queryTimes:
 		_ = json.Unmarshal(text, &queries) // it has no objects
 		for _, q := range queries {
-			if len(q.Error) > 0 {
-				note(strings.ToLower(q.QueryObj), q.Namespace+": "+string(q.Error))
+			name := strings.ToLower(q.QueryObj) // Nodes next to nodes are files of kubelets
+			if len(q.Error) > 0 && (name == q.QueryObj || !bytes.Contains(text, quoted(name))) {
+				note(name, q.Namespace+": "+string(q.Error))
 			}
 		}
 		return nil
@@ -144,10 +150,11 @@ func (l *list) isWatchEvent() bool {
 // emitAuditEvent yields the object, or the objects of a list, of a successful response.
 func (l *list) emitAuditEvent(e Entry) bool {
 	var audited struct {
-		Stage, Verb, RequestURI       string
-		ResponseStatus                struct{ Code int }
-		ObjectRef                     struct{ APIGroup, APIVersion, Resource, Subresource, Namespace, Name string }
-		RequestObject, ResponseObject json.RawMessage
+		Stage, Verb, RequestURI string
+		ResponseStatus          struct{ Code int }
+		ObjectRef               struct{ APIGroup, APIVersion, Resource, Subresource, Namespace, Name string }
+		RequestObject           json.RawMessage
+		ResponseObject          json.RawMessage
 	}
 	if err := json.Unmarshal(e.Data, &audited); err != nil {
 		return l.yield(Entry{Position: e.Position, Err: err})
@@ -164,10 +171,9 @@ func (l *list) emitAuditEvent(e Entry) bool {
 	isStatus := response.Kind == "Status" && response.APIVersion == "v1"
 	switch {
 	case audited.Verb == "delete" && (isStatus || len(audited.ResponseObject) == 0) && ref.Name != "":
-		deleted := Entry{Position: e.Position, Recorded: true, Deleted: true, Resource: ref.Resource,
-			APIVersion: strings.TrimPrefix(ref.APIGroup+"/"+ref.APIVersion, "/"), Namespace: ref.Namespace,
-			Name: ref.Name}
-		return l.yield(deleted)
+		return l.yield(Entry{Position: e.Position, Recorded: true, Deleted: true, Resource: ref.Resource,
+			APIVersion: strings.TrimPrefix(ref.APIGroup+"/"+ref.APIVersion, "/"),
+			Namespace:  ref.Namespace, Name: ref.Name})
 	case isStatus:
 		return true
 	}
@@ -175,7 +181,7 @@ func (l *list) emitAuditEvent(e Entry) bool {
 		switch {
 		case errors.As(object.Err, new(*Note)): // of some namespaces or labels
 			return true
-		case object.Err == nil && (object.Name == "" || strings.HasPrefix(object.APIVersion, metav1.GroupName+"/")):
+		case object.Err == nil && (object.Name == "" || strings.HasPrefix(object.APIVersion, metav1.GroupName)):
 			l.counts.auditEvents++ // a table, metadata or an access review
 			return true
 		}
@@ -189,17 +195,13 @@ func (l *list) emitAuditEvent(e Entry) bool {
 // their collection.
 func isGone(e Entry, deletes bool) bool {
 	var object struct {
-		Metadata struct {
-			DeletionTimestamp          string
-			DeletionGracePeriodSeconds int
-			Finalizers                 []string
-		}
-		Spec struct{ NodeName string }
+		Metadata metav1.ObjectMeta
+		Spec     struct{ NodeName string }
 	}
 	_ = json.Unmarshal(e.Data, &object) // another kind of spec
-	m := object.Metadata
-	return len(m.Finalizers) == 0 && m.DeletionGracePeriodSeconds == 0 &&
-		(m.DeletionTimestamp != "" || deletes && (e.Kind != "Pod" || object.Spec.NodeName == ""))
+	m, grace := object.Metadata, object.Metadata.DeletionGracePeriodSeconds
+	return len(m.Finalizers) == 0 && (grace == nil || *grace == 0) &&
+		(m.DeletionTimestamp != nil || deletes && (e.Kind != "Pod" || object.Spec.NodeName == ""))
 }
 
 // logStart begins the first line of a log that 'kubectl cluster-info dump' prints between objects.

@@ -1,8 +1,10 @@
 package filesource
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,15 +32,23 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		gr = schema.GroupResource{Group: t.Group, Resource: t.Plural}
 		gvk := schema.GroupVersionKind{Group: t.Group, Version: t.Version, Kind: t.Kind}
 		l.emptyLists = append(l.emptyLists, pendingObject{f, manifest.Entry{Position: p}, gvk, true})
-	} else if gr.Group == "" {
+	} else if gr.Group == "" { // the name of types of any group, or of none
+		gr.Group = anyGroup
 		l.reader.Problem(f, p, true, n)
-		return
 	}
 	reason := f.Location(p) + ": " + n.Reason
 	if earlier := l.uncollected[gr]; earlier != "" && !strings.Contains(earlier, reason) {
 		reason = earlier + "; " + reason
 	}
 	l.uncollected[gr] = reason
+}
+
+// anyGroup is the group of custom resources of which only the name is known.
+const anyGroup = "*"
+
+// reasonOf returns why not all objects of a type are known, or "".
+func (l *loader) reasonOf(gr schema.GroupResource) string {
+	return cmp.Or(l.uncollected[gr], l.uncollected[schema.ParseGroupResource(gr.Resource+"."+anyGroup)])
 }
 
 // ReasonNotCollected is the reason of the error for a type of which no object was collected.
@@ -48,7 +58,10 @@ const ReasonNotCollected metav1.StatusReason = "NotCollected"
 func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	reason := s.reading.loader.uncollected[gr]
+	reason := s.reading.loader.reasonOf(gr)
+	if reason == "" && s.reading.loader.onlyDefined[gr] {
+		reason = "the bundle has their definition, and no objects"
+	}
 	switch {
 	case s.reading.loader.omitted[gr]:
 		return apierrors.NewForbidden(gr, "", errors.New("the command named other types, so its objects are not kept"))
@@ -85,11 +98,16 @@ func (s *Source) Uncollected(types ...schema.GroupResource) map[schema.GroupReso
 	if s.reading.loader == nil {
 		return reasons
 	}
-	for gr, reason := range s.reading.loader.uncollected {
+	wanted := types
+	if len(types) == 0 {
+		wanted = slices.Collect(maps.Keys(s.reading.loader.uncollected))
+	}
+	for _, gr := range wanted {
+		reason := s.reading.loader.reasonOf(gr)
+		if reason == "" || gr.Group == anyGroup {
+			continue
+		}
 		if len(types) > 0 {
-			if !slices.Contains(types, gr) {
-				continue
-			}
 			if counts, _ := s.storage.Versions(gr); len(counts) == 0 {
 				continue // reads are refused
 			}

@@ -63,6 +63,7 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		l.removeKind(previous) // the storage deleted its objects
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}
+	l.onlyDefined[served.GroupResource()] = manifest.IsSortedByType(f.Path + "/" + e.Member)
 }
 
 // removeKind removes a kind and its objects. It marks their files to be read again.

@@ -40,6 +40,8 @@ type loader struct {
 	emptyLists            []pendingObject // without data
 	// uncollected has the reasons why objects of types are unknown.
 	uncollected map[schema.GroupResource]string
+	// onlyDefined has the types whose definitions are in bundles that do not tell which types were read.
+	onlyDefined map[schema.GroupResource]bool
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
 	// unreportedTypes are the inferred types that no warning has reported yet.
@@ -110,6 +112,7 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
+		onlyDefined:     map[schema.GroupResource]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 		report:          report, uncollected: map[schema.GroupResource]string{},
 	}
@@ -383,8 +386,7 @@ func (l *loader) inferKind(p pendingObject, namespaced bool) (*kind, error) {
 		Versions: []readapi.Version{{Name: p.gvk.Version}}}
 	if l.storage.Collection(t.GroupResource()) != nil {
 		return nil, fmt.Errorf("no CustomResourceDefinition defines %s, and another kind has its "+
-			"inferred resource %s: add its CustomResourceDefinition",
-			p.gvk.GroupKind(), t.GroupResource())
+			"inferred resource %s: add its CustomResourceDefinition", p.gvk.GroupKind(), t.GroupResource())
 	}
 	k, err := l.setType(t, true)
 	if err != nil {

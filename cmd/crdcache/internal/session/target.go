@@ -109,8 +109,7 @@ func (t *Target) openFiles(ctx context.Context, options filesource.Options) erro
 	return nil
 }
 
-// setWarningHandler prints the server's warnings, such as warnings about deprecated versions. Those about
-// incomplete answers become errors of the verb.
+// setWarningHandler prints the server's warnings. Those about incomplete answers become errors of the verb.
 func (t *Target) setWarningHandler(ctx context.Context) {
 	incomplete, _ := ctx.Value(incompleteKey{}).(*sync.Map)
 	t.Rest.WarningHandler = warningHandler{

@@ -196,9 +196,9 @@ assistants: sandbox programs ## Compare crdcache mcp with kubernetes-mcp-server,
 	@cd test/integration/assistants && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	CRDCACHE_NIGHTLY=1 $(PROGRAMS) $(TEST) -count=1 -timeout 45m -v ./test/integration/assistants -args -document=$(CURDIR)/docs/assistants.md
 
-files: sandbox programs ## Compare questions about files with jq and a live server (8 minutes)
+files: sandbox programs ## Compare questions about files with jq and a live server, and bundles of tools, which are built first (40 minutes once)
 	@command -v jq >/dev/null || { $(INSTALL) jq; }
-	CRDCACHE_NIGHTLY=1 $(PROGRAMS) $(TEST) -count=1 -timeout 45m -v ./test/integration/files
+	CRDCACHE_NIGHTLY=1 $(PROGRAMS) $(TEST) -count=1 -timeout 120m -v ./test/integration/files
 
 skew: sandbox ## Run the integration tests against Kubernetes VERSION (1.30.14), which is built first (10 minutes once)
 	./test/sandbox/build-version.sh $(VERSION) $(SKEW_CACHE)/$(VERSION)

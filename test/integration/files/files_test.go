@@ -27,7 +27,7 @@ import (
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) { harness.Main(m, startAudit) }
 
 const pods, files, certificates, rounds = 20_000, 10_000, 50_000, 3
 
@@ -247,8 +247,17 @@ func certificatesCost(t *testing.T, crdcache string,
 // secondQuestion returns the time of a question after another one to the same server of files.
 func secondQuestion(t *testing.T, crdcache, path, dir string) time.Duration {
 	t.Helper()
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	server := exec.CommandContext(t.Context(), crdcache, "serve", "--from", path, "--write-kubeconfig", kubeconfig)
+	kubeconfig := serve(t, path, dir)
+	question := []string{crdcache, "query", "pods", "-A", "--count", "--kubeconfig", kubeconfig}
+	costOf(t, 1, nil, counts(pods), question...)
+	return costOf(t, rounds, nil, counts(pods), question...).elapsed
+}
+
+// serve serves files and returns a kubeconfig in a folder.
+func serve(t *testing.T, path, dir string) (kubeconfig string) {
+	t.Helper()
+	kubeconfig = filepath.Join(dir, "kubeconfig")
+	server := exec.CommandContext(t.Context(), harness.Crdcache(t), "serve", "--from", path, "--write-kubeconfig", kubeconfig)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +265,5 @@ func secondQuestion(t *testing.T, crdcache, path, dir string) time.Duration {
 		_, err := os.Stat(kubeconfig)
 		return err
 	})
-	question := []string{crdcache, "query", "pods", "-A", "--count", "--kubeconfig", kubeconfig}
-	costOf(t, 1, nil, counts(pods), question...)
-	return costOf(t, rounds, nil, counts(pods), question...).elapsed
+	return kubeconfig
 }

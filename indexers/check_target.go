@@ -40,8 +40,7 @@ func (c *checker) checkTargets(definitions []*crd.Definition) {
 		}
 		if builtInType, ok := naming.FindBuiltin(t.Group, t.Kind, t.Resource); ok && !isDefined {
 			c.checkNamespace(reference, schema.GroupResource{Group: builtInType.Group,
-				Resource: builtInType.Plural},
-				builtInType.Has(naming.Namespaced), definitions)
+				Resource: builtInType.Plural}, builtInType.Has(naming.Namespaced), definitions)
 		}
 		if !isDefined && (len(names) > 0 || !isBuiltInGroup(t.Group)) {
 			c.reportNoTarget(reference, t, groups, names)
@@ -61,8 +60,7 @@ func (c *checker) checkNamespace(r *Reference, target schema.GroupResource, name
 	case r.To.isFixed() && len(part.sources) == 1 && part.sources[0].origin.node == nil &&
 		c.clusterScoped(definitions):
 		c.fail(codeNoNamespace, r.targetPosition,
-			fmt.Sprintf("%s is namespaced, and the referring objects are cluster-scoped",
-				target), hint)
+			fmt.Sprintf("%s is namespaced, and the referring objects are cluster-scoped", target), hint)
 	}
 }
 

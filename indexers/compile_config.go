@@ -229,8 +229,7 @@ func (d *decoder) compileNamespaces(f *namespacesForm, r *Resource) {
 	r.Namespaces.Include = textsOf(f.Include)
 	for _, item := range f.Exclude.items {
 		if strings.Trim(item.value, "*") == "" {
-			d.failAt(codeContradict, item.node,
-				fmt.Sprintf("%q excludes every namespace", item.value),
+			d.failAt(codeContradict, item.node, fmt.Sprintf("%q excludes every namespace", item.value),
 				"name the namespaces to exclude, or use include")
 			continue
 		}

@@ -23,8 +23,7 @@ const metricPrefix = "metrics/"
 // compileMetric compiles one metric of a resource. names counts the metrics of a name in the resource.
 func (d *decoder) compileMetric(form *metricForm, r *Resource, names map[string]int) (*Metric, bool) {
 	metric := &Metric{Name: form.Name.value, Help: form.Help.value, function: form.Function.value,
-		limit:    cmp.Or(form.Limit.value, defaultMaxSeries),
-		position: d.file.positionOf(form.Name.node)}
+		limit: cmp.Or(form.Limit.value, defaultMaxSeries), position: d.file.positionOf(form.Name.node)}
 	if strings.HasPrefix(metric.Name, reservedMetricPrefix) {
 		d.failAt(codeUnknownValue, form.Name.node, fmt.Sprintf("the name of a metric cannot be %q", metric.Name),
 			"choose a name that does not begin with "+reservedMetricPrefix)

@@ -119,8 +119,7 @@ func OwnerReferences() *Reference {
 	field := func(name string) []valuePath { return []valuePath{{path: jsonpath.FromSegments(name)}} }
 	index := newReferenceIndex(ownersName,
 		indexPart{name: partGroup, sources: field("apiVersion"), transforms: []transform{groupOf}},
-		indexPart{name: partKind, sources: field("kind")},
-		indexPart{name: partName, sources: field("name")},
+		indexPart{name: partKind, sources: field("kind")}, indexPart{name: partName, sources: field("name")},
 		indexPart{name: partNamespace, sources: []valuePath{ownNamespace()}, missing: empty},
 		indexPart{name: partUID, sources: field("uid"), missing: empty})
 	index.each = jsonpath.MustCompile(".metadata.ownerReferences[*]")
@@ -145,8 +144,7 @@ func (d *decoder) compileReference(form *referenceForm, names map[string]string)
 	d.checkUnique(names, "reference", form.Name)
 	if reference.Name == ownersName {
 		d.failAt(codeDuplicateName, form.Name.node, fmt.Sprintf("%q is the name of the built-in owner references",
-			reference.Name),
-			"choose another name, or use that reference")
+			reference.Name), "choose another name, or use that reference")
 	}
 	p := pathCompiler{decoder: d, relativeToEach: form.Each.node != nil}
 	each, eachAt := p.compileEach(form.Each)

@@ -131,8 +131,7 @@ func (c *compiler) joinSpans(subs []compiledCondition) []compiledCondition {
 		}
 		first := joinedSubs[i].(*indexCondition)
 		joined := &indexCondition{index: cond.index, meter: c.meter, test: testSet,
-			keySpan: first.keySpan.intersect(cond.keySpan),
-			query:   first.query + " && " + cond.query}
+			keySpan: first.keySpan.intersect(cond.keySpan), query: first.query + " && " + cond.query}
 		joined.estimate(c.snapshot.Len())
 		joinedSubs[i] = joined
 	}

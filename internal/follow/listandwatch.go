@@ -96,8 +96,7 @@ func (f *Follower) restoredStateOf(g *incarnation, p PartitionSpec) informer.Per
 func (f *Follower) partitionSpec(g *incarnation, namespace string) PartitionSpec {
 	return PartitionSpec{Incarnation: g.number, Version: g.version, Namespace: namespace,
 		Kind: g.state.Kind, Namespaced: g.state.Namespaced,
-		TypeKnown: g.state.exists, Custom: g.state.UID != "",
-		ListOnly: g.state.polls(g.version)}
+		TypeKnown: g.state.exists, Custom: g.state.UID != "", ListOnly: g.state.polls(g.version)}
 }
 
 func (f *Follower) newPartition(p PartitionSpec, forbidden func(error)) informer.Partition {

@@ -158,8 +158,7 @@ func (h *Health) UpdateSelectors(now func() int) {
 // SetGone records that the objects of the incarnations so far are deleted, with the type.
 func (h *Health) SetGone(reason status.Reason) {
 	h.update(func(f *observations, _ *Status) {
-		*f = observations{started: true, typeGone: true, reason: reason,
-			exists: f.exists}
+		*f = observations{started: true, typeGone: true, reason: reason, exists: f.exists}
 	})
 }
 

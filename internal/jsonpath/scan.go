@@ -79,8 +79,7 @@ func (s *scanner) scanValue(i int, selected *trie, depth int) int {
 	}
 	if end >= 0 {
 		s.entries = append(s.entries, entry{start: int32(i), end: int32(end),
-			nextSibling: int32(len(s.entries) + 1),
-			kind:        kind, flags: flags})
+			nextSibling: int32(len(s.entries) + 1), kind: kind, flags: flags})
 	}
 	return end
 }

@@ -93,10 +93,8 @@ func (o *Object) Decompress() (*Object, error) {
 }
 
 func (c *Codec) typeFor(info *typeInfo) *typeInfo {
-	return c.types.get(bytesOf(info.apiVersion), bytesOf(info.kind),
-		func(apiVersion, kind string) *typeInfo {
-			return &typeInfo{apiVersion: apiVersion, kind: kind, gvk: info.gvk, decodable: info.decodable,
-				decoder:    info.decoder,
-				compressor: c.compressor}
-		})
+	return c.types.get(bytesOf(info.apiVersion), bytesOf(info.kind), func(apiVersion, kind string) *typeInfo {
+		return &typeInfo{apiVersion: apiVersion, kind: kind, gvk: info.gvk, decodable: info.decodable,
+			decoder: info.decoder, compressor: c.compressor}
+	})
 }

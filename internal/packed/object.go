@@ -44,8 +44,7 @@ func (o *Object) Key() string { return o.slab[o.keyOffset:] }
 func (o *Object) WithKey(key string) *Object {
 	next := &Object{slab: o.slab[:o.keyOffset] + key, info: o.info, bodyLen: o.bodyLen,
 		keyOffset: o.keyOffset, uidOffset: o.uidOffset, versionOffset: o.versionOffset,
-		labelsOffset: o.labelsOffset,
-		labelsLen:    o.labelsLen, uidLen: o.uidLen, versionLen: o.versionLen}
+		labelsOffset: o.labelsOffset, labelsLen: o.labelsLen, uidLen: o.uidLen, versionLen: o.versionLen}
 	next.state.Store(o.state.Load() & (maskNamespace | flagComplexLabels))
 	next.decoded.Store(o.decoded.Load())
 	return next

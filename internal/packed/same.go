@@ -21,8 +21,7 @@ func (o *Object) SameContent(other *Object) bool {
 		return true
 	}
 	if o.info.unpackableObject != nil || other.info.unpackableObject != nil ||
-		o.Version() != other.Version() ||
-		o.UID() != other.UID() || o.Key() != other.Key() ||
+		o.Version() != other.Version() || o.UID() != other.UID() || o.Key() != other.Key() ||
 		o.info.apiVersion != other.info.apiVersion || o.info.kind != other.info.kind {
 		return false
 	}

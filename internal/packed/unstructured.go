@@ -97,8 +97,7 @@ func PeekPair(before, after *Object) (previous, current *unstructured.Unstructur
 // canDecodeWith reports whether both objects need decoding and can be decoded together.
 func (o *Object) canDecodeWith(other *Object) bool {
 	return o != other && o.info.unpackableObject == nil && other.info.unpackableObject == nil &&
-		o.info.decoder == other.info.decoder &&
-		o.Decoded() == nil && other.Decoded() == nil
+		o.info.decoder == other.info.decoder && o.Decoded() == nil && other.Decoded() == nil
 }
 
 // List is a list of packed objects. client-go's pager, reflector and meta helpers accept it.

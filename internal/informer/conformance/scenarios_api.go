@@ -75,8 +75,7 @@ func resyncPeriods(s *Stage) {
 	s.Run()
 	s.Settle()
 	late, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &short})
-	resynced := func(traces map[string][]string,
-		_ int) bool {
+	resynced := func(traces map[string][]string, _ int) bool {
 		return slices.Contains(traces["a"], "resync 1")
 	}
 	s.must(raised.await(s.ctx, resynced))

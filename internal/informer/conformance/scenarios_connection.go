@@ -116,8 +116,7 @@ func firstRequestsFail(s *Stage) {
 	s.Make(0, nil)
 	r := s.Handle()
 	var errors atomic.Int64
-	s.must(s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector,
-		error) {
+	s.must(s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {
 		errors.Add(1)
 	}))
 	s.Faults.Fail(4, http.StatusInternalServerError)

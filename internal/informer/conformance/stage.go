@@ -252,8 +252,7 @@ func (s *Stage) Settle() {
 		want := s.sentinelChanges
 		s.Put(sentinel, strconv.Itoa(want))
 		for k, r := range s.recorders {
-			err := r.await(s.ctx, func(_ map[string][]string,
-				eventCount int) bool {
+			err := r.await(s.ctx, func(_ map[string][]string, eventCount int) bool {
 				return eventCount >= want
 			})
 			if err != nil {

@@ -119,8 +119,7 @@ func (n Notification) deliver(handler cache.ResourceEventHandler, p handlerProje
 		handler.OnDelete(p.object(n.previous))
 	case kindLostDeletion:
 		t := n.previous.(*tombstone)
-		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key),
-			Obj: p.object(t.lastItem)})
+		handler.OnDelete(cache.DeletedFinalStateUnknown{Key: strings.Clone(t.key), Obj: p.object(t.lastItem)})
 	case kindLeftShard:
 		p.onLeftShard(p.object(n.previous))
 	case kindMark:

@@ -288,8 +288,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 		sizeText(r.ObjectBytes), sizeText(r.TableBytes), sizeText(r.Bytes-r.ObjectBytes-r.TableBytes))
 	if k := r.Keep; k != nil {
 		fmt.Fprintf(out, "  with keep: objects of about %d instead of %d bytes, %s instead of %s (packed)\n",
-			k.KeptObjectBytes,
-			k.ObjectBytes, sizeText(int64(k.KeptObjectBytes*r.Objects)),
+			k.KeptObjectBytes, k.ObjectBytes, sizeText(int64(k.KeptObjectBytes*r.Objects)),
 			sizeText(int64(k.ObjectBytes*r.Objects)))
 		fmt.Fprintf(out, "    kept fields: %s\n", cmp.Or(strings.Join(k.Fields, ", "), "none besides names, labels and owners"))
 	}

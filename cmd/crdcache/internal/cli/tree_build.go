@@ -134,8 +134,7 @@ func lookup(snapshot *dynamicinformer.Snapshot, name cache.ObjectName) *unstruct
 func (g *treeBuilder) newNode(parentRelation relation, r references.Reference,
 	o references.Object) *treeNode {
 	n := &treeNode{Relation: parentRelation, Group: o.Group, Kind: o.Kind, Namespace: o.Namespace,
-		Name: naming.WithoutNumber(o.Name),
-		UID:  o.UID, TargetState: r.State}
+		Name: naming.WithoutNumber(o.Name), UID: o.UID, TargetState: r.State}
 	if o.Kind == "" {
 		n.Resource = o.Resource
 	}

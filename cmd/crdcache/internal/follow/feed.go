@@ -52,8 +52,7 @@ func (o Options) newFeed(s *screen, p printer, matcher *query.Matcher) *feed {
 type feedSource struct{ *feed }
 
 func (s feedSource) AddEventHandler(
-	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
-	error) {
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	s.events = handler
 	return nil, nil
 }

@@ -99,8 +99,7 @@ func (o Options) newMatcher(r discovery.Resource) (*query.Matcher, error) {
 
 // run follows the existing types in resources and the missing types in noMatches.
 func (o Options) run(ctx, syncCtx context.Context, output *stdout, textPrinter printer,
-	resources []discovery.Resource,
-	noMatches []*discovery.NoMatchError) (err error) {
+	resources []discovery.Resource, noMatches []*discovery.NoMatchError) (err error) {
 	tracker, err := o.Tracker()
 	if err != nil {
 		return err

@@ -119,8 +119,7 @@ func (p *tablePrinter) printRow(eventLabel string, definitions []metav1.TableCol
 		return p.rowPrinter.PrintObj(table, p.tabWriter)
 	}
 	return p.rowPrinter.PrintObj(&metav1.WatchEvent{Type: eventLabel,
-		Object: runtime.RawExtension{Object: table}},
-		p.tabWriter)
+		Object: runtime.RawExtension{Object: table}}, p.tabWriter)
 }
 
 func (p *tablePrinter) beginTable(definitions []metav1.TableColumnDefinition) error {

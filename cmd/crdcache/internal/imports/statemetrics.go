@@ -68,8 +68,7 @@ func (i *stateMetricsConverter) fields(n *yaml.Node, noun string, known ...strin
 				"crdcache_metric_skipped_values_total counts values that are no numbers")
 		case !slices.Contains(known, name.Value):
 			i.addFinding(name, codeIgnored, fmt.Sprintf("kube-state-metrics ignores %q in %s", name.Value,
-				noun),
-				"remove it, or write one of "+strings.Join(known, ", "))
+				noun), "remove it, or write one of "+strings.Join(known, ", "))
 		default:
 			values[name.Value] = value
 		}

@@ -69,8 +69,7 @@ func (s *cacheServer) prepare() (err error) {
 			s.shutdown()
 		}
 	}()
-	s.server, err = live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(),
-		Config: s.Rest})
+	s.server, err = live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(), Config: s.Rest})
 	if err != nil {
 		return err
 	}
@@ -185,9 +184,8 @@ func (s *cacheServer) info() localserver.Info {
 	if s.ReadsFiles() {
 		host = s.FilesTitle()
 	}
-	info := localserver.Info{Identity: s.identity, Host: host, PID: os.Getpid(),
-		Started: s.started,
-		Config:  *s.configDigest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
+	info := localserver.Info{Identity: s.identity, Host: host, PID: os.Getpid(), Started: s.started,
+		Config: *s.configDigest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
 	for _, cached := range s.binding.Targets() {
 		history := cached.Informer.History()
 		isLive, text := s.server.State(cached.GVR.GroupResource())
@@ -212,8 +210,7 @@ func (s *cacheServer) info() localserver.Info {
 	for cluster, factory := range s.group.All() {
 		for _, c := range factory.Conditions() {
 			if problem := connectionProblem(c); problem != "" {
-				info.Warnings = append(info.Warnings, localserver.Absence{Name: cluster,
-					Reason: problem})
+				info.Warnings = append(info.Warnings, localserver.Absence{Name: cluster, Reason: problem})
 			}
 		}
 	}

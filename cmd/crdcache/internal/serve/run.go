@@ -135,8 +135,7 @@ type sharedServers struct {
 
 func (o *verb) newSharedServers(servers []*cacheServer) (shared *sharedServers, err error) {
 	shared = &sharedServers{activity: localserver.NewActiveRequests(o.idleTimeout), close: func() {},
-		first:   servers[0],
-		sockets: map[string]*cacheServer{}}
+		first: servers[0], sockets: map[string]*cacheServer{}}
 	for _, s := range servers {
 		if shared.sockets[s.identity] == nil {
 			shared.sockets[s.identity] = s
@@ -172,8 +171,7 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
 		Resolve: s.resolve, ValidateRequest: s.checkRequest, Handler: s.server,
-		ActiveRequests: shared.activity,
-		OnStopped:      stop}
+		ActiveRequests: shared.activity, OnStopped: stop}
 	if shared.page != nil {
 		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}
 	}

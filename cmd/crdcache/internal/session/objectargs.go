@@ -72,8 +72,7 @@ func isObjectArg(arg string) bool { return strings.Count(arg, "/") == 1 && !stri
 func isCRDType(arg string) bool {
 	resource, group, _ := strings.Cut(strings.ToLower(arg), ".")
 	return slices.Contains([]string{"crd", "crds", "customresourcedefinition", "customresourcedefinitions"},
-		resource) &&
-		(group == "" || strings.TrimPrefix(group, crd.GVR.Version+".") == crd.GVR.Group)
+		resource) && (group == "" || strings.TrimPrefix(group, crd.GVR.Version+".") == crd.GVR.Group)
 }
 
 // notCRDName reports whether an argument cannot be PLURAL.GROUP.

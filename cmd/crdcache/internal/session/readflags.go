@@ -58,8 +58,7 @@ func (f *ReadFlags) AddCache(cmd *cobra.Command) {
 
 // Reader works like Readers for verbs that read one cluster.
 func (f *ReadFlags) Reader(ctx context.Context, args []string,
-	informerOptions dynamicinformer.ResourceOptions,
-	streams genericiooptions.IOStreams) (*Reader, error) {
+	informerOptions dynamicinformer.ResourceOptions, streams genericiooptions.IOStreams) (*Reader, error) {
 	readers, err := f.Readers(ctx, args, informerOptions, streams)
 	if err != nil {
 		return nil, err
@@ -71,8 +70,7 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string,
 // reader for each target, for EachCluster, and sends no request. The selectors of the flags are added to
 // informerOptions.
 func (f *ReadFlags) Readers(ctx context.Context, args []string,
-	informerOptions dynamicinformer.ResourceOptions,
-	streams genericiooptions.IOStreams) ([]*Reader, error) {
+	informerOptions dynamicinformer.ResourceOptions, streams genericiooptions.IOStreams) ([]*Reader, error) {
 	template := Reader{flags: f, args: args, informerOptions: informerOptions}
 	err := f.applySelectors(&template.informerOptions)
 	if err != nil {

@@ -240,8 +240,7 @@ const acceptDiscovery = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroup
 const emptyDiscovery = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[]}`
 
 func (s *snapshotSaver) serverInfo(ctx context.Context) snapshot.Server {
-	info := snapshot.Server{Host: s.client.Get().AbsPath("/").URL().Host,
-		Documents: map[string]string{}}
+	info := snapshot.Server{Host: s.client.Get().AbsPath("/").URL().Host, Documents: map[string]string{}}
 	if text, err := s.client.Get().AbsPath("/version").DoRaw(ctx); err == nil && json.Valid(text) {
 		info.Version = text
 	}

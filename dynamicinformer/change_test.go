@@ -45,8 +45,8 @@ func (h *changeHistory) change() {
 		h.subscription.Change(options[n])
 		return
 	}
-	handle := func(event string) func(schema.GroupVersionResource, *unstructured.Unstructured, bool) {
-		return func(_ schema.GroupVersionResource, u *unstructured.Unstructured, _ bool) { h.handle(event, u) }
+	handle := func(name string) func(schema.GroupVersionResource, *unstructured.Unstructured, bool) {
+		return func(_ schema.GroupVersionResource, u *unstructured.Unstructured, _ bool) { h.handle(name, u) }
 	}
 	var err error
 	h.subscription, err = h.factory.Subscribe(wholeGroup, Subscriber{

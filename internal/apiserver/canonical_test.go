@@ -301,7 +301,7 @@ func TestNullLabels(t *testing.T) {
 
 var widgetsGVR = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-func mergePatches(_ schema.GroupVersionKind, _ bool, _ string, patch []byte) (PatchFunc, error) {
+func mergePatches(_ schema.GroupVersionKind, _ bool, _ *http.Request, patch []byte) (PatchFunc, error) {
 	return func(old []byte) ([]byte, error) { return jsonpatch.MergePatch(old, patch) }, nil
 }
 

@@ -22,9 +22,9 @@ type PatchFunc func(old []byte) ([]byte, error)
 func (r *request) patch(body []byte) (result readapi.WriteResult, err error) {
 	parse := r.writer.options.ParsePatch
 	if parse == nil {
-		return result, NewMediaTypeError(acceptedMedia + mediaJSON + ", " + mediaYAML)
+		return result, apierrors.NewMethodNotSupported(r.resource(), "patch")
 	}
-	patch, err := parse(r.kind(), r.collection.typ.Custom, mediaTypeOf(r.http), body)
+	patch, err := parse(r.kind(), r.collection.typ.Custom, r.http, body)
 	if err != nil {
 		return result, err
 	}

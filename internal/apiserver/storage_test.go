@@ -336,7 +336,7 @@ func FuzzApply(f *testing.F) {
 			t.Errorf("applying the object again: %s, %v, want %s", outcome, err, Unchanged)
 		}
 		h := handlerOf(s)
-		for _, accept := range []string{mediaJSON, asTable, asPartialList} {
+		for _, accept := range []string{"application/json", asTable, asPartialList} {
 			for _, path := range []string{widgetsPath,
 				"/apis/apiextensions.k8s.io/v1/customresourcedefinitions"} {
 				if got := get(h, path, "Accept", accept); got.Code != 200 ||

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,7 +21,9 @@ import (
 type WriterOptions struct {
 	// ParsePatch parses a patch, in JSON, of an object of a kind, which can be that of a custom resource.
 	// Default: patches are rejected.
-	ParsePatch func(gvk schema.GroupVersionKind, isCustom bool, mediaType string, patch []byte) (PatchFunc, error)
+	ParsePatch func(gvk schema.GroupVersionKind, isCustom bool, r *http.Request, patch []byte) (PatchFunc, error)
+	// ReadBody reads the body of a request as JSON. Default: it is JSON.
+	ReadBody func(*http.Request) ([]byte, error)
 	// Decodable returns an error if an object of a built-in kind does not fit its Go type. Optional.
 	Decodable func(gvk schema.GroupVersionKind, object []byte) error
 }
@@ -45,7 +48,11 @@ func (w writer) Write(wr *readapi.WriteRequest) (readapi.WriteResult, error) {
 			now: w.Storage.options.Now()},
 		writer: w, http: wr.HTTP, list: wr.List,
 	}
-	body, err := readBody(wr.HTTP)
+	read := func(r *http.Request) ([]byte, error) { return io.ReadAll(r.Body) }
+	if w.options.ReadBody != nil {
+		read = w.options.ReadBody
+	}
+	body, err := read(wr.HTTP)
 	var result readapi.WriteResult
 	if err == nil {
 		result, err = r.execute(body)

@@ -53,14 +53,6 @@ func (w *inlineWatch) collectEvent(ctx context.Context, c *collectedList, event 
 	}
 }
 
-// sizeHint returns the number of stored objects of the only partition.
-func (w *inlineWatch) sizeHint() int {
-	if w.isComplete() {
-		return w.informer.store.Snapshot().Len()
-	}
-	return 0
-}
-
 // metadataOf returns the metadata of the object of an event. It reports an error and returns false if that is
 // not an object that can be stored.
 func (w *inlineWatch) metadataOf(ctx context.Context, event runtime.Object) (metav1.Object, bool) {

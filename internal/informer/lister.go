@@ -112,10 +112,10 @@ func objectsOf(list runtime.Object) (objects []any, version string, err error) {
 func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bool) {
 	w.beginList()
 	c = &collectedList{transform: w.Transformer()}
-	if w.streamsList() {
-		c.streamed = make(map[string]bool, w.sizeHint())
-	} else {
-		c.items = make([]any, 0, w.sizeHint())
+	if count := w.informer.store.Snapshot().Len(); w.streamsList() {
+		c.streamed = make(map[string]bool, count)
+	} else if w.isComplete() { // otherwise each partition would allocate space for all objects
+		c.items = make([]any, 0, count)
 	}
 	var failure error
 	err := w.lw.WatchInline(ctx, &metav1.ListOptions{ResourceVersion: w.listVersion(""),

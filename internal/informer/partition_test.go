@@ -163,28 +163,6 @@ func TestRelistOfOnePartition(t *testing.T) {
 	}
 }
 
-// TestListCapacity verifies that a watch-list allocates for the stored objects of its partition.
-func TestListCapacity(t *testing.T) {
-	f := newFeed(t, Options{Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}})
-	parts, _ := f.addPartitions("a", "b")
-	f.listPartition(parts[0], 1, inNamespace("a", object("x", 1)))
-	f.listPartition(parts[1], 1, inNamespace("b", object("x", 1)), inNamespace("b", object("y", 1)))
-	for name, tt := range map[string]struct {
-		partition *partition
-		want      int
-	}{
-		"a": {parts[0], 1}, "b": {parts[1], 2},
-	} {
-		if got := (&inlineWatch{partition: tt.partition}).sizeHint(); got != tt.want {
-			t.Errorf("%s: room for %d objects, want %d", name, got, tt.want)
-		}
-	}
-	f.partition.runSinglePartition(f.partition)
-	if got := (&inlineWatch{partition: f.partition}).sizeHint(); got != 3 {
-		t.Errorf("sizeHint() of the only partition = %d, want 3", got)
-	}
-}
-
 // TestReceivedBeforeSync verifies that a list which the cache cannot store whole is reported before the
 // informer has synced, so that nobody takes the content for complete.
 func TestReceivedBeforeSync(t *testing.T) {

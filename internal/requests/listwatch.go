@@ -86,8 +86,7 @@ func (l *listWatch) attempt(ctx context.Context, verb Verb) (context.Context, *a
 }
 
 // ListWithContext lists a page.
-func (l *listWatch) ListWithContext(ctx context.Context,
-	options metav1.ListOptions) (runtime.Object, error) {
+func (l *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	l.Tweak(&options)
 	shard := l.Selection.prepareList(&options)
 	verb, fallback := VerbListMore, false

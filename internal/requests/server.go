@@ -90,8 +90,7 @@ type Reporter interface {
 
 // ListWatch returns the requests for target, an informer.InlineWatcher. forbidden, if set, is called when a
 // list or watch is forbidden, which is then not reported as a failure.
-func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer,
-	forbidden func(error)) *listWatch {
+func (s *Server) ListWatch(target Target, reports Reporter, p *Pacer, forbidden func(error)) *listWatch {
 	p.outage, p.watches, p.facts.listOnly = &s.outage, &s.watches, target.ListOnly
 	if client, ok := s.Client.(*Client); ok {
 		p.watches = client.watches

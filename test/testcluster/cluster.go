@@ -60,7 +60,7 @@ func New(ctx context.Context, options Options) (*Cluster, error) {
 		History: options.History, Now: options.Now, Stamp: true, Conform: true,
 		Namespaces: !options.WithoutBuiltIns,
 	})}
-	writer := apiserver.WriterOptions{ParsePatch: c.parsePatch}
+	writer := apiserver.WriterOptions{ParsePatch: c.parsePatch, ReadBody: readBody}
 	if options.Scheme != nil {
 		writer.Decodable = c.checkDecodable
 	}

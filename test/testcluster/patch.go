@@ -18,12 +18,12 @@ import (
 // maxOperations is the maximum number of operations of a JSON patch, as on a kube-apiserver.
 const maxOperations = 10000
 
-func (c *Cluster) parsePatch(gvk schema.GroupVersionKind, isCustom bool, mediaType string,
+func (c *Cluster) parsePatch(gvk schema.GroupVersionKind, isCustom bool, r *http.Request,
 	patch []byte) (apiserver.PatchFunc, error) {
 	if !json.Valid(patch) {
 		return nil, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	switch types.PatchType(mediaType) {
+	switch types.PatchType(mediaTypeOf(r)) {
 	case types.MergePatchType:
 		return func(old []byte) ([]byte, error) { return mergePatch(old, patch) }, nil
 	case types.JSONPatchType:
@@ -31,7 +31,7 @@ func (c *Cluster) parsePatch(gvk schema.GroupVersionKind, isCustom bool, mediaTy
 	case types.StrategicMergePatchType:
 		return c.strategicPatch(gvk, isCustom, patch)
 	}
-	return nil, apiserver.NewMediaTypeError(apiserver.AcceptedPatches)
+	return nil, newMediaTypeError(acceptedPatches)
 }
 
 func mergePatch(old, patch []byte) ([]byte, error) {
@@ -69,15 +69,15 @@ func (c *Cluster) strategicPatch(gvk schema.GroupVersionKind, isCustom bool,
 	patch []byte) (apiserver.PatchFunc, error) {
 	switch {
 	case isCustom:
-		return nil, apiserver.NewMediaTypeError(apiserver.AcceptedPatches)
+		return nil, newMediaTypeError(acceptedPatches)
 	case c.options.Scheme == nil:
-		return nil, apiserver.NewMediaTypeError("strategic merge patches are not served here without the Go type of " +
-			gvk.Kind + ": give the cluster a scheme that has it, use a merge patch, or " + apiserver.RealServerHint)
+		return nil, newMediaTypeError("strategic merge patches are not served here without the Go type of " +
+			gvk.Kind + ": give the cluster a scheme that has it, use a merge patch, or " + realServerHint)
 	}
 	return func(old []byte) ([]byte, error) {
 		typed, err := c.options.Scheme.New(gvk)
 		if err != nil {
-			return nil, apiserver.NewMediaTypeError(fmt.Sprintf("cannot apply a strategic merge patch: the scheme of the cluster in memory has no %s: add the type to the scheme, or use a merge patch", gvk))
+			return nil, newMediaTypeError(fmt.Sprintf("cannot apply a strategic merge patch: the scheme of the cluster in memory has no %s: add the type to the scheme, or use a merge patch", gvk))
 		}
 		patched, err := strategicpatch.StrategicMergePatch(old, patch, typed)
 		if err != nil {

@@ -57,7 +57,7 @@ func collected(file string) (name string, hasErrors bool) {
 	return "", false
 }
 
-// IsSortedByType reports whether a definition is in a bundle that does not tell which types are empty.
+// IsSortedByType reports whether a definition is in a bundle that does not show which types are empty.
 func IsSortedByType(path string) bool {
 	return strings.Contains(path, "apiextensions.k8s.io") && strings.Contains(path, "customresourcedefinitions")
 }

@@ -40,7 +40,7 @@ type loader struct {
 	emptyLists            []pendingObject // without data
 	// uncollected has the reasons why objects of types are unknown.
 	uncollected map[schema.GroupResource]string
-	// onlyDefined has the types whose definitions are in bundles that do not tell which types were read.
+	// onlyDefined has the types whose definitions are in bundles that do not show which types were read.
 	onlyDefined map[schema.GroupResource]bool
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool

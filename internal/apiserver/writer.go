@@ -20,7 +20,7 @@ import (
 // WriterOptions configures a Writer. The zero value is usable.
 type WriterOptions struct {
 	// ParsePatch parses a patch, in JSON, of an object of a kind. Default: patches are rejected.
-	ParsePatch func(kind schema.GroupVersionKind, isCustom bool, r *http.Request, text []byte) (PatchFunc, error)
+	ParsePatch func(gvk schema.GroupVersionKind, custom bool, r *http.Request, body []byte) (PatchFunc, error)
 	// ReadBody reads the body of a request as JSON. Default: it is JSON.
 	ReadBody func(*http.Request) ([]byte, error)
 	// Decodable returns an error if an object of a built-in kind does not fit its Go type. Optional.

@@ -377,7 +377,7 @@ func (f *follower) OnAdd(obj any, inInitialList bool) {
 	}
 }
 
-// confirm reports what a list has changed of a known object, and whether the subscriber has the object then.
+// confirm reports the changes of a known object by a list, and whether the subscriber has the object then.
 func (f *follower) confirm(u *unstructured.Unstructured) bool {
 	key := cache.MetaObjectToName(u).String()
 	before, isKnown := f.known[key]

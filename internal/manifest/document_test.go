@@ -130,6 +130,8 @@ func TestEntries(t *testing.T) {
 		"json raw list": {
 			`{"kind":"AList","apiVersion":"g/v1","metadata":{},"items":[{"metadata":{"name":"a"}}]}`,
 			[]string{"1 1/1: g/v1 A a"}},
+		"json page": {`{"kind":"AList","apiVersion":"g/v1","metadata":{"continue":"x"},"items":[{"metadata":{"name":"a"}}]}`,
+			[]string{"1 1/1: g/v1 A a", "1 1/0: error " + errPage.Error()}},
 		"json null list": {`{"kind":"AList","apiVersion":"g/v1","items":null}`, nil},
 		"json no array": {`{"kind":"AList","apiVersion":"g/v1","items":"x"}`,
 			[]string{"1 1/0: error items is not an array"}},

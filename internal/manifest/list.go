@@ -63,6 +63,8 @@ func (l *list) noteDuplicate(path string, line int) {
 	}
 }
 
+var errPage = errors.New("it is a page of a longer list: add the other pages, without metadata.continue")
+
 func duplicateError(path string) error { return fmt.Errorf("duplicate key %q", path) }
 
 // duplicateKey returns the path of a key that occurs twice, in the notation of sigs.k8s.io/json.
@@ -174,7 +176,10 @@ func (l *list) finish() bool {
 		(kind == "" || l.apiVersion() == ""):
 		return fail(ErrNoKind)
 	case isList(kind) && l.hasItems:
-		if !l.emitPending() {
+		var metadata struct{ Continue string }
+		if err := json.Unmarshal(l.fieldValue("metadata"), &metadata); !l.emitPending() {
+			return false
+		} else if l.depth == 0 && err == nil && metadata.Continue != "" && !fail(errPage) {
 			return false
 		}
 	case l.hasItems && l.yieldedCount > 0:

@@ -162,7 +162,7 @@ func (l *list) emitAuditEvent(e Entry) bool {
 	request, _ := fieldsOf(audited.RequestObject) // none for a patch in an array
 	ref, deletes := audited.ObjectRef, strings.HasPrefix(audited.Verb, "delete")
 	if audited.Stage != "ResponseComplete" || audited.ResponseStatus.Code >= 300 || audited.Verb == "watch" ||
-		ref.Subresource != "" && ref.Subresource != "status" ||
+		!slices.Contains([]string{"", "status", "resize", "ephemeralcontainers"}, ref.Subresource) ||
 		strings.Contains(audited.RequestURI, "dryRun=") || deletes && isSet(request["dryRun"]) {
 		return true
 	}

@@ -45,7 +45,7 @@ type partition struct {
 	polled bool
 	// listsMissing is true if the next list only serves late handlers and a Selection that has grown.
 	listsMissing bool
-	// isStreamed is true while a streamed list is completed.
+	// isStreamed is true while a streamed list is completed. Only the reflector uses it.
 	isStreamed bool
 }
 

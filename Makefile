@@ -259,16 +259,19 @@ demo-cluster: build sandbox ## Run the demo on a real API server, which is start
 demo-web: build sandbox ## Serve the page for a real API server with changing objects, until an interrupt
 	$(BIN)/sandbox exec --load testdata/crds --load testdata/objects -- ./testdata/demo-web.sh $(BIN)/crdcache $(BIN)/kubectl
 
-bench: build sandbox $(BIN)/bench ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help lists flags)
+bench: build sandbox $(BIN)/bench $(BIN)/bench-next ## Compare with client-go and others, and write docs/benchmarks.md (BENCH_FLAGS=-help lists flags)
 	cd test/integration/bench && $(BIN)/bench -report ../../../docs/benchmarks.md -results $(BIN)/benchmarks.json $(BENCH_FLAGS)
 
 bench-ci: build sandbox $(BIN)/bench ## Run a short comparison, which fails if a promise is missed by a wide margin
 	cd test/integration/bench && $(BIN)/bench -ci $(BENCH_FLAGS)
 
 # The go command decides whether to build again.
-.PHONY: $(BIN)/bench
+.PHONY: $(BIN)/bench $(BIN)/bench-next
 $(BIN)/bench:
 	cd test/integration/bench && go build -o $(BIN)/bench .
+
+$(BIN)/bench-next: # the measured processes with the next version of client-go
+	.ci/versions bench $(BIN)/bench-next
 
 apidiff: ## Compare the exported API with the last release or BASE=tag; fails on a breaking change
 	.ci/apidiff $(BASE)

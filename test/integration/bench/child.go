@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,6 +92,7 @@ func startChild(ctx context.Context, task experiment.Task,
 	if err != nil {
 		return experiment.Outcome{}, err
 	}
+	program = cmp.Or(task.Program, program)
 	return startCommand(ctx, exec.CommandContext(ctx, program, childMarker), task, ready)
 }
 

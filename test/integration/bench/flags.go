@@ -36,6 +36,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.runner.profiles, "profiles", "",
 		"write profiles of the measuring processes to this existing `folder`")
 	f.StringVar(&o.runner.sandbox, "sandbox", "../../../bin/sandbox", "the sandbox `program`")
+	f.StringVar(&o.runner.next, "next", "../../../bin/bench-next",
+		"this `program`, linked with the next version of client-go")
 	f.StringVar(&o.runner.kubectl, "kubectl", "../../../bin/kubectl", "the kubectl `program`")
 	f.StringVar(&o.runner.crdcache, "crdcache", "../../../bin/crdcache", "the crdcache `program`")
 	o.runner.progress = stderr

@@ -74,6 +74,9 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	if subject, limit, ok := strings.Cut(name, "-limit-"); ok {
 		task.Subject, task.Env = subject, []string{"GOMEMLIMIT=" + limit}
 	}
+	if subject, ok := strings.CutSuffix(name, "-next"); ok {
+		task.Subject, task.Program = subject, r.options.next
+	}
 	if r.options.profiles != "" {
 		task.Profile = filepath.Join(r.options.profiles, fmt.Sprintf("%s-%s-%d-%s", step.Experiment,
 			step.Size, step.Objects, name))

@@ -19,8 +19,9 @@ import (
 
 // runnerOptions are the options of a run.
 type runnerOptions struct {
-	// sandbox, kubectl and crdcache are the paths of programs.
-	sandbox, kubectl, crdcache string
+	// sandbox, kubectl, crdcache and next are the paths of programs. next is this program, linked with the
+	// next version of client-go.
+	sandbox, kubectl, crdcache, next string
 	// profiles is a folder for CPU profiles of each experiment and subject, and for heap profiles of many
 	// types. It is optional. Profiling increases the measured times.
 	profiles string

@@ -3,13 +3,13 @@ package experiment
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
-	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
 // newClientGo returns the informer of client-go's dynamicinformer.
@@ -28,7 +28,14 @@ func newClientGoTrimmed(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.(*sharedInformer).informer.SetTransform(ctrlcache.TransformStripManagedFields())
+	return c, c.(*sharedInformer).informer.SetTransform(stripManagedFields)
+}
+
+func stripManagedFields(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
 }
 
 // newClientGoKept returns the same informer with a hand-written transform that keeps five fields.

@@ -1,14 +1,31 @@
+//go:build !nextkubernetes
+
 package experiment
 
 import (
 	"context"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/crdcache/crdcache/adapters/controllerruntime"
 )
+
+// runtimeAdders add the caches of a cluster to a fleet.
+var runtimeAdders = map[string]func(*fleet) func(*rest.Config, []Type) error{
+	ControllerRuntime: func(f *fleet) func(*rest.Config, []Type) error {
+		return f.addControllerRuntime(ctrlcache.New)
+	},
+	AdapterCache: func(f *fleet) func(*rest.Config, []Type) error {
+		return f.addControllerRuntime(controllerruntime.NewCache)
+	},
+}
 
 // controllerRuntime is controller-runtime's cache with its default options, which return deep copies.
 type controllerRuntime struct {
@@ -108,4 +125,37 @@ func (c *controllerRuntime) ByIndex(value string) (any, error) {
 		return nil, err
 	}
 	return onlyElement(list.Items, value)
+}
+
+func (f *fleet) addControllerRuntime(newCache ctrlcache.NewCacheFunc) func(*rest.Config, []Type) error {
+	return func(config *rest.Config, types []Type) error {
+		caches, err := newCache(config, ctrlcache.Options{Mapper: mapperOf(types...)})
+		if err != nil {
+			return err
+		}
+		f.starts = append(f.starts, func(ctx context.Context) error {
+			// ends with ctx; after an error, the caches do not sync
+			go func() { _ = caches.Start(ctx) }()
+			for _, t := range types {
+				informer, err := caches.GetInformer(ctx, exampleOf(t.kind()),
+					ctrlcache.BlockUntilSynced(false))
+				shared, ok := informer.(cache.SharedIndexInformer)
+				if err != nil || !ok {
+					return fmt.Errorf("the informer is a %T: %w", informer, err)
+				}
+				f.add(shared, shared.HasSynced)
+			}
+			return nil
+		})
+		return nil
+	}
+}
+
+// mapperOf returns a mapper that knows some types, so that discovery is not measured.
+func mapperOf(types ...Type) meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, t := range types {
+		mapper.AddSpecific(t.kind(), t.GVR, t.GVR, meta.RESTScopeNamespace)
+	}
+	return mapper
 }

@@ -1,3 +1,5 @@
+//go:build !nextkubernetes
+
 package experiment
 
 import (
@@ -22,12 +24,8 @@ import (
 	"github.com/crdcache/crdcache/adapters/controllerruntime/controllers"
 )
 
-// SharedTypes is the number of types that each of many controllers watches beside its own. Their objects have
-// the namespaces of instances with a prefix in requests.
-const (
-	SharedTypes  = 2
-	sharedPrefix = "shared:"
-)
+// sharedPrefix is the prefix of the namespaces of shared types' objects in requests.
+const sharedPrefix = "shared:"
 
 // benchController reconciles the objects of one type. An object of a shared type enqueues one controller.
 type benchController struct {

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	clientgo "k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/crdcache/crdcache/adapters/controllerruntime"
 	"github.com/crdcache/crdcache/adapters/storage/s2"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
@@ -27,6 +25,15 @@ type Type struct {
 }
 
 func (t Type) kind() schema.GroupVersionKind { return t.GVR.GroupVersion().WithKind(t.Kind) }
+
+// OwnedKinds are the kinds of objects that the certificates of an operator own. These objects have the fields
+// of certificates.
+var OwnedKinds = []string{"FirstOwned", "SecondOwned"}
+
+// SharedTypes is the number of types that each of many controllers watches beside its own.
+const SharedTypes = 2
+
+func ResourceOf(kind string) string { return strings.ToLower(kind) + "s" }
 
 // fleet has a cache for each of many types. They run until the context that was given to Sync ends.
 type fleet struct {
@@ -48,16 +55,15 @@ func newFleet(name string, clusters []*rest.Config, types []Type,
 	switch name {
 	case ClientGo:
 		return f, f.addToEachCluster(clusters, types, f.addClientGo)
-	case ControllerRuntime:
-		return f, f.addToEachCluster(clusters, types, f.addControllerRuntime(ctrlcache.New))
-	case AdapterCache:
-		return f, f.addToEachCluster(clusters, types, f.addControllerRuntime(controllerruntime.NewCache))
 	case Packed:
 		return f, f.addGroup(clusters, types, dynamicinformer.Options{Persistence: persisted})
 	case CompressedTrimmed:
 		return f, f.addGroup(clusters, types, dynamicinformer.Options{
 			Defaults: dynamicinformer.ResourceOptions{Prune: pruned, Storage: dynamicinformer.Storage{
 				Mode: dynamicinformer.StorageCompressed, Compression: s2.New()}}})
+	}
+	if newAdder := runtimeAdders[name]; newAdder != nil {
+		return f, f.addToEachCluster(clusters, types, newAdder(f))
 	}
 	return nil, fmt.Errorf("%s is not measured with many types", name)
 }
@@ -166,37 +172,4 @@ func (f *fleet) addGroup(clusters []*rest.Config, types []Type, options dynamici
 		}
 	}
 	return nil
-}
-
-func (f *fleet) addControllerRuntime(newCache ctrlcache.NewCacheFunc) func(*rest.Config, []Type) error {
-	return func(config *rest.Config, types []Type) error {
-		caches, err := newCache(config, ctrlcache.Options{Mapper: mapperOf(types...)})
-		if err != nil {
-			return err
-		}
-		f.starts = append(f.starts, func(ctx context.Context) error {
-			// ends with ctx; after an error, the caches do not sync
-			go func() { _ = caches.Start(ctx) }()
-			for _, t := range types {
-				informer, err := caches.GetInformer(ctx, exampleOf(t.kind()),
-					ctrlcache.BlockUntilSynced(false))
-				shared, ok := informer.(cache.SharedIndexInformer)
-				if err != nil || !ok {
-					return fmt.Errorf("the informer is a %T: %w", informer, err)
-				}
-				f.add(shared, shared.HasSynced)
-			}
-			return nil
-		})
-		return nil
-	}
-}
-
-// mapperOf returns a mapper that knows some types, so that discovery is not measured.
-func mapperOf(types ...Type) meta.RESTMapper {
-	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, t := range types {
-		mapper.AddSpecific(t.kind(), t.GVR, t.GVR, meta.RESTScopeNamespace)
-	}
-	return mapper
 }

@@ -1,3 +1,5 @@
+//go:build !nextkubernetes
+
 package experiment
 
 import (

@@ -1,8 +1,9 @@
+//go:build !nextkubernetes
+
 package experiment
 
 import (
 	"net/http"
-	"strings"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,12 +17,6 @@ import (
 	"github.com/crdcache/crdcache/adapters/controllerruntime"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
 )
-
-// OwnedKinds are the kinds of objects that the certificates of an operator own. These objects have the fields
-// of certificates.
-var OwnedKinds = []string{"FirstOwned", "SecondOwned"}
-
-func ResourceOf(kind string) string { return strings.ToLower(kind) + "s" }
 
 // owned is the Go type of an owned kind. Kinds differ by their type argument.
 type owned[kind any] struct{ certmanagerv1.Certificate }

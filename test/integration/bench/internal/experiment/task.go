@@ -45,6 +45,8 @@ type Task struct {
 	Serve []string
 	// Env has environment variables for the child as "name=value".
 	Env []string
+	// Program is the path of the child's program. Default: that of its parent.
+	Program string
 	// Profile is the start of the paths of profiles. Empty means none.
 	Profile string
 }

@@ -3,16 +3,20 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // InlineWatcher lists, and watches with the caller's goroutine. A reflector has three goroutines for a watch,
@@ -60,6 +64,13 @@ func (r *inlineRound) eventHandler(ctx context.Context) func(watch.Event) bool {
 		if event.Type == watch.Error {
 			r.failure = apierrors.FromObject(event.Object)
 			return false
+		}
+		if r.isConfirming() { // an event that is out of order proves nothing
+			m, err := meta.Accessor(event.Object)
+			if err == nil && naming.IsOlder(m.GetResourceVersion(), r.version) {
+				r.failure = fmt.Errorf("version %s follows version %s", m.GetResourceVersion(), r.version)
+				return false
+			}
 		}
 		r.apply(ctx, event)
 		return ctx.Err() == nil
@@ -109,7 +120,7 @@ func (w *inlineWatch) apply(ctx context.Context, event watch.Event) {
 		w.version = version
 	}
 	if w.awaited != "" {
-		w.recordProgress()
+		w.recordProgress(ctx)
 	}
 	if event.Type == watch.Bookmark {
 		w.informer.mu.Lock()

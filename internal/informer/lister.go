@@ -38,8 +38,10 @@ type inlineWatch struct {
 	// bookmarkDue is set if the open watch, or the next one, is a short one that receives a bookmark soon.
 	bookmarkDue bool
 	lists       listRequests
-	// awaited is the version with which the grown selection is complete; empty if it is.
-	awaited string
+	// awaited is the version with which the grown selection is complete, or restored objects are current;
+	// empty if they are. confirmations counts the watches for restored objects.
+	awaited       string
+	confirmations int
 }
 
 // listAndWatch watches from the stored version, or lists, until that fails or ctx ends. It keeps the stack
@@ -49,9 +51,10 @@ func (w *inlineWatch) listAndWatch(ctx context.Context) error {
 		if extended, err := w.extend(ctx); err != nil {
 			return err
 		} else if extended {
-			w.recordProgress()
+			w.recordProgress(ctx)
 			continue
 		}
+		w.countConfirmation(ctx)
 		if !w.canWatch || w.mustList() {
 			if err := w.list(ctx); err != nil || !w.canWatch {
 				return err
@@ -61,10 +64,13 @@ func (w *inlineWatch) listAndWatch(ctx context.Context) error {
 		round := &inlineRound{inlineWatch: w}
 		w.inVersionOrder, w.canWatch = !isUnordered(w.version), false
 		err := w.lw.WatchInline(ctx, w.options(), round.eventHandler(ctx))
-		if err != nil || !round.continues(ctx) {
+		if w.canWatch = err == nil && round.continues(ctx); w.canWatch {
+			continue
+		}
+		if !w.isConfirming() || ctx.Err() != nil {
 			return err
 		}
-		w.canWatch = true
+		w.stopConfirmation(ctx, cmp.Or(err, round.failure))
 	}
 	return nil
 }
@@ -224,15 +230,23 @@ func (w *inlineWatch) commitPart(part SelectionPart, prepared []store.PreparedIt
 	return done, nil
 }
 
-// recordProgress records that the selection is complete, unless the stream is before the awaited version.
-func (w *inlineWatch) recordProgress() {
-	if naming.IsOlder(w.version, w.awaited) {
+// recordProgress records that the selection is complete, or the restored objects are current, unless the
+// stream is before the awaited version.
+func (w *inlineWatch) recordProgress(ctx context.Context) {
+	isConfirming := w.isConfirming()
+	if reached, _ := hasReached(w.version, cmp.Or(w.awaited, w.version)); !reached {
 		return
 	}
 	w.informer.mu.Lock()
 	w.awaited = ""
-	w.Selection.RecordList()
+	if !isConfirming {
+		w.Selection.RecordList()
+	}
 	w.informer.mu.Unlock()
+	if isConfirming {
+		w.deliverConfirmed(ctx, w.version)
+		return
+	}
 	w.OnListed()
 }
 

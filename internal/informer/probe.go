@@ -247,6 +247,6 @@ func (w *inlineWatch) beginsCatchUp() bool {
 	i := w.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	w.bookmarkDue = len(i.mu.waits.pending) > 0 && w.isBehindLocked()
+	w.bookmarkDue = w.isConfirming() || len(i.mu.waits.pending) > 0 && w.isBehindLocked()
 	return w.bookmarkDue
 }

@@ -3,14 +3,11 @@ package informer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -134,134 +131,74 @@ func (g *incarnation) commitRestored(batch *store.Batch, versions map[string]str
 	return true, nil
 }
 
-// restoration confirms the restored objects of a partition. They are current if the server has not advanced
-// since they were persisted, or after a watch from their version has delivered an event or bookmark of the
-// server's version. An accepted watch is not sufficient, because its events may still arrive.
-type restoration struct {
-	*partition
-	lw InlineWatcher
-	// version is the resource version of the stored objects, goal the version at which they are current.
-	version, goal string
-}
-
 // maxConfirmationWatches is the number of watches that may end unconfirmed before everything is listed.
 const maxConfirmationWatches = 4
 
-// resume confirms the restored objects of a partition, which are at version, with the server. It returns the
-// resource version to watch from, or "" if the partition is to be listed.
-func (p *partition) resume(ctx context.Context, version string) string {
+// startConfirmation confirms the restored objects of a partition, which are at version, with the server. They
+// are current if the server has not advanced since they were persisted, or after a watch from their version
+// has delivered an event or bookmark of the server's version, which the stream then awaits. An accepted watch
+// is not sufficient, because its events may still arrive. Otherwise the partition is listed.
+func (w *inlineWatch) startConfirmation(ctx context.Context, version string) {
 	defer utilruntime.HandleCrashWithContext(ctx)
-	r := &restoration{partition: p, lw: p.ListerWatcher, version: version}
-	reason, err := r.run(ctx)
+	goal, err := w.lw.CurrentVersion(ctx)
+	if err != nil {
+		return // ctx has ended
+	}
+	order, err := naming.CompareVersions(version, goal)
 	switch {
-	case err != nil:
-		return ""
-	case reason != "":
-		klog.FromContext(ctx).Info("Cannot confirm restored objects, listing them", "reflector",
-			p.informer.options.ObjectDescription, "why", reason)
-		return ""
+	case w.State.Load(ctx, true) == nil:
+		w.dropRestored()
+		err = errors.New("the objects belong to another cluster or type")
+	case order > 0:
+		err = fmt.Errorf("the server is at version %s, which is before %s", goal, version)
 	}
-	return r.version
+	if err != nil {
+		w.stopConfirmation(ctx, err)
+		return
+	}
+	w.version, w.awaited, w.canWatch = version, goal, true
+	w.recordProgress(ctx)
 }
 
-// run returns the reason why everything has to be listed; it is empty if the objects are confirmed. The error
-// is that of ctx or ErrIncarnationOver.
-func (r *restoration) run(ctx context.Context) (reason string, err error) {
-	if r.goal, err = r.lw.CurrentVersion(ctx); err != nil {
-		return "", err
-	}
-	if r.State.Load(ctx, true) == nil {
-		r.dropRestored()
-		return "the objects belong to another cluster or type", nil
-	}
-	for range maxConfirmationWatches {
-		order, err := naming.CompareVersions(r.version, r.goal)
-		switch {
-		case err != nil:
-			return err.Error(), nil
-		case order > 0:
-			return fmt.Sprintf("the server is at version %s, which is before %s", r.goal, r.version), nil
-		case order == 0:
-			return "", r.deliverConfirmed(ctx)
-		}
-		if reason, err := r.watch(ctx); reason != "" || err != nil || !r.isBehind() {
-			return reason, err
-		}
-	}
-	return "no watch has reached the version of the server", nil
+// isConfirming reports whether the stream awaits the version at which the restored objects are current.
+func (w *inlineWatch) isConfirming() bool { return w.awaited != "" && w.Selection == nil }
+
+// stopConfirmation makes the stream list everything.
+func (w *inlineWatch) stopConfirmation(ctx context.Context, reason error) {
+	klog.FromContext(ctx).Info("Cannot confirm restored objects, listing them", "reflector",
+		w.informer.options.ObjectDescription, "why", reason)
+	w.informer.mu.Lock()
+	w.version, w.awaited, w.canWatch = "", "", false
+	w.informer.mu.Unlock()
 }
 
-func (r *restoration) isBehind() bool {
-	order, err := naming.CompareVersions(r.version, r.goal)
-	return err != nil || order < 0
-}
-
-// watch applies the events of a watch until the objects are current, and confirms them, or until the watch
-// ends. It returns the reason if everything has to be listed.
-func (r *restoration) watch(ctx context.Context) (reason string, err error) {
-	options := &metav1.ListOptions{ResourceVersion: r.version, TimeoutSeconds: &catchUpSeconds,
-		AllowWatchBookmarks: true}
-	refusal := r.lw.WatchInline(ctx, options, func(event watch.Event) bool {
-		reason, err = r.apply(event)
-		return reason == "" && err == nil && r.isBehind()
-	})
-	switch {
-	case reason != "" || err != nil:
-		return reason, err
-	case !r.isBehind():
-		return "", r.deliverConfirmed(ctx)
-	case ctx.Err() != nil:
-		return "", context.Cause(ctx)
-	case refusal == nil:
-		return "", nil
-	case apierrors.IsTooManyRequests(refusal), apierrors.IsServiceUnavailable(refusal),
-		apierrors.IsServerTimeout(refusal): // listing everything would not be less work for the server
-		waitOrDone(ctx, clock.RealClock{}, rejectedWatchPause)
-		return "", context.Cause(ctx)
+// countConfirmation counts the watches that have to confirm restored objects, and ends the confirmation if
+// there are too many.
+func (w *inlineWatch) countConfirmation(ctx context.Context) {
+	if !w.isConfirming() {
+		return
 	}
-	return refusal.Error(), nil
-}
-
-// rejectedWatchPause follows a watch that the server refuses for now. It is a variable for the sake of tests.
-var rejectedWatchPause = time.Second
-
-// apply applies an event. It returns the reason if it cannot.
-func (r *restoration) apply(event watch.Event) (reason string, err error) {
-	if event.Type == watch.Error {
-		return apierrors.FromObject(event.Object).Error(), nil
+	if w.confirmations++; w.confirmations > maxConfirmationWatches {
+		w.stopConfirmation(ctx, errors.New("no watch has reached the version of the server"))
 	}
-	object, err := meta.Accessor(event.Object)
-	if err != nil || isTable(event.Object) {
-		return "an event has no object", nil
-	}
-	version := object.GetResourceVersion()
-	if order, err := naming.CompareVersions(version, r.version); err != nil {
-		return err.Error(), nil
-	} else if order < 0 {
-		return fmt.Sprintf("version %s follows version %s", version, r.version), nil
-	}
-	err = r.applyEvent(event, version)
-	r.version = version
-	return "", err
 }
 
 // deliverConfirmed delivers the objects of the partition to the handlers as its first list.
-func (r *restoration) deliverConfirmed(ctx context.Context) error {
-	if err := r.confirmStored(r.version); err != nil {
-		return err
+func (p *partition) deliverConfirmed(ctx context.Context, version string) {
+	if !p.confirmStored(version) {
+		return // the incarnation is over
 	}
-	r.reportRestoration()
-	r.callOnAllListed()
-	r.informer.workers.Go(func() { r.informer.extractBlocks(ctx) }) // ended by ctx, with the incarnation
-	return nil
+	p.reportRestoration()
+	p.callOnAllListed()
+	p.informer.workers.Go(func() { p.informer.extractBlocks(ctx) }) // ended by ctx, with the incarnation
 }
 
-func (p *partition) confirmStored(version string) error {
+func (p *partition) confirmStored(version string) bool {
 	i := p.informer
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.mu.current != p.incarnation {
-		return ErrIncarnationOver
+		return false
 	}
 	p.confirmLocked()
 	p.observedVersion = version
@@ -272,7 +209,7 @@ func (p *partition) confirmStored(version string) error {
 		i.mu.handlers.Events.Adds += int64(snapshot.Len())
 	}
 	p.recordLocked(l, true)
-	return nil
+	return true
 }
 
 // restoredAdditions returns the partition's objects as changes.

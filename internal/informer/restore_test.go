@@ -5,10 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
-	"time"
 	"weak"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -158,14 +156,11 @@ func TestResumingHoldsNothingElse(t *testing.T) {
 	}
 }
 
-// TestBriefRejectionsCauseNoList verifies that nothing is listed if a server rejects watches only for a
-// moment after its start.
-func TestBriefRejectionsCauseNoList(t *testing.T) {
-	previous := rejectedWatchPause
-	rejectedWatchPause = time.Millisecond
-	t.Cleanup(func() { rejectedWatchPause = previous })
-	for refused, lists := range map[int]bool{1: false, maxConfirmationWatches - 1: false,
-		maxConfirmationWatches: true} {
+// TestBriefWatchesCauseNoList verifies that nothing is listed if only some watches end before the bookmark.
+// An event that is older than the restored objects, here for -1, causes a list.
+func TestBriefWatchesCauseNoList(t *testing.T) {
+	for ended, lists := range map[int]bool{1: false, maxConfirmationWatches - 1: false,
+		maxConfirmationWatches: true, -1: true} {
 		f := newIdleFeed(t, Options{})
 		state := newPersistedObjects(
 			"8", func() []*unstructured.Unstructured { return []*unstructured.Unstructured{object("a", 4)} })
@@ -179,19 +174,22 @@ func TestBriefRejectionsCauseNoList(t *testing.T) {
 			return list(ctx, options)
 		}
 		server.WatchFuncWithContext = func(context.Context, metav1.ListOptions) (watch.Interface, error) {
-			if watches++; watches <= refused {
-				return nil, apierrors.NewTooManyRequests("storage is (re)initializing", 1)
+			w := watch.NewFakeWithChanSize(2, false)
+			if ended < 0 {
+				w.Modify(object("a", 7))
 			}
-			w := watch.NewFakeWithChanSize(1, false)
-			bookmark := object("", 9)
-			w.Action(watch.Bookmark, bookmark)
+			if watches++; watches <= ended {
+				w.Stop()
+			} else {
+				w.Action(watch.Bookmark, object("", 9))
+			}
 			return w, nil
 		}
 		done, stop := f.resume(state, server)
 		f.await(done)
 		stop()
 		if (listed > 0) != lists {
-			t.Errorf("after %d rejected watches: %d lists, want some: %v", refused, listed, lists)
+			t.Errorf("after %d ended watches: %d lists, want some: %v", ended, listed, lists)
 		}
 	}
 }
@@ -211,8 +209,8 @@ func (a *fixedServer) WatchInline(ctx context.Context, options *metav1.ListOptio
 		select {
 		case <-ctx.Done():
 			return nil
-		case event := <-w.ResultChan():
-			if !take(event) {
+		case event, ok := <-w.ResultChan():
+			if !ok || !take(event) {
 				return nil
 			}
 		}

@@ -105,9 +105,8 @@ func (i *Informer) reflect(ctx context.Context, p *partition) {
 	restored := p.resumeVersion
 	i.mu.Unlock()
 	if restored != "" {
-		w.version = p.resume(ctx, restored)
+		w.startConfirmation(ctx, restored)
 	}
-	w.canWatch = w.version != ""
 	i.addStream(w)
 	defer i.removeStream(w)
 	w.repeat(ctx)

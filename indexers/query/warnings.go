@@ -12,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // limitReporter is a snapshot that counts values left out of its indexes.
@@ -167,10 +168,7 @@ func (e *execution) warnSchema(columns []string) {
 		diagnostics = append(diagnostics, indexers.CheckColumn(path, e.definition, e.version)...)
 	}
 	for _, diagnostic := range diagnostics {
-		warning := diagnostic.Message + "; " + diagnostic.Hint
-		if !slices.Contains(e.plan.Warnings, warning) {
-			e.plan.Warnings = append(e.plan.Warnings, warning)
-		}
+		e.plan.Warnings = naming.AppendMissing(e.plan.Warnings, diagnostic.Message+"; "+diagnostic.Hint)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -149,11 +149,7 @@ func (r *request) setWarnings(u decodedObject, when string) {
 
 // addFinalizerWarnings adds each warning once: attempts with other generated names repeat them.
 func (r *request) addFinalizerWarnings(u, old *unstructured.Unstructured) {
-	for _, text := range r.finalizerWarnings(u, old) {
-		if !slices.Contains(r.warnings, text) {
-			r.warnings = append(r.warnings, text)
-		}
-	}
+	r.warnings = naming.AppendMissing(r.warnings, r.finalizerWarnings(u, old)...)
 }
 
 func (r *request) store(key string, before *object, u *unstructured.Unstructured,

@@ -55,6 +55,16 @@ func Map[T, V any](items []T, valueOf func(T) V) []V {
 	return values
 }
 
+// AppendMissing appends the items that a list lacks, each once.
+func AppendMissing[T comparable](list []T, items ...T) []T {
+	for _, item := range items {
+		if !slices.Contains(list, item) {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
 // Find returns the first item that a function accepts.
 func Find[T any](items []T, accepts func(T) bool) (found T, ok bool) {
 	if i := slices.IndexFunc(items, accepts); i >= 0 {

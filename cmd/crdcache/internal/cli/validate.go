@@ -200,11 +200,8 @@ func (o *validateVerb) warnOfManySeries(ctx context.Context, config *indexers.Co
 		if err != nil && !r.Optional {
 			o.target.Warnf("the number of series of the metrics of %q is unknown: %v", r.Name, err)
 		}
-		for _, w := range resourceWarnings {
-			if !slices.Contains(warnings, w) { // of several types that a pattern matches
-				warnings = append(warnings, w)
-			}
-		}
+		// a pattern can match several types
+		warnings = naming.AppendMissing(warnings, resourceWarnings...)
 	}
 	return warnings
 }

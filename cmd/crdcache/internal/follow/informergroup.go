@@ -16,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // informerGroup selects types that share a factory and informer options. Every type belongs to one group.
@@ -193,9 +194,7 @@ func (s *selector) versions() []string {
 	versions := []string{""}
 	for _, n := range s.Names() {
 		for _, r := range n.Interpretations {
-			if !slices.Contains(versions, r.Version) {
-				versions = append(versions, r.Version)
-			}
+			versions = naming.AppendMissing(versions, r.Version)
 		}
 	}
 	return versions

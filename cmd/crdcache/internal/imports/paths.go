@@ -3,9 +3,10 @@ package imports
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 var invalidInLabel = regexp.MustCompile(`[^a-zA-Z0-9_]`)
@@ -83,11 +84,7 @@ func lookupCondition(name, value string) string {
 			equal = []string{value}
 		}
 	}
-	for _, literal := range equal {
-		if !slices.Contains(literals, literal) {
-			literals = append(literals, literal)
-		}
-	}
+	literals = naming.AppendMissing(literals, equal...)
 	return field + "==" + strings.Join(literals, " || "+field+"==")
 }
 

@@ -98,17 +98,10 @@ func (f *ServerFlags) ContextTarget(ctx context.Context, streams genericiooption
 func matchContexts(patterns, known []string) ([]string, error) {
 	var names []string
 	for _, pattern := range patterns {
-		matchedAny := false
-		for _, name := range known {
-			if !naming.Match(pattern, name) {
-				continue
-			}
-			matchedAny = true
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		if !matchedAny {
+		others := func(name string) bool { return !naming.Match(pattern, name) }
+		matched := slices.DeleteFunc(slices.Clone(known), others)
+		names = naming.AppendMissing(names, matched...)
+		if len(matched) == 0 {
 			return nil, Usagef("no context of the kubeconfig matches %q; it has %s", pattern,
 				cmp.Or(strings.Join(known, ", "), "no contexts"))
 		}

@@ -34,7 +34,7 @@ func (f *ConfigFlags) Load(errOut io.Writer) (*Config, error) {
 	if len(f.configs) == 0 {
 		return &Config{Config: &indexers.Config{}}, nil
 	}
-	files := uniqueFiles(f.configs)
+	files := naming.AppendMissing(nil, f.configs...) // shell completion parses flags twice
 	loaded, err := indexers.Load(files...)
 	if err != nil {
 		return nil, err
@@ -43,17 +43,6 @@ func (f *ConfigFlags) Load(errOut io.Writer) (*Config, error) {
 		fmt.Fprintf(errOut, "warning: %s\n", w.Text()) // with the source and a caret below it
 	}
 	return NewConfig(loaded, files...), nil
-}
-
-// uniqueFiles removes duplicates, because shell completion parses flags twice.
-func uniqueFiles(files []string) []string {
-	var unique []string
-	for _, file := range files {
-		if !slices.Contains(unique, file) {
-			unique = append(unique, file)
-		}
-	}
-	return unique
 }
 
 // Config is the merged content of the index configs of a command.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Declared returns Settings with the resource as the schema of the type completes it.
@@ -114,11 +114,7 @@ func (r *Reader) addFlags(options *dynamicinformer.ResourceOptions) {
 	if !reflect.ValueOf(options.Keep).IsZero() {
 		return // managedFields are dropped unless they are declared
 	}
-	for _, preset := range flags.Prune.Presets {
-		if !slices.Contains(options.Prune.Presets, preset) {
-			options.Prune.Presets = append(options.Prune.Presets, preset)
-		}
-	}
+	options.Prune.Presets = naming.AppendMissing(options.Prune.Presets, flags.Prune.Presets...)
 }
 
 // listOptions returns the selectors of a type for lists, and for the namespaces of objects.

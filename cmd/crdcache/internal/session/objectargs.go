@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -58,9 +59,7 @@ func ParseObjectArgs(args []string) ([]ObjectArg, error) {
 		if i < 0 {
 			parsed, i = append(parsed, ObjectArg{Type: typeName}), len(parsed)
 		}
-		if !slices.Contains(parsed[i].Names, name) {
-			parsed[i].Names = append(parsed[i].Names, name)
-		}
+		parsed[i].Names = naming.AppendMissing(parsed[i].Names, name)
 	}
 	return parsed, nil
 }

@@ -235,9 +235,7 @@ func SplitTypes(args []string) ([]string, error) {
 			if _, err := discovery.ParseName(name); err != nil {
 				return nil, Usagef("%v", err)
 			}
-			if !slices.Contains(types, name) {
-				types = append(types, name)
-			}
+			types = naming.AppendMissing(types, name)
 		}
 	}
 	return types, nil

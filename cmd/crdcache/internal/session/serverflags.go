@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const defaultTimeout = 2 * time.Minute
@@ -64,7 +65,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 		return nil, err
 	}
 	if len(f.fromPaths) > 0 {
-		return f.FileTarget(ctx, streams, uniqueFiles(f.fromPaths)...)
+		return f.FileTarget(ctx, streams, naming.AppendMissing(nil, f.fromPaths...)...)
 	}
 	t := f.newTarget(streams)
 	loader := f.kubeconfig.loader()

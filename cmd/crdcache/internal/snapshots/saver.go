@@ -21,6 +21,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
@@ -200,12 +201,7 @@ func withBothEventTypes(rule redaction, types []schema.GroupResource) (redaction
 	if !slices.ContainsFunc(types, session.IsEvents) {
 		return rule, types
 	}
-	types = slices.Clone(types)
-	for _, gr := range session.EventTypes {
-		if !slices.Contains(types, gr) {
-			types = append(types, gr)
-		}
-	}
+	types = naming.AppendMissing(slices.Clip(types), session.EventTypes...)
 	for _, path := range slices.Clone(rule.Paths) {
 		if other := fieldOfOtherGroup(path); other != "" && !slices.Contains(rule.Paths, other) {
 			rule.Paths = append(slices.Clip(rule.Paths), other)

@@ -11,17 +11,18 @@ import (
 	"github.com/crdcache/crdcache/internal/codec"
 )
 
+func heapBytes() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
 // TestIdleWatchesHaveNoBuffer checks that an idle watch needs less than a kilobyte.
 func TestIdleWatchesHaveNoBuffer(t *testing.T) {
 	const watches = 100
 	quiet := make([]*codec.Events, watches)
-	measure := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
 	text := event("ADDED", large[:len(large)-len(large)/10*9]+
 		`"}`) // larger than the buffer of an active watch
 	open := func() *codec.Events {
@@ -35,11 +36,11 @@ func TestIdleWatchesHaveNoBuffer(t *testing.T) {
 		return events
 	}
 	open() // what the first one allocates for all is not measured
-	before := measure()
+	before := heapBytes()
 	for n := range quiet {
 		quiet[n] = open()
 	}
-	if each := (measure() - before) / watches; each > 1024 {
+	if each := (heapBytes() - before) / watches; each > 1024 {
 		t.Errorf("each idle watch retains %d bytes, want at most 1024", each)
 	}
 	runtime.KeepAlive(quiet)
@@ -64,15 +65,8 @@ func (p *interruptedReader) Read(data []byte) (int, error) {
 // buffer.
 func TestIdleWatchOfStockDecoder(t *testing.T) {
 	const watches = 50
-	measure := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		return stats.HeapAlloc
-	}
 	quiet := make([]*codec.Events, watches)
-	before := measure()
+	before := heapBytes()
 	for n := range quiet {
 		text := "{\n\"type\":\"ADDED\",\"object\":" + widget(1) + "}\n"
 		quiet[n] = codec.NewEvents(io.NopCloser(&interruptedReader{text: text}), clientGoSerializer(), nil)
@@ -81,7 +75,7 @@ func TestIdleWatchOfStockDecoder(t *testing.T) {
 		}
 		_, _, _ = quiet[n].Next()
 	}
-	if each := (measure() - before) / watches; each > 40<<10 {
+	if each := (heapBytes() - before) / watches; each > 40<<10 {
 		t.Errorf("each idle watch retains %d bytes, want at most 40 KB", each)
 	}
 	runtime.KeepAlive(quiet)

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,12 +44,7 @@ func indexers(s *Stage) {
 		like, err := x.Index(name, configMap("z", "yx"))
 		s.Note("like yx by %s: %d, error %v", name, len(like), err)
 	}
-	var names []string
-	for name := range x.GetIndexers() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	s.Note("indexers: %v", names)
+	s.Note("indexers: %v", slices.Sorted(maps.Keys(x.GetIndexers())))
 }
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
@@ -67,7 +63,7 @@ func withoutNamespaces(keys []string) []string {
 // one.
 func resyncPeriods(s *Stage) {
 	s.Put("a", "1")
-	s.Make(time.Hour, nil)
+	s.Make(time.Hour)
 	short, hour := 10*time.Millisecond, time.Hour
 	// This period is raised to a second, and becomes the check period of the informer.
 	raised, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &short})

@@ -48,9 +48,7 @@ func watchInterrupted(s *Stage, interrupt func()) {
 	s.Put("a", "3")
 	s.Delete("b")
 	release()
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
+	s.conclude(r)
 	s.Note("relists: %d", s.Lists()-lists)
 }
 
@@ -105,15 +103,13 @@ func watchTimeout(s *Stage) {
 	s.Await("two more watches", func() bool { return s.Faults.Requests("watch") >= watches+2 })
 	s.Put("b", "1")
 	s.Delete("a")
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
+	s.conclude(r)
 	s.Note("relists: %d", s.Lists()-lists)
 }
 
 func firstRequestsFail(s *Stage) {
 	s.Put("a", "1")
-	s.Make(0, nil)
+	s.Make(0)
 	r := s.Handle()
 	var errors atomic.Int64
 	s.must(s.Informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {
@@ -130,36 +126,22 @@ func selector(s *Stage) {
 	s.Put("in", "1", "side", "left")
 	s.Put("out", "1", "side", "right")
 	s.Put(sentinel, "0")
-	setup := s.Setup()
-	setup.LabelSelector += ",side!=right"
-	s.Informer = s.new(s.t, setup)
-	r := s.Handle()
-	s.Run()
-	s.Settle()
+	r := s.startWith(func(setup *Setup) { setup.LabelSelector += ",side!=right" })
 	s.Put("in", "2", "side", "right")
 	s.Put("out", "2", "side", "left")
 	s.Put("in", "3", "side", "right")
 	s.Put("out", "3", "side", "left")
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
+	s.conclude(r)
 }
 
 func fieldSelector(s *Stage) {
 	s.Put("in", "1")
 	s.Put("out", "1")
-	setup := s.Setup()
-	setup.FieldSelector = "metadata.name!=out"
-	s.Informer = s.new(s.t, setup)
-	r := s.Handle()
-	s.Run()
-	s.Settle()
+	r := s.startWith(func(setup *Setup) { setup.FieldSelector = "metadata.name!=out" })
 	s.Put("out", "2")
 	s.Put("in", "2")
 	s.Delete("out")
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
+	s.conclude(r)
 }
 
 func otherNamespaces(s *Stage) {
@@ -171,28 +153,25 @@ func otherNamespaces(s *Stage) {
 	s.Put("b", "here")
 	s.Settle()
 	s.NoteTrace("", r)
-	found, err := s.Informer.GetIndexer().ByIndex(cache.NamespaceIndex, other)
-	s.must(err)
-	s.Note("found in the other namespace: %d", len(found))
+	s.noteFoundIn(other)
 }
 
 func allNamespaces(s *Stage) {
 	other := s.newNamespace()
 	s.Put("a", "here")
 	s.PutIn(other, "b", "there")
-	setup := s.Setup()
-	setup.Namespace, setup.LabelSelector = "", "stage="+s.namespace
-	setup.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	s.Informer = s.new(s.t, setup)
-	r := s.Handle()
-	s.Run()
-	s.Settle()
+	r := s.startWith(func(setup *Setup) {
+		setup.Namespace, setup.LabelSelector = "", "stage="+s.namespace
+		setup.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	})
 	s.PutIn(other, "c", "there")
 	s.Put("a", "still here")
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
-	found, err := s.Informer.GetIndexer().ByIndex(cache.NamespaceIndex, other)
+	s.conclude(r)
+	s.noteFoundIn(other)
+}
+
+func (s *Stage) noteFoundIn(namespace string) {
+	found, err := s.Informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
 	s.must(err)
 	s.Note("found in the other namespace: %d", len(found))
 }

@@ -11,7 +11,7 @@ import (
 func initialList(s *Stage) {
 	s.Put("a", "1")
 	s.Put("b", "1")
-	s.Make(0, nil)
+	s.Make(0)
 	r, handle := s.HandleWith(cache.HandlerOptions{})
 	s.Note("before: %v %v %q", s.Informer.HasSynced(), handle.HasSynced(),
 		s.Informer.LastSyncResourceVersion())
@@ -31,11 +31,7 @@ func recreatedWhileAway(s *Stage) {
 	s.Delete("a")
 	s.Put("a", "2")
 	release()
-	s.Settle()
-	for _, line := range r.trace() {
-		s.Note("%s", line)
-	}
-	s.NoteStore()
+	s.conclude(r)
 }
 
 func lateHandler(s *Stage) {
@@ -55,7 +51,7 @@ func lateHandler(s *Stage) {
 // twoHandlers adds, updates, deletes and re-creates objects with two handlers.
 func twoHandlers(s *Stage) {
 	s.Put("a", "1")
-	s.Make(0, nil)
+	s.Make(0)
 	first, second := s.Handle(), s.Handle()
 	s.Run()
 	s.Settle()
@@ -122,7 +118,7 @@ func removedFromInside(s *Stage) {
 func transform(s *Stage) {
 	s.Put("a", "1")
 	s.Put("b", "1")
-	s.Make(0, nil)
+	s.Make(0)
 	s.must(s.Informer.SetTransform(markTransformed))
 	r := s.Handle()
 	s.Run()
@@ -136,9 +132,7 @@ func transform(s *Stage) {
 	s.Put("a", "3")
 	s.Delete("b")
 	release()
-	s.Settle()
-	s.NoteTrace("", r)
-	s.NoteStore()
+	s.conclude(r)
 }
 
 // markTransformed counts the calls of the transform: two for an object of a watch-list, one otherwise. An
@@ -160,7 +154,7 @@ func markTransformed(obj any) (any, error) {
 
 func resync(s *Stage) {
 	s.Put("a", "1")
-	s.Make(time.Second, nil)
+	s.Make(time.Second)
 	never := time.Duration(0)
 	frequent, _ := s.HandleWith(cache.HandlerOptions{})
 	rarely, _ := s.HandleWith(cache.HandlerOptions{ResyncPeriod: &never})

@@ -116,14 +116,16 @@ func (s *Stage) Setup() Setup {
 	}
 }
 
-// Make returns an informer of the stage's ConfigMaps.
-func (s *Stage) Make(resync time.Duration, indexers cache.Indexers) {
+// Make creates an informer of the stage's ConfigMaps.
+func (s *Stage) Make(resync time.Duration) {
+	s.t.Helper()
+	s.make(func(setup *Setup) { setup.Resync = resync })
+}
+
+func (s *Stage) make(change func(*Setup)) {
 	s.t.Helper()
 	setup := s.Setup()
-	setup.Resync = resync
-	if indexers != nil {
-		setup.Indexers = indexers
-	}
+	change(&setup)
 	s.Informer = s.new(s.t, setup)
 }
 
@@ -174,14 +176,31 @@ func (s *Stage) Stop() {
 	<-s.ended
 }
 
-// Start runs an informer with a recording handler, and waits until it is settled.
+// Start runs an informer with a recording handler and an index by namespace, and waits until it is settled.
 func (s *Stage) Start() *recorder {
 	s.t.Helper()
-	s.Make(0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	return s.startWith(func(setup *Setup) {
+		setup.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	})
+}
+
+// startWith is Start for a changed setup.
+func (s *Stage) startWith(change func(*Setup)) *recorder {
+	s.t.Helper()
+	s.make(change)
 	r := s.Handle()
 	s.Run()
 	s.Settle()
 	return r
+}
+
+// conclude waits until everything has been delivered, and adds the events of a handler and the content of the
+// cache to the stage's trace.
+func (s *Stage) conclude(r *recorder) {
+	s.t.Helper()
+	s.Settle()
+	s.NoteTrace("", r)
+	s.NoteStore()
 }
 
 // Handle adds a recording handler to the compared trace.
@@ -272,10 +291,10 @@ func (s *Stage) Note(format string, args ...any) {
 	s.traceLines = append(s.traceLines, fmt.Sprintf(format, args...))
 }
 
-// NoteTrace adds the events of a handler to the stage's trace.
+// NoteTrace adds the events of a handler to the stage's trace, with a title unless that is empty.
 func (s *Stage) NoteTrace(title string, r *recorder) {
 	for _, line := range r.trace() {
-		s.Note("%s: %s", title, line)
+		s.Note("%s", strings.TrimPrefix(title+": "+line, ": "))
 	}
 }
 

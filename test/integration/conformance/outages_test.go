@@ -100,7 +100,7 @@ func watchKilled(s *conformance.Stage) (meanwhile, afterwards func()) {
 // listKilled kills the server before the first requests.
 func listKilled(s *conformance.Stage) (meanwhile, afterwards func()) {
 	s.Put("a", "1")
-	s.Make(0, nil)
+	s.Make(0)
 	r := s.Handle()
 	release := s.Faults.Hold()
 	s.Run()

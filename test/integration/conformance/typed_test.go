@@ -21,7 +21,7 @@ func TestTypedWrapper(t *testing.T) {
 
 func playTyped(t *testing.T, s *conformance.Stage) {
 	s.Put("a", "1")
-	s.Make(0, nil)
+	s.Make(0)
 	typed := cache.NewTypedSharedIndexInformer[*unstructured.Unstructured](s.Informer)
 	r := s.Handle()
 	deleted := make(chan string, 1)

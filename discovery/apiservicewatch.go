@@ -50,8 +50,6 @@ func shrinkAPIService(obj any) *apiService {
 			digest: fmt.Sprint(o.GetUID(), spec["service"], spec["groupPriorityMinimum"],
 				spec["versionPriority"], availableStatus(o)),
 		}
-	case cache.DeletedFinalStateUnknown:
-		return shrinkAPIService(o.Obj)
 	}
 	return &apiService{}
 }

@@ -62,8 +62,6 @@ func shrinkCRD(obj any) *crdObject {
 				ResourceVersion: o.GetResourceVersion()},
 			definition: d, err: err,
 		}
-	case cache.DeletedFinalStateUnknown:
-		return shrinkCRD(o.Obj)
 	}
 	return &crdObject{err: fmt.Errorf("unexpected object %T", obj)}
 }

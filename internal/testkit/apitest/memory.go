@@ -17,16 +17,22 @@ import (
 func NewInMemory(t testing.TB, types ...Type) *Server {
 	t.Helper()
 	s := newServer(t, types)
+	s.Server, s.http = startInMemory(t, http.HandlerFunc(s.serve))
+	return s
+}
+
+// startInMemory serves a handler in memory until the end of the test, and returns its only client.
+func startInMemory(t testing.TB, handler http.Handler) (*httptest.Server, *http.Client) {
 	listener := newPipeListener()
-	s.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(s.serve)}}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	transport := &http.Transport{DialContext: listener.dial}
-	s.http = &http.Client{Transport: cancelingTransport{transport}}
-	s.Start()
+	server.Start()
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
-		s.end()
+		server.CloseClientConnections() // watches end only with their clients
+		server.Close()
 	})
-	return s
+	return server, &http.Client{Transport: cancelingTransport{transport}}
 }
 
 // cancelingTransport ends a response by the context of its request when its body is closed. From Go 1.27 on,

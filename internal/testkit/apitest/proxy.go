@@ -4,7 +4,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"testing"
@@ -26,14 +25,6 @@ func (s *Server) ProxyClient(t testing.TB, wrap func(http.Handler) http.Handler)
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}
-	listener := newPipeListener()
-	proxyServer := &httptest.Server{Listener: listener, Config: &http.Server{Handler: wrap(proxy)}}
-	transport := &http.Transport{DialContext: listener.dial}
-	proxyServer.Start()
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		proxyServer.CloseClientConnections()
-		proxyServer.Close()
-	})
-	return &http.Client{Transport: cancelingTransport{transport}}
+	_, client := startInMemory(t, wrap(proxy))
+	return client
 }

@@ -112,7 +112,7 @@ func newRule(resource, group string, verbs ...string) rbacv1.PolicyRule {
 type responseCounter struct{ n atomic.Int64 }
 
 func (c *responseCounter) wrap(inner http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		response, err := inner.RoundTrip(r)
 		if err == nil && response.Header.Get("Crdcache-Served") == "cache" {
 			c.n.Add(1)
@@ -121,11 +121,7 @@ func (c *responseCounter) wrap(inner http.RoundTripper) http.RoundTripper {
 	})
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
-
 var _ transport.WrapperFunc = (&responseCounter{}).wrap
-
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // copier is a reconciler that copies a value within each ConfigMap.
 type copier struct {

@@ -22,6 +22,7 @@ import (
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/adapters/shard"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -130,15 +131,7 @@ func TestReadYourWritesOfOtherObjects(t *testing.T) {
 			server := newServer(t)
 			c := newConsistentClient(t, server, tt.options, tt.cacheOptions)
 			if s := tt.cacheOptions.Sharding; s != nil {
-				ctx, cancel := context.WithCancel(t.Context())
-				ended := make(chan error, 1)
-				go func() { ended <- s.Start(ctx) }() // ended by the cleanup
-				t.Cleanup(func() {
-					cancel()
-					if err := <-ended; err != nil {
-						t.Error(err)
-					}
-				})
+				testkit.RunUntilEnd(t, s.Start)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

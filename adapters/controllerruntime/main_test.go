@@ -16,6 +16,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/typesource"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
@@ -76,15 +77,7 @@ func newMapper() meta.RESTMapper {
 // start runs a cache until the end of the test.
 func start(t testing.TB, c cache.Cache) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Start(ctx) }() // ended by the cleanup
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Start() = %v", err)
-		}
-	})
+	testkit.RunUntilEnd(t, c.Start)
 	if !c.WaitForCacheSync(t.Context()) {
 		t.Fatal("the cache has not synced")
 	}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/shard"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
@@ -348,15 +349,7 @@ func runSharding(t *testing.T, s *Sharding) {
 	assigner := &blockedAssigner{s.options.Assigner, make(chan struct{}), make(chan struct{})}
 	s.options.Assigner = assigner
 	close(assigner.proceed)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Start(ctx) }() // ended by the cleanup
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.RunUntilEnd(t, s.Start)
 	<-assigner.started
 	for _, h := range s.mu.heldShards {
 		<-h.ready

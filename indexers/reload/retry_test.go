@@ -11,6 +11,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/reload"
+	"github.com/crdcache/crdcache/internal/testkit"
 )
 
 // runWatcher runs a watcher until the test ends.
@@ -23,15 +24,7 @@ func runWatcher(t *testing.T, options reload.Options) *fixture {
 	if f.watcher, err = reload.New(options); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- f.watcher.Run(ctx) }() // ended by cancel
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.RunUntilEnd(t, f.watcher.Run)
 	return f
 }
 

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -18,6 +19,21 @@ func Main(m *testing.M, stackMarks ...string) int {
 		return 1
 	}
 	return code
+}
+
+// RunUntilEnd runs a function until the end of the test, which fails with its error. Later cleanups of the
+// caller run before.
+func RunUntilEnd(t testing.TB, run func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }() // ended by the cleanup
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // leakedGoroutines waits up to five seconds for goroutines to end, and returns the stacks of the remaining

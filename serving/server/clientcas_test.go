@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	certutil "k8s.io/client-go/util/cert"
 
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
@@ -190,22 +191,16 @@ func writeKubeconfig(t *testing.T, api *httptest.Server) string {
 func startServer(t *testing.T, cluster http.Handler) (address string) {
 	t.Helper()
 	api := httptest.NewServer(cluster)
+	t.Cleanup(func() {
+		api.CloseClientConnections()
+		api.Close()
+	})
 	options := NewOptions()
 	options.Kubeconfig = writeKubeconfig(t, api)
 	options.Config.Types = []string{"namespaces"}
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
 	s, err := New(t.Context(), options)
 	must(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }() // ended by cancel
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		api.CloseClientConnections()
-		api.Close()
-	})
+	testkit.RunUntilEnd(t, s.Run)
 	return s.Address().String()
 }

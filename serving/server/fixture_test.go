@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
 
@@ -103,17 +103,9 @@ func startDaemon(t *testing.T, a *apiServer, config Config) *daemon {
 	options.SecureServing.BindAddress, options.SecureServing.BindPort = net.IPv4(127, 0, 0, 1), 0
 	s, err := New(t.Context(), options)
 	must(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }() // ended by cancel
+	testkit.RunUntilEnd(t, s.Run)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	t.Cleanup(func() {
-		cancel()
-		transport.CloseIdleConnections()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(transport.CloseIdleConnections)
 	return &daemon{t, s, &http.Client{Transport: transport}}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/crdcache/crdcache/adapters/shard"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/test/integration/harness"
 )
 
@@ -42,16 +43,8 @@ func startCacheWith(t *testing.T,
 // runCache runs a cache until the test ends, and waits until it has synced.
 func runCache(t *testing.T, c cache.Cache) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- c.Start(ctx) }() // ended by the cleanup
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	if !c.WaitForCacheSync(ctx) {
+	testkit.RunUntilEnd(t, c.Start)
+	if !c.WaitForCacheSync(t.Context()) {
 		t.Fatal("timed out waiting for the cache's sync")
 	}
 }

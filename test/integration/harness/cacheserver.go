@@ -11,6 +11,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/testkit"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -81,14 +82,6 @@ func RunTracker(t testing.TB, config *rest.Config) *discovery.Tracker {
 	t.Helper()
 	tracker, err := discovery.NewTracker(config, discovery.TrackerOptions{})
 	must(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- tracker.Run(ctx) }() // ends when cancel is called
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.RunUntilEnd(t, tracker.Run)
 	return tracker
 }

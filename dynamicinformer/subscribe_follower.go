@@ -111,11 +111,7 @@ func (s *Subscription) addFollower(f *follower) {
 		if s.reportError(f.informer.gvr, err); errors.Is(err, ErrStopped) {
 			s.reconcile(f.informer.gvr.GroupResource())
 		}
-		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.followers[f.informer.gvr.GroupResource()] = f
 }
 
 // reportError reports an error, unless an informer or the factory is about to end.
@@ -245,11 +241,14 @@ func (f *follower) addHandler(now health.Status) error {
 	if isOpen(now) {
 		f.openIncarnations.Add(1)
 	}
+	f.mu.Lock() // so that Types has the type when the subscriber is called
+	defer f.mu.Unlock()
 	registration, err := f.informer.core.AddEventHandler(f)
 	if err != nil {
 		return err
 	}
 	f.registration = registration.(*delivery.Registration)
+	f.mu.followers[f.informer.gvr.GroupResource()] = f
 	if health.IsRunning(now) {
 		f.registration.Mark(f.reportStarted) // for a type without objects
 	}

@@ -26,9 +26,11 @@ type StorageOptions struct {
 	// Compress compresses the larger restored objects. Reading one then takes some microseconds; reading in
 	// the order of restoring is faster.
 	Compress bool
-	// OmitAPIServices creates no APIServices. Default: like a kube-apiserver, the storage creates one
-	// APIService for each group version. Clients watch them to notice new types.
-	OmitAPIServices bool
+	// HideSystemTypes omits CustomResourceDefinitions and APIServices in ServedTypes, until Show is called, and
+	// creates no APIServices. Clients can still watch both, and are never refused. Default: like a
+	// kube-apiserver, the storage creates one APIService for each group version, which clients watch to notice
+	// new types.
+	HideSystemTypes bool
 	// Conform drops unknown fields of custom resources and sets the defaults of their schema. Objects that
 	// clients write always conform. Default: objects are stored unchanged.
 	Conform bool
@@ -76,6 +78,7 @@ func NewStorage(options StorageOptions) *Storage {
 		if err := s.setType(t, Rules{}, "", options.Now()); err != nil {
 			panic(err) // the types are constant
 		}
+		s.mu.types[t.GroupResource()].isHidden = options.HideSystemTypes
 	}
 	return s
 }

@@ -81,9 +81,12 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 		QueryObj, Namespace string
 		Error               json.RawMessage
 	}
-	note := func(name, reason string) {
-		c.stopped = c.stopped || !c.yield(Entry{Position: Position{Member: c.member},
-			Err: &Note{Uncollected: name, Reason: reason}})
+	places := map[string]map[string][]string{} // by type and cause
+	add := func(name, cause string, place ...string) {
+		if places[name] == nil {
+			places[name] = map[string][]string{}
+		}
+		places[name][cause] = append(places[name][cause], place...)
 	}
 	switch {
 	case name == queryTimes:
@@ -91,24 +94,40 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 		for _, q := range queries {
 			name := strings.ToLower(q.QueryObj) // Nodes next to nodes are files of kubelets
 			if len(q.Error) > 0 && (name == q.QueryObj || !bytes.Contains(text, quoted(name))) {
-				note(name, q.Namespace+": "+string(q.Error))
+				add(name, string(q.Error), q.Namespace)
 			}
 		}
-		return nil
 	case json.Unmarshal(text, &all) != nil && json.Unmarshal(text, &byName) != nil:
 		all = []string{"its errors cannot be read"}
 	}
-	for _, key := range slices.Sorted(maps.Keys(byName)) {
+	for _, cause := range all {
+		add(name, cause)
+	}
+	for key, cause := range byName {
 		if name == customResources {
-			note(key, byName[key])
+			add(key, cause)
 		} else {
-			all = append(all, key+": "+byName[key])
+			add(name, cause, key)
 		}
 	}
-	if len(all) > 0 {
-		note(name, strings.Join(all, "; "))
+	for _, key := range slices.Sorted(maps.Keys(places)) {
+		c.stopped = c.stopped || !c.yield(Entry{Position: Position{Member: c.member},
+			Err: &Note{Uncollected: key, Reason: causesText(places[key])}})
 	}
 	return nil
+}
+
+const maxPlaces = 5
+
+// causesText returns each cause once, with the first of its namespaces.
+func causesText(places map[string][]string) string {
+	return strings.Join(naming.Map(slices.Sorted(maps.Keys(places)), func(cause string) string {
+		names := slices.Sorted(slices.Values(places[cause]))
+		if more := len(names) - maxPlaces; more > 0 {
+			names = append(names[:maxPlaces], fmt.Sprintf("%d more", more))
+		}
+		return strings.TrimPrefix(strings.Join(names, ", ")+": "+cause, ": ")
+	}), "; ")
 }
 
 // beginArray sets the type of the objects that lack it, if it is known.

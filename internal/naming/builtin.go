@@ -60,11 +60,15 @@ func parseBuiltinTypes(text string) (types []BuiltinType) {
 	return types
 }
 
+// systemTypes are the types that define others. builtin.txt does not have them.
+var systemTypes = parseBuiltinTypes("customresourcedefinitions.apiextensions.k8s.io v1 CustomResourceDefinition\n" +
+	"apiservices.apiregistration.k8s.io v1 APIService\n")
+
 // FindBuiltinByName returns the type of a plural, singular or short name as tools write it, such as "pvs",
 // "storage-classes" or "ingress".
 func FindBuiltinByName(name string) (BuiltinType, bool) {
 	name = strings.ReplaceAll(name, "-", "")
-	return Find(BuiltinTypes, func(t BuiltinType) bool {
+	return Find(slices.Concat(BuiltinTypes, systemTypes), func(t BuiltinType) bool {
 		return name == t.Plural || name == strings.ToLower(t.Kind) || slices.Contains(t.ShortNames,
 			strings.TrimSuffix(name, "s"))
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -204,7 +205,9 @@ func (o *dumpVerb) section(types *session.Types, result session.GetResult) (prin
 func (o *dumpVerb) getByNames(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
-	errs := session.SplitJoined(unresolved)
+	errs := slices.DeleteFunc(session.SplitJoined(unresolved), func(err error) bool { // printNamed has them, too
+		return errors.As(err, new(*session.UncollectedError)) || errors.As(err, new(*manifest.Problem))
+	})
 	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.HasCommaList() {
 		return false, nil
 	}

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
@@ -168,6 +170,7 @@ type unreadType struct {
 const (
 	reasonNotRequested = "read only if --types names it"
 	reasonForbidden    = "may not be read"
+	reasonNotCollected = "not collected"
 )
 
 // readTypes reads the named objects and all types that can be related to them. If the result is not nil, the
@@ -335,7 +338,10 @@ func (w *treeData) recordUnsynced(err error) error {
 	for _, current := range unsynced.NotSynced {
 		failure := unreadType{current.GVR.GroupResource().String(), print.OneSafeLine(current.Message),
 			&dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}, Cause: unsynced.Cause}}
+		var refusal apierrors.APIStatus
 		switch {
+		case errors.As(current.LastError, &refusal) && refusal.Status().Reason == filesource.ReasonNotCollected:
+			failure.Reason = reasonNotCollected
 		case current.Reason == status.ReasonForbidden:
 			failure.Reason = reasonForbidden
 		case failure.Reason == "":

@@ -24,6 +24,7 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		if err == nil && n.Kind != "" {
 			entry := manifest.Entry{Position: p}
 			l.emptyLists = append(l.emptyLists, pendingObject{f, entry, gv.WithKind(n.Kind), true})
+			l.show(gv.WithKind(n.Kind).GroupKind(), f, p, true)
 		}
 		return
 	}
@@ -33,7 +34,7 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		gvk := schema.GroupVersionKind{Group: t.Group, Version: t.Version, Kind: t.Kind}
 		l.emptyLists = append(l.emptyLists, pendingObject{f, manifest.Entry{Position: p}, gvk, true})
 	} else if gr.Group == "" { // the name of types of any group, or of none
-		gr.Group = anyGroup
+		gr = schema.GroupResource{Group: anyGroup, Resource: strings.ReplaceAll(gr.Resource, "-", "")}
 		l.reader.Problem(f, p, true, n)
 	}
 	reason := f.Location(p) + ": " + n.Reason
@@ -48,7 +49,48 @@ const anyGroup = "*"
 
 // reasonOf returns why not all objects of a type are known, or "".
 func (l *loader) reasonOf(gr schema.GroupResource) string {
-	return cmp.Or(l.uncollected[gr], l.uncollected[schema.ParseGroupResource(gr.Resource+"."+anyGroup)])
+	return cmp.Or(l.uncollected[gr], l.uncollected[schema.ParseGroupResource(gr.Resource+"."+anyGroup)],
+		l.reasonOfBundles(gr))
+}
+
+// kindIn is a kind in a source: an archive, or a path of Options.
+type kindIn struct {
+	schema.GroupKind
+	source string
+}
+
+func (l *loader) sourceOf(f *manifest.File, p manifest.Position) string {
+	if p.Member != "" || f.NamedAsArgument {
+		return f.Name()
+	}
+	return l.paths[f.Argument]
+}
+
+// show records that a source has an object, or a list, of a kind.
+func (l *loader) show(gk schema.GroupKind, f *manifest.File, p manifest.Position, isList bool) {
+	in := kindIn{gk, l.sourceOf(f, p)}
+	if wasList, isShown := l.shownIn[in]; !isShown || isList && !wasList {
+		l.shownIn[in] = isList
+	}
+}
+
+// reasonOfBundles returns why bundles do not show all objects of a type, or "". Each bundle with the
+// definition must have objects, or another source a list. Single objects do not complete other sources.
+func (l *loader) reasonOfBundles(gr schema.GroupResource) string {
+	bundles := l.definedIn[gr]
+	i := slices.IndexFunc(bundles, func(in kindIn) bool {
+		_, isShown := l.shownIn[in]
+		return !isShown
+	})
+	if i < 0 {
+		return ""
+	}
+	for in, isList := range l.shownIn {
+		if isList && in.GroupKind == bundles[i].GroupKind && !slices.Contains(bundles, in) {
+			return ""
+		}
+	}
+	return bundles[i].source + " has their definition, and no objects"
 }
 
 // ReasonNotCollected is the reason of the error for a type of which no object was collected.
@@ -59,25 +101,32 @@ func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	reason := s.reading.loader.reasonOf(gr)
-	if reason == "" && s.reading.loader.onlyDefined[gr] {
-		reason = "the bundle has their definition, and no objects"
-	}
 	switch {
 	case s.reading.loader.omitted[gr]:
 		return apierrors.NewForbidden(gr, "", errors.New("the command named other types, so its objects are not kept"))
 	case reason == "" || hasObjects:
 		return nil
 	}
+	return notCollected(gr, reason)
+}
+
+func notCollected(gr schema.GroupResource, reason string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
 		Code: http.StatusForbidden, Reason: ReasonNotCollected,
 		Message: fmt.Sprintf("%s were not collected: %s", gr, reason)}}
 }
+
+// reasonHidden is the reason of a type that only clients of Config can read, which learn types from it.
+const reasonHidden = "the files have neither such objects nor an empty list"
 
 // IncompleteAgent is the agent of warnings about incomplete answers.
 const IncompleteAgent = "crdcache-incomplete"
 
 // Incomplete returns why objects of a type may be missing or old, or "".
 func (s *Source) Incomplete(gr schema.GroupResource) string {
+	if s.storage != nil && s.storage.Hides(gr) {
+		return reasonHidden
+	}
 	if reason := s.Uncollected(gr)[gr]; reason != "" {
 		return reason
 	}

@@ -48,7 +48,8 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		l.removeKind(previous)
 		l.storage.RemoveType(previous.typ.GroupResource())
 	}
-	l.putObject(f, e, crdKind, u)
+	k, _ := l.kindOf(u.GroupVersionKind()) // never fails
+	l.putObject(f, e, k, u)
 	if _, ok := l.origins[objectKey{crdGroupKind, "", u.GetName(), crd.GVR.Version}]; !ok {
 		return
 	}
@@ -63,7 +64,10 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		l.removeKind(previous) // the storage deleted its objects
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}
-	l.onlyDefined[served.GroupResource()] = manifest.IsSortedByType(f.Path + "/" + e.Member)
+	gr, in := served.GroupResource(), kindIn{gk, l.sourceOf(f, e.Position)}
+	if manifest.IsSortedByType(f.Path+"/"+e.Member) && !slices.Contains(l.definedIn[gr], in) {
+		l.definedIn[gr] = append(l.definedIn[gr], in)
+	}
 }
 
 // removeKind removes a kind and its objects. It marks their files to be read again.

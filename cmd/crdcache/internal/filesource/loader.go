@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,8 +41,11 @@ type loader struct {
 	emptyLists            []pendingObject // without data
 	// uncollected has the reasons why objects of types are unknown.
 	uncollected map[schema.GroupResource]string
-	// onlyDefined has the types whose definitions are in bundles that do not show which types were read.
-	onlyDefined map[schema.GroupResource]bool
+	// definedIn has the bundles with the definition of a type that do not show which types were read. shownIn
+	// has the kinds with objects or lists, and whether they are lists.
+	definedIn map[schema.GroupResource][]kindIn
+	shownIn   map[kindIn]bool
+	paths     []string // of the sources
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
 	// unreportedTypes are the inferred types that no warning has reported yet.
@@ -112,7 +116,8 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
-		onlyDefined:     map[schema.GroupResource]bool{},
+		definedIn:       map[schema.GroupResource][]kindIn{},
+		shownIn:         map[kindIn]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 		report:          report, uncollected: map[schema.GroupResource]string{},
 	}
@@ -126,6 +131,9 @@ var crdGroupKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceD
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	if !l.keepsIdentity {
 		l.clock.read(e.Data)
+	}
+	if group, _, isCustom := strings.Cut(e.APIVersion, "/"); isCustom && strings.Contains(group, ".") {
+		l.show(schema.GroupKind{Group: group, Kind: e.Kind}, f, e.Position, e.Item > 0)
 	}
 	if l.addWithoutDecoding(f, e) {
 		return
@@ -249,8 +257,11 @@ func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 		return k, nil
 	case k != nil:
 		return k, l.addVersion(k, gvk.Version)
+	case gvk.GroupKind() == crdGroupKind:
+		l.typesChanged = l.storage.Show(crdGroupKind) || l.typesChanged
+		return crdKind, nil
 	case gvk.GroupKind() == apiServiceKind:
-		// The storage has this kind built in.
+		l.typesChanged = l.storage.Show(apiServiceKind) || l.typesChanged
 		t, _ := servedType(l.storage, apiServiceKind)
 		l.kinds[apiServiceKind] = &kind{GroupKind: apiServiceKind, typ: t, definitionName: "built in"}
 		return l.kinds[apiServiceKind], nil

@@ -96,7 +96,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	// With a constant clock, equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
 	s.storage = apiserver.NewStorage(apiserver.StorageOptions{
-		Compress: true, OmitAPIServices: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
+		Compress: true, HideSystemTypes: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
 	})
 	s.backend = s.storage
 	s.now, s.handler = s.clock.now, s.newHandler(s.storage)
@@ -111,7 +111,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.reading.files = listing.Files
 	l := s.reading.loader
 	l.reader.Received = options.Received
-	l.names, l.keepsIdentity = parseNames(options.Types), options.KeepIdentity
+	l.names, l.keepsIdentity, l.paths = parseNames(options.Types), options.KeepIdentity, options.Paths
 	for _, f := range listing.Files {
 		if err := l.reader.Read(ctx, f, options.In, func(e manifest.Entry) { l.add(f, e) }); err != nil {
 			return nil, err

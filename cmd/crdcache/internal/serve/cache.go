@@ -130,8 +130,11 @@ func (s *cacheServer) stateChanged(before, after status.Status) {
 	}
 	switch {
 	case after.State == status.Degraded && before.State != after.State:
-		s.notef("%s is read from the cluster until it can be cached: %s",
-			after.GVR.GroupResource(), after.Message)
+		origin := "the cluster"
+		if s.ReadsFiles() {
+			origin = "the files"
+		}
+		s.notef("%s is read from %s until it can be cached: %s", after.GVR.GroupResource(), origin, after.Message)
 	case after.Reason == status.ReasonRepeatedKeys && before.Reason != after.Reason:
 		s.Warnf("%s: %s", after.GVR.GroupResource(), after.Message)
 	}

@@ -227,13 +227,12 @@ func (o *diffVerb) comparedTypes(comparison *snapshotComparison) (types []schema
 	return types, uncompared, nil
 }
 
-// lacksDefinitions reports whether gr defines types and a source is manifests without such objects. Every
-// source has these types, also if it has no objects.
+// lacksDefinitions reports whether gr defines types and a source is manifests without such objects, compared
+// with a cluster or a snapshot, which always have them.
 func (o *diffVerb) lacksDefinitions(comparison *snapshotComparison, gr schema.GroupResource) bool {
 	for i, f := range comparison.files {
-		if objects := f.Objects(gr); o.sources[i].isManifests() &&
-			(gr == apiServices || gr == crd.GVR.GroupResource()) &&
-			(objects == nil || objects.Type().Objects == 0) {
+		if o.sources[i].isManifests() && !o.sources[1-i].isManifests() &&
+			(gr == apiServices || gr == crd.GVR.GroupResource()) && f.Objects(gr) == nil {
 			return true
 		}
 	}

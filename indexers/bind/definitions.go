@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -40,7 +41,7 @@ func Definitions(ctx context.Context, client dynamic.Interface,
 		definitions = append(definitions, definition)
 		return nil
 	})
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) { // the server has none
 		return nil, fmt.Errorf("read the CustomResourceDefinitions of the cluster: %w", err)
 	}
 	return definitions, nil

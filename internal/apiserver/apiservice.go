@@ -17,7 +17,7 @@ const autoManagedLabel = "kube-aggregator.kubernetes.io/automanaged"
 // other versions. Clients watch APIServices to notice new types.
 func (s *Storage) registerServices(group string, now time.Time) {
 	services := s.mu.types[apiServices]
-	if services == nil || s.options.HideSystemTypes {
+	if services == nil || s.options.OmitSystemTypes {
 		return
 	}
 	desired := map[string]*unstructured.Unstructured{}

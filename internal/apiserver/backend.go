@@ -14,32 +14,12 @@ func (s *Storage) ServedTypes() (types []readapi.Type, generation uint64) {
 	defer s.mu.Unlock()
 	types = make([]readapi.Type, 0, len(s.mu.types))
 	for _, c := range s.mu.types {
-		if !c.isHidden {
-			types = append(types, c.typ)
-		}
+		types = append(types, c.typ)
 	}
 	slices.SortFunc(types, func(a, b readapi.Type) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Names.Plural, b.Names.Plural))
 	})
 	return types, s.mu.typesVersion
-}
-
-// Hides reports whether ServedTypes omits a type.
-func (s *Storage) Hides(gr schema.GroupResource) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.types[gr] != nil && s.mu.types[gr].isHidden
-}
-
-// Show ends the effect of StorageOptions.HideSystemTypes for a kind, and reports whether it was hidden.
-func (s *Storage) Show(gk schema.GroupKind) (wasHidden bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c := s.mu.kinds[gk]; c != nil && c.isHidden {
-		c.isHidden, wasHidden = false, true
-		s.mu.typesVersion++
-	}
-	return wasHidden
 }
 
 func (s *Storage) Collection(gr schema.GroupResource) readapi.Collection {
@@ -65,12 +45,12 @@ func (c *servedCollection) Type() readapi.Type     { return c.typ }
 func (c *servedCollection) Ended() <-chan struct{} { return c.ended }
 
 func (c *servedCollection) Refused(string) error {
-	c.storage.mu.Lock()
-	hasObjects, isHidden := len(c.collection.objects) > 0, c.collection.isHidden
-	c.storage.mu.Unlock()
-	if c.storage.options.Refuse == nil || isHidden {
+	if c.storage.options.Refuse == nil {
 		return nil
 	}
+	c.storage.mu.Lock()
+	hasObjects := len(c.collection.objects) > 0
+	c.storage.mu.Unlock()
 	return c.storage.options.Refuse(c.typ.GroupResource(), hasObjects)
 }
 

@@ -15,7 +15,6 @@ type collection struct {
 	rules Rules
 	// definition is the name of the CustomResourceDefinition of the type. Empty if it has none.
 	definition string
-	isHidden   bool // until Show is called
 	// terminating is set while the CustomResourceDefinition is being deleted. It accepts no objects then.
 	terminating bool
 	// removedAtVersion is the resource version at which the type was removed. 0 if it exists.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -22,22 +23,11 @@ var (
 	apiServiceKind = schema.GroupKind{Group: apiServices.Group, Kind: "APIService"}
 )
 
-func systemTypes() []readapi.Type {
-	return []readapi.Type{{ // first, so that the group of the next type gets an APIService
-		Group: apiServiceKind.Group,
-		Names: crd.Names{
-			Plural: apiServices.Resource, Singular: "apiservice", Kind: apiServiceKind.Kind,
-			Categories: []string{"api-extensions"},
-		},
-		Versions: []readapi.Version{{Name: "v1", Subresources: []string{"status"}}},
-	}, {
-		Group: definitionKind.Group,
-		Names: crd.Names{
-			Plural: definitions.Resource, Singular: "customresourcedefinition", Kind: definitionKind.Kind,
-			ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
-		},
-		Versions: []readapi.Version{{Name: crd.GVR.Version, Subresources: []string{"status"}}},
-	}}
+// BuiltinType returns a built-in type in one version.
+func BuiltinType(b naming.BuiltinType, version string) readapi.Type {
+	return readapi.Type{Group: b.Group, Namespaced: b.Has(naming.Namespaced),
+		Names:    crd.Names{Plural: b.Plural, Kind: b.Kind, ShortNames: b.ShortNames, Categories: b.Categories},
+		Versions: []readapi.Version{{Name: version, Subresources: []string{"status"}, SelectableFields: b.SelectableFields}}}
 }
 
 // typeOfDefinition sets the status of a CustomResourceDefinition if it has none, and returns the type that it

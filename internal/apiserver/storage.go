@@ -26,11 +26,10 @@ type StorageOptions struct {
 	// Compress compresses the larger restored objects. Reading one then takes some microseconds; reading in
 	// the order of restoring is faster.
 	Compress bool
-	// HideSystemTypes omits CustomResourceDefinitions and APIServices in ServedTypes, until Show is called, and
-	// creates no APIServices. Clients can still watch both, and are never refused. Default: like a
-	// kube-apiserver, the storage creates one APIService for each group version, which clients watch to notice
-	// new types.
-	HideSystemTypes bool
+	// OmitSystemTypes omits the types CustomResourceDefinition and APIService until SetType adds them, and
+	// creates no APIServices. Default: like a kube-apiserver, the storage creates one APIService for each group
+	// version. Clients watch them to notice new types.
+	OmitSystemTypes bool
 	// Conform drops unknown fields of custom resources and sets the defaults of their schema. Objects that
 	// clients write always conform. Default: objects are stored unchanged.
 	Conform bool
@@ -63,7 +62,8 @@ type Storage struct {
 	}
 }
 
-// NewStorage returns a Storage with the types CustomResourceDefinition and APIService and without objects.
+// NewStorage returns a Storage with the types CustomResourceDefinition and APIService, by default, and without
+// objects.
 func NewStorage(options StorageOptions) *Storage {
 	options.History = cmp.Or(max(options.History, 0), 1000)
 	if options.Now == nil {
@@ -74,11 +74,13 @@ func NewStorage(options StorageOptions) *Storage {
 	s.mu.types = map[schema.GroupResource]*collection{}
 	s.mu.kinds = map[schema.GroupKind]*collection{}
 	s.mu.terminating = map[owner]struct{}{}
-	for _, t := range systemTypes() {
-		if err := s.setType(t, Rules{}, "", options.Now()); err != nil {
+	for _, b := range naming.SystemTypes { // APIService first: the group of the next type gets one
+		if options.OmitSystemTypes {
+			break
+		}
+		if err := s.setType(BuiltinType(b, b.Version), Rules{}, "", options.Now()); err != nil {
 			panic(err) // the types are constant
 		}
-		s.mu.types[t.GroupResource()].isHidden = options.HideSystemTypes
 	}
 	return s
 }

@@ -60,15 +60,17 @@ func parseBuiltinTypes(text string) (types []BuiltinType) {
 	return types
 }
 
-// systemTypes are the types that define others. builtin.txt does not have them.
-var systemTypes = parseBuiltinTypes("customresourcedefinitions.apiextensions.k8s.io v1 CustomResourceDefinition\n" +
-	"apiservices.apiregistration.k8s.io v1 APIService\n")
+// SystemTypes are the types that define others. BuiltinTypes does not have them.
+var SystemTypes = parseBuiltinTypes("apiservices.apiregistration.k8s.io v1 APIService status category=api-extensions\n" +
+	"customresourcedefinitions.apiextensions.k8s.io v1 CustomResourceDefinition status short=crd,crds category=api-extensions\n")
+
+var allBuiltinTypes = slices.Concat(BuiltinTypes, SystemTypes)
 
 // FindBuiltinByName returns the type of a plural, singular or short name as tools write it, such as "pvs",
 // "storage-classes" or "ingress".
 func FindBuiltinByName(name string) (BuiltinType, bool) {
 	name = strings.ReplaceAll(name, "-", "")
-	return Find(slices.Concat(BuiltinTypes, systemTypes), func(t BuiltinType) bool {
+	return Find(allBuiltinTypes, func(t BuiltinType) bool {
 		return name == t.Plural || name == strings.ToLower(t.Kind) || slices.Contains(t.ShortNames,
 			strings.TrimSuffix(name, "s"))
 	})
@@ -76,7 +78,7 @@ func FindBuiltinByName(name string) (BuiltinType, bool) {
 
 // FindBuiltin returns the type of a group and kind or, with an empty kind, plural name.
 func FindBuiltin(group, kind, plural string) (BuiltinType, bool) {
-	return Find(BuiltinTypes, func(t BuiltinType) bool {
+	return Find(allBuiltinTypes, func(t BuiltinType) bool {
 		return t.Group == group && (kind == "" && t.Plural == plural || kind != "" && t.Kind == kind)
 	})
 }

@@ -21,6 +21,8 @@ type typeRegistry struct {
 	mu      sync.Mutex
 	types   map[schema.GroupResource]typesource.Type
 	changed chan struct{} // closed and replaced when types change
+	// isComplete is set when all types are known.
+	isComplete bool
 }
 
 func newTypeRegistry() *typeRegistry {
@@ -47,7 +49,21 @@ func (r *typeRegistry) RemoveType(gr schema.GroupResource, _ bool) {
 }
 
 func (r *typeRegistry) SetUnknown(map[schema.GroupVersion]error) {}
-func (r *typeRegistry) SetComplete()                             {}
+
+func (r *typeRegistry) SetComplete() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isComplete = true
+	r.notifyLocked()
+}
+
+// mayDefine reports whether the server has CustomResourceDefinitions, as far as is known.
+func (r *typeRegistry) mayDefine() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, hasDefinitions := r.types[crd.GVR.GroupResource()]
+	return hasDefinitions || !r.isComplete
+}
 
 func (r *typeRegistry) lookup(gr schema.GroupResource) (t typesource.Type, known bool,
 	changed <-chan struct{}) {
@@ -108,7 +124,7 @@ func specOf(obj any) string {
 func (s *Server) typeOf(gvr schema.GroupVersionResource) (t readapi.Type, spec string, ok bool) {
 	typ, ok, _ := s.types.lookup(gvr.GroupResource())
 	definitions := s.definitions.Informer()
-	if !ok || !definitions.HasSynced() {
+	if !ok || !definitions.HasSynced() && s.types.mayDefine() {
 		return t, "", false
 	}
 	stored, custom := definitions.Snapshot().Stored(gvr.GroupResource().String())
@@ -138,7 +154,7 @@ func definedType(definition any) (t readapi.Type, err error) {
 }
 
 // WaitForSync blocks until a type is served from the cache: its informer has synced, and its definition is
-// known. CustomResourceDefinitions must be readable. The error is the context's cause, an error if the type
+// known. CustomResourceDefinitions must be readable if the server has them. The error is the context's cause, an error if the type
 // is not served, or dynamicinformer.ErrStopped if its informer has stopped.
 func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error {
 	for {

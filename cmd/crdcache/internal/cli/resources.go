@@ -134,7 +134,7 @@ func (o *resourcesVerb) discover(ctx context.Context) (*discovery.Snapshot, erro
 		}
 		return nil, o.Explain(limitedCtx, err)
 	}
-	if tracker.Status().Mode == discovery.Polling {
+	if tracker.Status().Mode == discovery.Polling && !o.ReadsFiles() {
 		o.Warnf("cannot read CustomResourceDefinitions: only the information from discovery is listed")
 	}
 	return tracker.Snapshot(), nil

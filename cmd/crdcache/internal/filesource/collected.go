@@ -107,26 +107,16 @@ func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 	case reason == "" || hasObjects:
 		return nil
 	}
-	return notCollected(gr, reason)
-}
-
-func notCollected(gr schema.GroupResource, reason string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
 		Code: http.StatusForbidden, Reason: ReasonNotCollected,
 		Message: fmt.Sprintf("%s were not collected: %s", gr, reason)}}
 }
-
-// reasonHidden is the reason of a type that only clients of Config can read, which learn types from it.
-const reasonHidden = "the files have neither such objects nor an empty list"
 
 // IncompleteAgent is the agent of warnings about incomplete answers.
 const IncompleteAgent = "crdcache-incomplete"
 
 // Incomplete returns why objects of a type may be missing or old, or "".
 func (s *Source) Incomplete(gr schema.GroupResource) string {
-	if s.storage != nil && s.storage.Hides(gr) {
-		return reasonHidden
-	}
 	if reason := s.Uncollected(gr)[gr]; reason != "" {
 		return reason
 	}
@@ -177,7 +167,7 @@ func (l *loader) deleteRecorded(_ *manifest.File, e manifest.Entry) {
 			p.Name == e.Name
 	})
 	for _, k := range l.kinds {
-		if !matches(k.GroupKind, k.typ.Names.Plural) {
+		if !matches(k.GroupKind, k.typ.Names.Plural) || k.GroupKind == crdGroupKind {
 			continue
 		}
 		for _, v := range k.typ.Versions {

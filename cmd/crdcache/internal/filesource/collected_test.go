@@ -2,10 +2,10 @@ package filesource
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -13,35 +13,33 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestCollected verifies which types the sources have collected. Others are refused, or not listed as types.
-// Clients of Config, which learn types from definitions, are never refused without an error of a tool.
+// TestCollected verifies which types the sources have collected. Reads of others fail.
 func TestCollected(t *testing.T) {
 	type files = map[string]string
 	const definition = "resources/customresourcedefinitions.apiextensions.k8s.io/v1-preferredversion/cluster/w.yaml"
-	list := "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(widget("a", "red"), "\n", "\n  ") + "\n"
+	const errorsFile = "cluster-resources/custom-resource-definitions-errors.json"
+	const emptyList = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinitionList\nitems: []\n"
 	bundle, plain, object := files{definition: widgetCRD}, files{"crd.yaml": widgetCRD}, files{"a.yaml": widget("a", "red")}
 	full := files{definition: widgetCRD, "resources/widgets.example.com/namespaces/web/a.yaml": widget("a", "red")}
-	const errorsOf, definitions = "cluster-resources/custom-resource-definitions-errors.json", "customresourcedefinitions"
-	const emptyList = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinitionList\nitems: []\n"
-	widgetType, definitionType := widgets.WithVersion("v1"), crd.GVR
-	serviceType := schema.GroupVersionResource{Group: apiServiceKind.Group, Version: "v1", Resource: "apiservices"}
+	list := files{"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(widget("a", "red"), "\n", "\n  ") + "\n"}
+	widgetType, apiServices := widgets.WithVersion("v1"), schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 	for name, tt := range map[string]struct {
 		gvr     schema.GroupVersionResource
-		sources []files
 		want    string
+		sources []files
 	}{
-		"a bundle with a definition":            {widgetType, []files{bundle}, "403"},
-		"and an object of another source":       {widgetType, []files{bundle, object}, "1 of more"},
-		"and a list of another source":          {widgetType, []files{bundle, {"list.yaml": list}}, "1"},
-		"and a definition of another source":    {widgetType, []files{bundle, plain}, "403"},
-		"and another bundle":                    {widgetType, []files{full, bundle}, "1 of more"},
-		"a bundle with objects":                 {widgetType, []files{full}, "1"},
-		"a definition":                          {widgetType, []files{plain}, "0"},
-		definitions + " without a trace":        {definitionType, []files{object}, "403, internally 0"},
-		definitions + " in an empty list":       {definitionType, []files{{"a.yaml": emptyList}}, "0"},
-		definitions + " that could not be read": {definitionType, []files{{errorsOf: `["denied"]`}}, "403"},
-		definitions:                             {definitionType, []files{bundle}, "1"},
-		"apiservices without a trace":           {serviceType, []files{bundle}, "403, internally 0"},
+		"a bundle with a definition":         {widgetType, "not collected", []files{bundle}},
+		"and an object of another source":    {widgetType, "1 of more", []files{bundle, object}},
+		"and a list of another source":       {widgetType, "1", []files{bundle, list}},
+		"and a definition of another source": {widgetType, "not collected", []files{bundle, plain}},
+		"and another bundle":                 {widgetType, "1 of more", []files{full, bundle}},
+		"a bundle with objects":              {widgetType, "1", []files{full}},
+		"a definition":                       {widgetType, "0", []files{plain}},
+		"no trace of definitions":            {crd.GVR, "no type", []files{object}},
+		"an empty list of definitions":       {crd.GVR, "0", []files{{"a.yaml": emptyList}}},
+		"unreadable definitions":             {crd.GVR, "not collected", []files{{errorsFile: `["denied"]`}}},
+		"definitions":                        {crd.GVR, "1", []files{bundle}},
+		"no trace of APIServices":            {apiServices, "no type", []files{bundle}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var paths []string
@@ -50,21 +48,19 @@ func TestCollected(t *testing.T) {
 			}
 			s := openSource(t, Options{Paths: paths})
 			objects, err := dynamic.NewForConfigOrDie(s.Config()).Resource(tt.gvr).List(t.Context(), metav1.ListOptions{})
-			got := "403"
-			if err == nil {
-				got = fmt.Sprint(len(objects.Items))
-			}
-			recorder := httptest.NewRecorder()
-			s.Handler().ServeHTTP(recorder, httptest.NewRequest("GET", "/apis/"+tt.gvr.GroupVersion().String()+"/"+tt.gvr.Resource, nil))
+			got := fmt.Sprint(err)
 			switch {
-			case recorder.Code == 403 && err == nil:
-				got = "403, internally " + got
-			case err == nil && s.Incomplete(tt.gvr.GroupResource()) != "":
-				got += " of more"
+			case apierrors.IsNotFound(err):
+				got = "no type"
+			case apierrors.ReasonForError(err) == ReasonNotCollected:
+				got = "not collected"
+			case err == nil:
+				if got = fmt.Sprint(len(objects.Items)); s.Incomplete(tt.gvr.GroupResource()) != "" {
+					got += " of more"
+				}
 			}
-			types, _ := s.storage.ServedTypes()
-			if isListed := strings.Contains(fmt.Sprint(types), tt.gvr.Resource); got != tt.want || isListed == strings.Contains(got, ",") {
-				t.Errorf("got %s, want %s; listed: %t", got, tt.want, isListed)
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

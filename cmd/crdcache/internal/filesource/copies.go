@@ -82,7 +82,7 @@ func (l *loader) compare(e manifest.Entry, k *kind, key objectKey) (c comparison
 	if version == "" {
 		old.SetResourceVersion("")
 	}
-	if status, _ := u.Object["status"].(map[string]any); k == crdKind && status["conditions"] == nil {
+	if status, _ := u.Object["status"].(map[string]any); k.GroupKind == crdGroupKind && status["conditions"] == nil {
 		delete(u.Object, "status")
 		delete(old.Object, "status")
 	}

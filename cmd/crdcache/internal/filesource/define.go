@@ -10,15 +10,8 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
-	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
-
-var crdKind = &kind{
-	GroupKind: crdGroupKind, typ: readapi.Type{Group: crd.GVR.Group,
-		Names: crd.Names{Plural: crd.GVR.Resource}},
-	definitionName: "built in",
-}
 
 func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructured.Unstructured) {
 	if u.GroupVersionKind().Version != crd.GVR.Version {
@@ -48,7 +41,11 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		l.removeKind(previous)
 		l.storage.RemoveType(previous.typ.GroupResource())
 	}
-	k, _ := l.kindOf(u.GroupVersionKind()) // never fails
+	k, err := l.kindOf(u.GroupVersionKind())
+	if err != nil {
+		l.reportMismatch(f, e.Position, crdGroupKind, err)
+		return
+	}
 	l.putObject(f, e, k, u)
 	if _, ok := l.origins[objectKey{crdGroupKind, "", u.GetName(), crd.GVR.Version}]; !ok {
 		return
@@ -99,7 +96,7 @@ func (l *loader) removeObject(key objectKey) {
 	delete(l.origins, key)
 	l.rereadCopies(key)
 	if key.GroupKind == crdGroupKind {
-		l.storage.Delete(crdKind.typ.GroupResource(), "", key.name)
+		l.storage.Delete(crd.GVR.GroupResource(), "", key.name)
 		for _, k := range l.kinds {
 			if k.definitionName == key.name {
 				l.removeKind(k) // its remaining objects now have no definition
@@ -110,20 +107,4 @@ func (l *loader) removeObject(key objectKey) {
 	if k := l.kinds[key.GroupKind]; k != nil {
 		l.storage.DeleteInVersion(k.typ.GroupResource(), key.namespace, key.name, key.version)
 	}
-}
-
-// knownType returns the type of a built-in kind in one version.
-func knownType(gvk schema.GroupVersionKind) (readapi.Type, bool) {
-	k, ok := naming.FindBuiltin(gvk.Group, gvk.Kind, "")
-	if !ok {
-		return readapi.Type{}, false
-	}
-	return readapi.Type{
-		Group: k.Group, Namespaced: k.Has(naming.Namespaced),
-		Names: crd.Names{Plural: k.Plural, Kind: k.Kind, ShortNames: k.ShortNames,
-			Categories: k.Categories},
-		Versions: []readapi.Version{{
-			Name: gvk.Version, Subresources: []string{"status"}, SelectableFields: k.SelectableFields,
-		}},
-	}, true
 }

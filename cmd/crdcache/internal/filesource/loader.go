@@ -257,23 +257,13 @@ func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 		return k, nil
 	case k != nil:
 		return k, l.addVersion(k, gvk.Version)
-	case gvk.GroupKind() == crdGroupKind:
-		l.typesChanged = l.storage.Show(crdGroupKind) || l.typesChanged
-		return crdKind, nil
-	case gvk.GroupKind() == apiServiceKind:
-		l.typesChanged = l.storage.Show(apiServiceKind) || l.typesChanged
-		t, _ := servedType(l.storage, apiServiceKind)
-		l.kinds[apiServiceKind] = &kind{GroupKind: apiServiceKind, typ: t, definitionName: "built in"}
-		return l.kinds[apiServiceKind], nil
 	}
-	t, ok := knownType(gvk)
+	b, ok := naming.FindBuiltin(gvk.Group, gvk.Kind, "")
 	if !ok {
 		return nil, nil
 	}
-	return l.setType(t, false)
+	return l.setType(apiserver.BuiltinType(b, gvk.Version), false)
 }
-
-var apiServiceKind = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 
 func servedType(s *apiserver.Storage, gk schema.GroupKind) (readapi.Type, bool) {
 	types, _ := s.ServedTypes()

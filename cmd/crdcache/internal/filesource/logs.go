@@ -37,13 +37,7 @@ func (s *Source) Handler() http.Handler {
 			}
 			writeResponse(w, "text/plain", text)
 		default:
-			gr := request.GVR.GroupResource()
-			text := s.Incomplete(gr)
-			if text == reasonHidden {
-				readapi.WriteError(w, r, notCollected(gr, text))
-				return
-			}
-			if hasType && text != "" {
+			if text := s.Incomplete(request.GVR.GroupResource()); hasType && text != "" {
 				w.Header().Add("Warning", fmt.Sprintf("299 %s %q", IncompleteAgent, text))
 			}
 			s.handler.ServeHTTP(w, r)

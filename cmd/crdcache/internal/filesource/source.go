@@ -96,7 +96,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	// With a constant clock, equal files give equal objects.
 	now := func() time.Time { return time.Unix(0, 0) }
 	s.storage = apiserver.NewStorage(apiserver.StorageOptions{
-		Compress: true, HideSystemTypes: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
+		Compress: true, OmitSystemTypes: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
 	})
 	s.backend = s.storage
 	s.now, s.handler = s.clock.now, s.newHandler(s.storage)

@@ -32,8 +32,6 @@ type apiServiceWatch struct {
 	services map[string]*apiService
 }
 
-var _ watchTarget = (*apiServiceWatch)(nil)
-
 func (w *apiServiceWatch) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return shrinkAPIService(obj), nil }
 }

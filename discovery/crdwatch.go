@@ -38,8 +38,6 @@ func (o *crdObject) unreadable() unreadableCRD {
 // crdWatch updates a Tracker from a watch on CustomResourceDefinitions. It stores nothing.
 type crdWatch struct{ tracker *Tracker }
 
-var _ watchTarget = crdWatch{}
-
 // unreadFields are the largest fields, which crd.Summary does not read.
 var unreadFields = append(unreadMetadata[:2:2], "spec.versions[*].schema", "spec.versions[*].selectableFields",
 	"spec.versions[*].additionalPrinterColumns", "spec.conversion.webhook")

@@ -37,8 +37,7 @@ const ownDefinitions = 8
 
 // registry returns the registry for a type; nil if the type has no CRD.
 func (c *customTypes) registry(gvr schema.GroupVersionResource) *follow.TypeRegistry {
-	if _, isBuiltin := naming.FindBuiltin(gvr.Group, "", gvr.Resource); c == nil || isBuiltin ||
-		gvr.Group == crdGVR.Group {
+	if _, isBuiltin := naming.FindBuiltin(gvr.Group, "", gvr.Resource); c == nil || isBuiltin {
 		return nil
 	}
 	c.mu.Lock()

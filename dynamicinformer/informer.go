@@ -350,8 +350,6 @@ func whyEnded(ctx context.Context) string {
 // requester sends the requests of an informer for its follower.
 type requester struct{ *Informer }
 
-var _ follow.Requests = requester{}
-
 func (r requester) ListWatch(p follow.PartitionSpec, forbidden func(error)) informer.InlineWatcher {
 	return r.deps.ListWatch(r.target(p), r.health.Reporter(p.Incarnation, p.Namespace), r.pacer(p), forbidden)
 }

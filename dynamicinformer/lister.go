@@ -17,8 +17,6 @@ import (
 // lister is a cache.GenericLister that decodes only the objects that it returns.
 type lister struct{ informer *Informer }
 
-var _ cache.GenericLister = lister{}
-
 func (l lister) List(selector labels.Selector) ([]runtime.Object, error) {
 	return l.ByNamespace("").List(selector)
 }

@@ -68,8 +68,6 @@ func (f *Factory) namespaces() (follow.NamespaceList, error) {
 // namespaceList is a handle to the informer of namespaces.
 type namespaceList struct{ *Handle }
 
-var _ follow.NamespaceList = namespaceList{}
-
 // Current implements follow.NamespaceList. Rejected credentials (401) do not mean that listing is forbidden.
 func (l namespaceList) Current() (follow.KnownNamespaces, <-chan struct{}) {
 	i := l.Informer()

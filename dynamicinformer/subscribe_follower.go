@@ -26,8 +26,6 @@ import (
 // typeListener receives the types of a source for a subscription.
 type typeListener struct{ *Subscription }
 
-var _ typesource.Listener = typeListener{}
-
 func (s typeListener) SetType(t typesource.Type) {
 	if !s.selection.mayMatch(t.GroupResource) {
 		return // a subscription keeps no types of others

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
-	"github.com/crdcache/crdcache/internal/informer"
 )
 
 // WaitForVersion waits until the cache has every change up to a resource version, so that it shows the write
@@ -95,5 +94,3 @@ func (i *Informer) giveUp() (<-chan struct{}, error) {
 	}
 	return nil, &NotSyncedError{NotSynced: []status.Status{current}}
 }
-
-var _ informer.GiveUp = (*Informer)(nil).giveUp

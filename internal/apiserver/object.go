@@ -25,8 +25,6 @@ type object struct {
 	size int
 }
 
-var _ readapi.Object = (*object)(nil)
-
 // objectOrNil converts a nil *object to a nil Object.
 func objectOrNil(o *object) readapi.Object {
 	if o == nil {

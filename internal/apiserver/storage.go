@@ -62,8 +62,7 @@ type Storage struct {
 	}
 }
 
-// NewStorage returns a Storage with the types CustomResourceDefinition and APIService, by default, and without
-// objects.
+// NewStorage returns a Storage without objects. By default it has the types CustomResourceDefinition and APIService.
 func NewStorage(options StorageOptions) *Storage {
 	options.History = cmp.Or(max(options.History, 0), 1000)
 	if options.Now == nil {

@@ -32,8 +32,6 @@ type registeredType struct {
 	removed bool
 }
 
-var _ typesource.Listener = (*TypeRegistry)(nil)
-
 // NewTypeRegistry returns an empty registry. onComplete is called, without locks, when the source has
 // reported all types; onError with the reason why it cannot, or nil.
 func NewTypeRegistry(onComplete func(), onError func(error)) *TypeRegistry {

@@ -19,8 +19,6 @@ type Reporter struct {
 	partition *partitionRecord
 }
 
-var _ requests.Reporter = Reporter{}
-
 // Reporter returns the Reporter of a partition of an incarnation by name; empty means everything. It replaces
 // an earlier Reporter of the same partition.
 func (h *Health) Reporter(incarnation int, name string) Reporter {

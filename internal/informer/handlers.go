@@ -60,7 +60,9 @@ func (i *Informer) addHandler(handler cache.ResourceEventHandler, r *delivery.Re
 			handler)
 		return &explainedError{text: text, cause: ErrStopped}
 	case isRunning && !i.store.StoresObjects():
-		i.addLateLocked(r)
+		i.mu.handlers.AddLate(r)
+		i.recordCaughtUpLocked()
+		r.Start()
 		return nil
 	}
 	i.mu.handlers.Add(r, isRunning)

@@ -19,8 +19,6 @@ type indexer struct {
 	informer       *Informer
 }
 
-var _ cache.Indexer = (*indexer)(nil)
-
 func (x *indexer) objects(items []Item) []any {
 	object := x.informer.store.Format().Object
 	for k, item := range items {

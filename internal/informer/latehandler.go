@@ -7,13 +7,6 @@ import (
 	"github.com/crdcache/crdcache/internal/informer/delivery"
 )
 
-// addLateLocked adds a late handler (see delivery.Handlers.AddLate).
-func (i *Informer) addLateLocked(r *delivery.Registration) {
-	i.mu.handlers.AddLate(r)
-	i.recordCaughtUpLocked()
-	r.Start()
-}
-
 // recordCaughtUpLocked ends the state of late handlers that have received the objects of all partitions.
 func (i *Informer) recordCaughtUpLocked() {
 	if len(i.mu.partitions) == 0 && i.store.Snapshot().Len() > 0 { // between two incarnations

@@ -59,19 +59,13 @@ func (p *parser) parseUnbraced() ([]Step, error) {
 		}
 		err = p.unexpectedError()
 	}
-	// report "Name: {.metadata.name}" as a kubectl template, whatever the first error is
+	// report "Name: {.metadata.name}" as a kubectl template, whatever the first error is, but no brace in a filter
 	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace &&
-		!isExpression(p.src[start:start+brace]) {
+		!(strings.ContainsAny(p.src[start:start+1], "$@.[") && strings.Contains(p.src[start:start+brace], "[?")) {
 		return nil, p.fail(CodeLiteralText, start, start+brace, "a path is one {...} and nothing else",
 			"text outside the braces")
 	}
 	return nil, err
-}
-
-// isExpression reports whether the text before a brace is the beginning of a path with the brace in a filter,
-// rather than the text of a template.
-func isExpression(before string) bool {
-	return strings.ContainsAny(before[:1], "$@.[") && strings.Contains(before, "[?")
 }
 
 func (p *parser) parseAfterBraces() error {

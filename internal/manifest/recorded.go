@@ -66,6 +66,7 @@ const (
 	customResources = "custom-resources"
 	queryTimes      = "query-time"
 	maxErrorsFile   = 1 << 20
+	maxPlaces       = 5 // in a note
 )
 
 // readErrors yields a note for each type with errors. They are texts, or texts by namespace. Those of custom
@@ -81,12 +82,9 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 		QueryObj, Namespace string
 		Error               json.RawMessage
 	}
-	places := map[string]map[string][]string{} // by type and cause
-	add := func(name, cause string, place ...string) {
-		if places[name] == nil {
-			places[name] = map[string][]string{}
-		}
-		places[name][cause] = append(places[name][cause], place...)
+	places := map[[2]string][]string{} // by type and cause
+	add := func(name, cause, place string) {
+		places[[2]string{name, cause}] = append(places[[2]string{name, cause}], place)
 	}
 	switch {
 	case name == queryTimes:
@@ -101,33 +99,25 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 		all = []string{"its errors cannot be read"}
 	}
 	for _, cause := range all {
-		add(name, cause)
+		add(name, cause, "")
 	}
 	for key, cause := range byName {
 		if name == customResources {
-			add(key, cause)
+			add(key, cause, "")
 		} else {
 			add(name, cause, key)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(places)) {
-		c.stopped = c.stopped || !c.yield(Entry{Position: Position{Member: c.member},
-			Err: &Note{Uncollected: key, Reason: causesText(places[key])}})
-	}
-	return nil
-}
-
-const maxPlaces = 5
-
-// causesText returns each cause once, with the first of its namespaces.
-func causesText(places map[string][]string) string {
-	return strings.Join(naming.Map(slices.Sorted(maps.Keys(places)), func(cause string) string {
-		names := slices.Sorted(slices.Values(places[cause]))
+	compare := func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }
+	for _, key := range slices.SortedFunc(maps.Keys(places), compare) {
+		names := slices.Sorted(slices.Values(places[key]))
 		if more := len(names) - maxPlaces; more > 0 {
 			names = append(names[:maxPlaces], fmt.Sprintf("%d more", more))
 		}
-		return strings.TrimPrefix(strings.Join(names, ", ")+": "+cause, ": ")
-	}), "; ")
+		c.stopped = c.stopped || !c.yield(Entry{Position: Position{Member: c.member}, Err: &Note{
+			Uncollected: key[0], Reason: strings.TrimPrefix(strings.Join(names, ", ")+": "+key[1], ": ")}})
+	}
+	return nil
 }
 
 // beginArray sets the type of the objects that lack it, if it is known.

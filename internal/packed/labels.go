@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-var _ labels.Labels = Labels{}
-
 // Labels implements labels.Labels on encoded labels. A lookup searches linearly, and allocates nothing.
 type Labels struct{ object *Object }
 

@@ -37,8 +37,6 @@ func newRecorder() *recorder {
 	return r
 }
 
-var _ cache.ResourceEventHandler = (*recorder)(nil)
-
 // OnAdd implements cache.ResourceEventHandler.
 func (r *recorder) OnAdd(obj any, isInInitialList bool) {
 	u := obj.(*unstructured.Unstructured)

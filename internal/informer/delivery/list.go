@@ -32,8 +32,6 @@ type Changes interface {
 	At(n int) store.Change
 }
 
-var _ Changes = store.Differences{}
-
 type ChangeSlice []store.Change
 
 func (l ChangeSlice) Len() int { return len(l) }

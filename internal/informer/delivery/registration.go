@@ -72,8 +72,6 @@ type Registration struct {
 	onCaughtUp []func()
 }
 
-var _ cache.ResourceEventHandlerRegistration = (*Registration)(nil)
-
 // NewRegistration returns a registration for Handlers.Add. selectsObjects is true if the informer selects
 // objects. Their events are then merged only if the handler asks for it.
 func NewRegistration(config *Config, handler cache.ResourceEventHandler, options cache.HandlerOptions,

@@ -208,7 +208,7 @@ func (o *dumpVerb) getByNames(ctx context.Context, types *session.Types,
 	errs := slices.DeleteFunc(session.SplitJoined(unresolved), func(err error) bool { // printNamed has them, too
 		return errors.As(err, new(*session.UncollectedError)) || errors.As(err, new(*manifest.Problem))
 	})
-	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.HasCommaList() {
+	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.CommaList {
 		return false, nil
 	}
 	noMatches := map[string]*discovery.NoMatchError{}

@@ -338,9 +338,8 @@ func (w *treeData) recordUnsynced(err error) error {
 	for _, current := range unsynced.NotSynced {
 		failure := unreadType{current.GVR.GroupResource().String(), print.OneSafeLine(current.Message),
 			&dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}, Cause: unsynced.Cause}}
-		var refusal apierrors.APIStatus
 		switch {
-		case errors.As(current.LastError, &refusal) && refusal.Status().Reason == filesource.ReasonNotCollected:
+		case apierrors.ReasonForError(current.LastError) == filesource.ReasonNotCollected:
 			failure.Reason = reasonNotCollected
 		case current.Reason == status.ReasonForbidden:
 			failure.Reason = reasonForbidden

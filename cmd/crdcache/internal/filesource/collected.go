@@ -69,28 +69,24 @@ func (l *loader) sourceOf(f *manifest.File, p manifest.Position) string {
 // show records that a source has an object, or a list, of a kind.
 func (l *loader) show(gk schema.GroupKind, f *manifest.File, p manifest.Position, isList bool) {
 	in := kindIn{gk, l.sourceOf(f, p)}
-	if wasList, isShown := l.shownIn[in]; !isShown || isList && !wasList {
-		l.shownIn[in] = isList
-	}
+	l.shownIn[in] = l.shownIn[in] || isList
 }
 
 // reasonOfBundles returns why bundles do not show all objects of a type, or "". Each bundle with the
 // definition must have objects, or another source a list. Single objects do not complete other sources.
 func (l *loader) reasonOfBundles(gr schema.GroupResource) string {
-	bundles := l.definedIn[gr]
-	i := slices.IndexFunc(bundles, func(in kindIn) bool {
-		_, isShown := l.shownIn[in]
-		return !isShown
-	})
-	if i < 0 {
-		return ""
+	bundles, reason := l.definedIn[gr], ""
+	for _, in := range bundles {
+		if _, isShown := l.shownIn[in]; !isShown {
+			reason = in.source + " has their definition, and no objects"
+		}
 	}
 	for in, isList := range l.shownIn {
-		if isList && in.GroupKind == bundles[i].GroupKind && !slices.Contains(bundles, in) {
+		if isList && reason != "" && in.GroupKind == bundles[0].GroupKind && !slices.Contains(bundles, in) {
 			return ""
 		}
 	}
-	return bundles[i].source + " has their definition, and no objects"
+	return reason
 }
 
 // ReasonNotCollected is the reason of the error for a type of which no object was collected.

@@ -51,11 +51,12 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		return
 	}
 	l.markMismatchedFiles(gk)
-	served, ok := servedType(l.storage, gk)
-	if !ok {
+	defined := l.storage.Collection(definition.GroupResource())
+	if defined == nil {
 		delete(l.kinds, gk)
 		return // the definition is not established
 	}
+	served := defined.Type()
 	if previous := l.kinds[gk]; previous != nil && !keepsObjects &&
 		(previous.typ.Namespaced != served.Namespaced || previous.definitionName == "") {
 		l.removeKind(previous) // the storage deleted its objects

@@ -265,15 +265,6 @@ func (l *loader) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
 	return l.setType(apiserver.BuiltinType(b, gvk.Version), false)
 }
 
-func servedType(s *apiserver.Storage, gk schema.GroupKind) (readapi.Type, bool) {
-	types, _ := s.ServedTypes()
-	i := slices.IndexFunc(types, func(t readapi.Type) bool { return t.GroupKind() == gk })
-	if i < 0 {
-		return readapi.Type{}, false
-	}
-	return types[i], true
-}
-
 func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {
 	if err := l.storage.SetType(t); err != nil {
 		return nil, err

@@ -1,8 +1,6 @@
 package filesource
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,22 +13,6 @@ import (
 
 	"github.com/crdcache/crdcache/internal/manifest"
 )
-
-// TestIncompleteTypesAreServed verifies that answers of the served API say that objects may be missing.
-func TestIncompleteTypesAreServed(t *testing.T) {
-	for name, files := range map[string]map[string]string{
-		"broken file": {"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\na: [\n"},
-		"uncollected": {"crd.yaml": widgetCRD, "cluster-resources/custom-resources/a.yaml": widget("a", "red"),
-			"cluster-resources/custom-resources/custom-resources-errors.json": `{"widgets.example.com": "forbidden"}`},
-	} {
-		s := openSource(t, Options{Paths: []string{writeTree(t, files)}})
-		recorder := httptest.NewRecorder()
-		s.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, widgetsPath, nil))
-		if recorder.Code != http.StatusOK || recorder.Header().Get("Warning") == "" {
-			t.Errorf("%s: status %d, headers %v, want a warning", name, recorder.Code, recorder.Header())
-		}
-	}
-}
 
 // TestKeepIdentity verifies that other fields are not kept, except those of objects that must be decoded.
 func TestKeepIdentity(t *testing.T) {

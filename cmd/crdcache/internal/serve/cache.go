@@ -130,11 +130,7 @@ func (s *cacheServer) stateChanged(before, after status.Status) {
 	}
 	switch {
 	case after.State == status.Degraded && before.State != after.State:
-		origin := "the cluster"
-		if s.ReadsFiles() {
-			origin = "the files"
-		}
-		s.notef("%s is read from %s until it can be cached: %s", after.GVR.GroupResource(), origin, after.Message)
+		s.notef("%s is read directly until it can be cached: %s", after.GVR.GroupResource(), after.Message)
 	case after.Reason == status.ReasonRepeatedKeys && before.Reason != after.Reason:
 		s.Warnf("%s: %s", after.GVR.GroupResource(), after.Message)
 	}

@@ -95,7 +95,7 @@ func (f *ReadFlags) Readers(ctx context.Context, args []string,
 		reader := template
 		reader.Target, readers[i] = t, &reader
 		t.configDigest = template.Config.Digest()
-		t.commaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
+		t.CommaList = slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, ",") })
 		t.SelectVersions(true, template.typeNames...)
 	}
 	return readers, f.validateCacheFlags()

@@ -115,7 +115,7 @@ func withVerbs(name string, resolution discovery.Resolution, verbs []string) ([]
 // name of an object, as in kubectl.
 func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchError,
 	followsType bool) error {
-	canBeName := followsType && !t.commaList
+	canBeName := followsType && !t.CommaList
 	if name, err := discovery.ParseName(noMatch.Name); err == nil && t.source != nil {
 		for gr, reason := range t.source.Uncollected() {
 			if MatchesName(name, gr.Group, nil, []string{gr.Resource, strings.TrimSuffix(gr.Resource, "s")}) {

@@ -41,12 +41,11 @@ type sharedFactory struct {
 	incomplete sync.Map
 }
 
-func (f *sharedFactory) isIncomplete() (isSet bool) {
-	f.incomplete.Range(func(any, any) bool {
-		isSet = true
-		return false
-	})
-	return isSet
+func (f *sharedFactory) isIncomplete() bool {
+	for range f.incomplete.Range {
+		return true
+	}
+	return false
 }
 
 // NewShared returns a Shared whose caches and files are updated until ctx ends. If namespace is set, all

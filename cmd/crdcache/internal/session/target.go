@@ -44,8 +44,8 @@ type Target struct {
 	report       *Report    // nil without a caller that wants one
 	contextErr   error      // of the kubeconfig, with which the cluster fails
 	noKubeconfig bool       // and no --server
-	// commaList is set if types are separated by commas, so that no object names can follow.
-	commaList bool
+	// CommaList is set if types are separated by commas, so that no object names can follow.
+	CommaList bool
 	traffic   receivedBytes
 	responses responses
 	// watchesServer is set by AllowWatches, and usesWatchLists by AllowWatchLists.
@@ -131,9 +131,6 @@ func (h warningHandler) HandleWarningHeader(code int, agent, text string) {
 
 // Warnf writes a warning to stderr.
 func (t *Target) Warnf(format string, args ...any) { print.Warnf(t.ErrOut, format, args...) }
-
-// HasCommaList reports whether types are separated by commas, so that no object names can follow.
-func (t *Target) HasCommaList() bool { return t.commaList }
 
 func (t *Target) ReadsFiles() bool { return t.source != nil }
 

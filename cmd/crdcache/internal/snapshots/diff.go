@@ -231,9 +231,8 @@ func (o *diffVerb) comparedTypes(comparison *snapshotComparison) (types []schema
 // with a cluster or a snapshot, which always have them.
 func (o *diffVerb) lacksDefinitions(comparison *snapshotComparison, gr schema.GroupResource) bool {
 	for i, f := range comparison.files {
-		if o.sources[i].isManifests() && !o.sources[1-i].isManifests() &&
-			(gr == apiServices || gr == crd.GVR.GroupResource()) && f.Objects(gr) == nil {
-			return true
+		if o.sources[i].isManifests() && !o.sources[1-i].isManifests() && f.Objects(gr) == nil {
+			return gr == apiServices || gr == crd.GVR.GroupResource()
 		}
 	}
 	return false

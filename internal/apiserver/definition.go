@@ -26,8 +26,10 @@ var (
 // BuiltinType returns a built-in type in one version.
 func BuiltinType(b naming.BuiltinType, version string) readapi.Type {
 	return readapi.Type{Group: b.Group, Namespaced: b.Has(naming.Namespaced),
-		Names:    crd.Names{Plural: b.Plural, Kind: b.Kind, ShortNames: b.ShortNames, Categories: b.Categories},
-		Versions: []readapi.Version{{Name: version, Subresources: []string{"status"}, SelectableFields: b.SelectableFields}}}
+		Names: crd.Names{Plural: b.Plural, Kind: b.Kind, ShortNames: b.ShortNames,
+			Categories: b.Categories},
+		Versions: []readapi.Version{{Name: version, Subresources: []string{"status"},
+			SelectableFields: b.SelectableFields}}}
 }
 
 // typeOfDefinition sets the status of a CustomResourceDefinition if it has none, and returns the type that it

@@ -27,8 +27,8 @@ type StorageOptions struct {
 	// the order of restoring is faster.
 	Compress bool
 	// OmitSystemTypes omits the types CustomResourceDefinition and APIService until SetType adds them, and
-	// creates no APIServices. Default: like a kube-apiserver, the storage creates one APIService for each group
-	// version. Clients watch them to notice new types.
+	// creates no APIServices. Default: like a kube-apiserver, the storage creates one APIService for each
+	// group version. Clients watch them to notice new types.
 	OmitSystemTypes bool
 	// Conform drops unknown fields of custom resources and sets the defaults of their schema. Objects that
 	// clients write always conform. Default: objects are stored unchanged.
@@ -62,7 +62,7 @@ type Storage struct {
 	}
 }
 
-// NewStorage returns a Storage without objects. By default it has the types CustomResourceDefinition and APIService.
+// NewStorage returns a Storage without objects, by default with CustomResourceDefinition and APIService.
 func NewStorage(options StorageOptions) *Storage {
 	options.History = cmp.Or(max(options.History, 0), 1000)
 	if options.Now == nil {

@@ -59,7 +59,7 @@ func (p *parser) parseUnbraced() ([]Step, error) {
 		}
 		err = p.unexpectedError()
 	}
-	// report "Name: {.metadata.name}" as a kubectl template, whatever the first error is, but no brace in a filter
+	// report "Name: {.metadata.name}" as a kubectl template, whatever the first error is; a filter is none
 	if brace := strings.IndexByte(p.src[start:], '{'); brace > 0 && p.pos <= start+brace &&
 		!(strings.ContainsAny(p.src[start:start+1], "$@.[") && strings.Contains(p.src[start:start+brace], "[?")) {
 		return nil, p.fail(CodeLiteralText, start, start+brace, "a path is one {...} and nothing else",

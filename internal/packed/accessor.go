@@ -10,9 +10,8 @@ import (
 )
 
 var (
-	_ runtime.Object    = (*Object)(nil)
-	_ metav1.Object     = (*Object)(nil)
-	_ schema.ObjectKind = (*Object)(nil)
+	_ runtime.Object = (*Object)(nil)
+	_ metav1.Object  = (*Object)(nil)
 )
 
 func (o *Object) GetObjectKind() schema.ObjectKind { return o }

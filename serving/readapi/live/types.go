@@ -154,8 +154,8 @@ func definedType(definition any) (t readapi.Type, err error) {
 }
 
 // WaitForSync blocks until a type is served from the cache: its informer has synced, and its definition is
-// known. CustomResourceDefinitions must be readable if the server has them. The error is the context's cause, an error if the type
-// is not served, or dynamicinformer.ErrStopped if its informer has stopped.
+// known. CustomResourceDefinitions must be readable if the server has them. The error is the context's cause,
+// an error if the type is not served, or dynamicinformer.ErrStopped if its informer has stopped.
 func (s *Server) WaitForSync(ctx context.Context, gr schema.GroupResource) error {
 	for {
 		served := s.cacheOf(gr)

@@ -205,7 +205,8 @@ func (o *dumpVerb) section(types *session.Types, result session.GetResult) (prin
 func (o *dumpVerb) getByNames(ctx context.Context, types *session.Types,
 	unresolved error) (done bool, err error) {
 	names := o.TypeNames()
-	errs := slices.DeleteFunc(session.SplitJoined(unresolved), func(err error) bool { // printNamed has them, too
+	// printNamed returns the problems of files, too.
+	errs := slices.DeleteFunc(session.SplitJoined(unresolved), func(err error) bool {
 		return errors.As(err, new(*session.UncollectedError)) || errors.As(err, new(*manifest.Problem))
 	})
 	if len(types.Resources) != 1 || len(names) < 2 || len(errs) != len(names)-1 || o.CommaList {

@@ -24,7 +24,9 @@ func TestCollected(t *testing.T) {
 	bundle, plain, object := files{definition: widgetCRD}, files{"crd.yaml": widgetCRD}, files{"a.yaml": widget("a", "red")}
 	full := files{definition: widgetCRD, "resources/widgets.example.com/namespaces/web/a.yaml": widget("a", "red")}
 	list := files{"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(widget("a", "red"), "\n", "\n  ") + "\n"}
-	widgetType, apiServices := widgets.WithVersion("v1"), schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	widgetType := widgets.WithVersion("v1")
+	apiServices := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
+		Resource: "apiservices"}
 	for name, tt := range map[string]struct {
 		gvr     schema.GroupVersionResource
 		want    string

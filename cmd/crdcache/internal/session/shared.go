@@ -90,8 +90,8 @@ func (s *Shared) open(ctx context.Context, options filesource.Options) (*filesou
 // factory returns the factory of the cluster and the user of a target, or of its files.
 func (s *Shared) factory(ctx context.Context, t *Target) (*sharedFactory, error) {
 	identity := strings.Join(t.paths, "\n")
+	var err error
 	if !t.ReadsFiles() {
-		var err error
 		if identity, _, err = localserver.Identity(ctx, t.Rest); err != nil {
 			return nil, err
 		}
@@ -104,7 +104,6 @@ func (s *Shared) factory(ctx context.Context, t *Target) (*sharedFactory, error)
 	}
 	config := rest.CopyConfig(t.Rest)
 	config.WrapTransport = nil // it belongs to a command that does not watch
-	var err error
 	factory := &sharedFactory{}
 	config.WarningHandler = warningHandler{rest.NoWarnings{}, &factory.incomplete}
 	factory.Factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, KeepRepeated: true,

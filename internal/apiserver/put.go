@@ -172,8 +172,10 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 		}
 	}
 	stamp := s.options.Stamp && !options.byClient
+	restoredVersion, keepsVersion := parseVersion(u.GetResourceVersion())
+	keepsVersion = keepsVersion && options.restore
 	if before != nil {
-		unchanged, err := completeFromStored(before, u, stamp, c.rules)
+		unchanged, err := completeFromStored(before, u, stamp, keepsVersion, c.rules)
 		if err != nil {
 			return nil, "", err
 		}
@@ -184,8 +186,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 		setMetadataOnCreate(u, c.rules, options.now)
 	}
 	nextVersion := s.mu.version + 1
-	restoredVersion, ok := parseVersion(u.GetResourceVersion())
-	if options.restore && ok {
+	if keepsVersion {
 		// The version of the storage always increases, so that no earlier list can be continued.
 		s.mu.version = max(nextVersion, restoredVersion)
 	} else {
@@ -226,8 +227,9 @@ func (s *Storage) setText(o *object, text []byte) {
 const minCompressed = 512
 
 // completeFromStored copies missing fields from the stored state to u if stamp is set. It reports
-// whether u and the stored state are equal, except for their resource versions.
-func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool, rules Rules) (bool, error) {
+// whether u and the stored state are equal, except for their resource versions unless keepsVersion is set.
+func completeFromStored(before *object, u *unstructured.Unstructured, stamp, keepsVersion bool,
+	rules Rules) (bool, error) {
 	content, err := readapi.Decode(before)
 	if err != nil {
 		return false, err
@@ -237,7 +239,9 @@ func completeFromStored(before *object, u *unstructured.Unstructured, stamp bool
 		setMetadataOnUpdate(u, old, rules)
 	}
 	version := u.GetResourceVersion()
-	u.SetResourceVersion(old.GetResourceVersion())
+	if !keepsVersion {
+		u.SetResourceVersion(old.GetResourceVersion())
+	}
 	body, err := encodeBody(u.Object)
 	if err != nil {
 		return false, err

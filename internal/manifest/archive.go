@@ -43,13 +43,7 @@ var (
 // their names or kinds.
 var ErrNotRead = errors.New("not read")
 
-// archiveExtensions are the ends of the names of archives that are read within archives.
-var archiveExtensions = []string{".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip"}
-
-func isArchiveName(name string) bool {
-	return slices.ContainsFunc(archiveExtensions,
-		func(end string) bool { return strings.HasSuffix(name, end) })
-}
+var archiveExtensions = []string{".tar", ".tgz", ".zip"}
 
 // contentReader reads a text, or the texts in an archive.
 type contentReader struct {
@@ -70,7 +64,6 @@ type archiveCounts struct {
 	inputSize, decompressedSize int64
 	members                     int
 	otherNames, links, others   int // members that are not read
-	auditEvents                 int // without an object
 	received                    *atomic.Int64
 	stopped                     bool
 }
@@ -129,7 +122,7 @@ func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) 
 	if hasErrors {
 		return c.readErrors(in, name)
 	}
-	t := &documentReader{in: in, compressed: compressed, line: 1, collects: name, counts: c.archiveCounts}
+	t := &documentReader{in: in, compressed: compressed, line: 1, collects: name}
 	t.yield = func(e Entry) bool {
 		e.Member = c.member
 		c.stopped = !c.yield(e) || c.ctx.Err() != nil
@@ -137,6 +130,9 @@ func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) 
 	}
 	for more := true; more && err == nil; {
 		more, err = t.readDocument()
+	}
+	if !c.stopped {
+		t.audit.report(t.yield)
 	}
 	return err
 }
@@ -154,7 +150,7 @@ func (c *contentReader) reportSkipped() {
 		what string
 	}{
 		{c.otherNames, otherNames}, {c.links, "links"},
-		{c.others, "members that are no files"}, {c.auditEvents, "audit events without an object"},
+		{c.others, "members that are no files"},
 	} {
 		if count.n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", count.n, count.what))
@@ -293,7 +289,7 @@ func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
 	case !mode.IsRegular():
 		c.others++
 		return nil
-	case len(name) > maxMemberName, !isArchiveName(name) && !c.reads(name):
+	case len(name) > maxMemberName, !isRead(path.Join(c.member, name), c.wanted):
 		c.otherNames++
 		return nil
 	}
@@ -310,14 +306,6 @@ func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
 		err = nil
 	}
 	return err
-}
-
-// reads reports whether the text of a member is read.
-func (c *contentReader) reads(name string) bool {
-	if c.wanted != nil {
-		return c.wanted(path.Join(c.member, name))
-	}
-	return isManifest(filepath.FromSlash(name))
 }
 
 // VisitTexts calls visit with the path and content of each file that a path names, and of those in

@@ -101,13 +101,13 @@ func TestArchives(t *testing.T) {
 		{"must-gather/", "", ""}, {"./must-gather/a.yaml", aYAML + "---\n" + bYAML, ""},
 		{"must-gather/b.json.gz", string(gzipOf([]byte(aJSON))), ""}, {"x/../../../up.yml", bYAML, ""},
 		{"logs/current.log", "starting\n", ""}, {"._a.yaml", "\x00\x05", ""}, {"link.yaml", "", "/etc/passwd"},
-		{"bad.yaml", "a: [\n", ""}, {"values.yaml", "a: b\n", ""}, {"old.yaml", "\xfd7zXZ\x00\x00", ""},
+		{"bad.yaml", "a: b: c\n", ""}, {"values.yaml", "a: b\n", ""}, {"old.yaml", "\xfd7zXZ\x00\x00", ""},
 	}
 	want := []string{
 		"f/must-gather/a.yaml:1 A", "f/must-gather/a.yaml:6 B", "f/must-gather/b.json.gz:1 A", "f/up.yml:1 B",
-		"f/bad.yaml:1 not valid YAML: did not find expected node content",
+		"f/bad.yaml:1 not valid YAML: mapping values are not allowed in this context",
 		"f/values.yaml:1 not a Kubernetes object: it has no apiVersion or no kind", "f/old.yaml this is an xz file: unpack it",
-		"f not read: 1 files with other names than .yaml, .yml, .json, .jsonl; 1 links",
+		"f not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip; 1 links",
 	}
 	plain, zipped := tarOf(t, members...), zipOf(t, members...)
 	zstdWriter, err := zstd.NewWriter(nil)
@@ -132,7 +132,7 @@ func TestArchives(t *testing.T) {
 		"no members": {tarOf(t), []string{"f this has only zero bytes: it is damaged, or an archive without files"}}, "no members in zip": {zipOf(t), nil},
 		"two archives": {append(bytes.Clone(plain), plain...), append(append([]string{}, want...), "failed: "+errTrailing.Error())},
 		"many names": {tarOf(t, archiveMember{strings.Repeat("a/", 3000) + "a.yaml", aYAML, ""}),
-			[]string{"f not read: 1 files with other names than .yaml, .yml, .json, .jsonl"}},
+			[]string{"f not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip"}},
 	}
 	for name, tt := range tests {
 		readers := map[string]io.Reader{"a file": bytes.NewReader(tt.data),

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -140,7 +141,7 @@ func TestEntries(t *testing.T) {
 			"1 1/0: error not a Kubernetes object: 2 elements of the array have no apiVersion or no kind"}},
 		"json arrays of others": {"[{}]\n[]\n[\"a\"]", []string{"1 1/0: error not a Kubernetes object",
 			"3 3/0: error not a Kubernetes object"}},
-		"json array, cut": {"[" + aJSON, []string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
+		"json array, cut": {"[" + aJSON, []string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: " + string(ErrTruncated)}},
 		"array of lists":  {"[{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[" + aJSON + "]}]", []string{"1 1/1: v1 A a"}},
 		"yaml array":      {"# c\n" + item(aYAML) + item(bYAML) + "---\n" + aYAML, []string{"2 1/1: v1 A a", "6 1/2: v1 B b", "11 2/0: v1 A a"}},
 		"flow array":      {"[{apiVersion: v1, kind: A, metadata: {name: a}}]", []string{"1 1/1: v1 A a"}},
@@ -150,9 +151,9 @@ func TestEntries(t *testing.T) {
 		"json broken": {aJSON + "\n{\"a\":\n  !}\n", []string{"1 1/0: v1 A a",
 			"3 2/0: error not valid JSON: invalid character '!' looking for beginning of value"}},
 		"json cut": {aJSON + "\n{\"a\":\n",
-			[]string{"1 1/0: v1 A a", "2 2/0: error not valid JSON: unexpected EOF"}},
+			[]string{"1 1/0: v1 A a", "2 2/0: error not valid JSON: " + string(ErrTruncated)}},
 		"json cut list": {`{"apiVersion":"v1","items":[` + aJSON,
-			[]string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: unexpected EOF"}},
+			[]string{"1 1/1: v1 A a", "1 1/0: error not valid JSON: " + string(ErrTruncated)}},
 		"json mark": {"\ufeff" + aJSON, []string{"1 1/0: v1 A a"}},
 
 		"separators with comments": {aYAML + "---  # b\n" + bYAML + "---\t# a\n" + aYAML +
@@ -185,6 +186,35 @@ func TestEntries(t *testing.T) {
 				t.Errorf("byte by byte (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCut verifies that a text that ends within a document gives all objects before its end, and ErrTruncated.
+func TestCut(t *testing.T) {
+	list := "apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + "kind: List\n"
+	for name, tt := range map[string]struct {
+		text, aEnd, bEnd string // what ends A and B
+	}{
+		"YAML": {list, "a\n-", "b\nk"}, "large YAML": {"#" + strings.Repeat("c", maxWhole) + "\n" + list, "a\n-", "b\nk"},
+		"flow":       {"kind: List\napiVersion: v1\nitems: [\n" + aJSON + "," + bJSON + "]\n", "]", "]"},
+		"JSON":       {`{"apiVersion":"v1","items":[` + aJSON + "," + bJSON + `],"kind":"List"}`, `"a"}}`, `"b"}}`},
+		"JSON lines": {aJSON + "\n" + bJSON, `"a"}}`, `"b"}}`},
+	} {
+		step := 1 + len(tt.text)/(maxWhole/20)
+		for n := len(tt.text) - len("st\n"); n > strings.Index(tt.text, "items:")+len("items: [\n"); n -= step {
+			text, got, isCut := tt.text[:n], 0, false
+			err := Read(t.Context(), strings.NewReader(text), func(e Entry) bool {
+				if isCut = errors.Is(e.Err, ErrTruncated); e.Err == nil {
+					got++
+				}
+				return true
+			})
+			want := strings.Count(text, tt.aEnd) + strings.Count(text, tt.bEnd)
+			isWhole := name == "JSON lines" && strings.HasSuffix(strings.TrimSpace(text), "}}")
+			if err != nil || got != want || isCut == isWhole {
+				t.Errorf("%s, cut to %q: %d objects, error %v, cut: %t; want %d", name, text[max(0, n-30):], got, err, isCut, want)
+			}
+		}
 	}
 }
 

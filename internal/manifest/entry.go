@@ -83,9 +83,13 @@ func read(ctx context.Context, r io.Reader, path string, received *atomic.Int64,
 	return errors.Join(err, ctx.Err())
 }
 
-// ErrTruncated replaces io.ErrUnexpectedEOF of a source, which the readers of this package use for syntax
-// errors.
-var ErrTruncated = errors.New("the data ends too early: is it complete?")
+// PartialError says why a text lacks objects that its source had. The other objects are read.
+type PartialError string
+
+func (e PartialError) Error() string { return string(e) }
+
+// ErrTruncated is the error of data, or of a text, that ends within a document.
+const ErrTruncated = PartialError("the data ends too early: copy or collect it again; only what precedes is read")
 
 // sourceReader ends with its context, and separates errors of reading from errors of the text.
 type sourceReader struct {

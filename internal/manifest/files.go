@@ -128,22 +128,31 @@ type Listing struct {
 
 var (
 	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
-	errNoFiles = errors.New("the directory has no YAML or JSON files (" + strings.Join(extensions, ", ") +
+	errNoFiles = errors.New("the directory has no YAML or JSON files or archives (" + strings.Join(extensions, ", ") +
 		"; also with .gz or .zst)")
 )
 
-// extensions are the extensions of files that are read in directories, before a compression's, if any.
-var extensions = []string{".yaml", ".yml", ".json", ".jsonl"}
+// extensions are the extensions of files that are read in directories and archives.
+var extensions = slices.Concat([]string{".yaml", ".yml", ".json", ".jsonl"}, archiveExtensions)
 
 // otherNames describes the files that are not read.
 var otherNames = "files with other names than " + strings.Join(extensions, ", ")
 
-func isManifest(path string) bool {
-	ending := filepath.Ext(path)
+// hasExtension reports whether a name has one of the extensions, before a compression's, if any.
+func hasExtension(name string, extensions []string) bool {
+	ending := filepath.Ext(name)
 	if ending == ".gz" || ending == ".zst" {
-		ending = filepath.Ext(strings.TrimSuffix(path, ending))
+		ending = filepath.Ext(strings.TrimSuffix(name, ending))
 	}
 	return slices.Contains(extensions, ending)
+}
+
+// isRead reports whether a file is an archive or, with wanted, is wanted, and otherwise is a manifest.
+func isRead(path string, wanted func(path string) bool) bool {
+	if wanted == nil {
+		return hasExtension(path, extensions)
+	}
+	return hasExtension(path, archiveExtensions) || wanted(path)
 }
 
 // Report warns of given directories without files, and of files that are not read.
@@ -161,7 +170,7 @@ func (l Listing) Report(report func(*Problem)) {
 type ListOptions struct {
 	// FS is the file system of the paths. Nil means the operating system's.
 	FS fs.FS
-	// Wanted selects files in directories by their paths. Default: manifests.
+	// Wanted selects files in directories by their paths, next to archives. Default: manifests.
 	Wanted func(path string) bool
 }
 
@@ -244,7 +253,7 @@ func (o ListOptions) walk(ctx context.Context, path string, add func(string, fs.
 			return nil
 		case entry.IsDir():
 			return nil
-		case o.Wanted == nil && !isManifest(at) || o.Wanted != nil && !o.Wanted(at):
+		case !isRead(at, o.Wanted):
 			add(at, nil)
 			return nil
 		}

@@ -15,10 +15,18 @@ const maxWhole = 1 << 20
 var (
 	itemsPattern = regexp.MustCompile(`(?m)^items:[ \t]*(#.*)?$`)
 	dashPattern  = regexp.MustCompile(`^ *-\s`)
+	// headPattern and kindPattern match fields before and after the items of kubectl's lists.
+	headPattern = regexp.MustCompile(`(?m)^apiVersion:`)
+	kindPattern = regexp.MustCompile(`(?m)^kind:.*(\n|List$)`)
 )
 
 // isLargeList reports whether the start of a document is read item by item.
 func isLargeList(text []byte) bool { return len(text) > maxWhole && itemsPattern.Match(text) }
+
+// isCutList reports whether the end of a text lacks the kind that follows the items of a list.
+func isCutList(text []byte) bool {
+	return itemsPattern.Match(text) && headPattern.Match(text) && !kindPattern.Match(text)
+}
 
 // yamlItems splits the text of a YAML list into its items and its other fields. A line with a dash that is
 // indented as the dash of the first item begins an item: YAML ends the scalars of the item before it.
@@ -28,6 +36,7 @@ type yamlItems struct {
 	indent   int    // of the dashes
 	text     []byte // of the item, or of the fields, since the last flush
 	textLine int
+	atEnd    bool
 }
 
 type itemsState int
@@ -44,9 +53,13 @@ func (t *documentReader) readItems(text []byte, firstLine int) (more bool, err e
 	y := &yamlItems{list: t.newList(contentLine(text, firstLine)), textLine: firstLine}
 	for {
 		line, err := t.readLine()
-		switch atEnd := errors.Is(err, io.EOF); {
-		case atEnd || err == nil && t.endsDocument(line):
-			return y.flush(0) && y.finish() && !atEnd, nil
+		switch y.atEnd = errors.Is(err, io.EOF); {
+		case y.atEnd && (y.hasItems || y.state == afterKey) && y.kind() == "" && y.apiVersion() != "" &&
+			!kindPattern.Match(y.text): // the last item can be cut
+			y.yield(Entry{Position: Position{Line: y.textLine, Document: y.Document}, Err: ErrTruncated})
+			return false, nil
+		case y.atEnd || err == nil && t.endsDocument(line):
+			return y.flush(0) && y.finish() && !y.atEnd, nil
 		case err != nil:
 			return false, err
 		case !y.addLine(line, t.line-1):
@@ -83,7 +96,7 @@ func (y *yamlItems) addLine(line []byte, number int) (more bool) {
 
 // flush yields the item, or adds the fields, that were read. It returns false to stop.
 func (y *yamlItems) flush(nextLine int) bool {
-	data, err := decodeYAML(y.text, y.textLine)
+	data, err := decodeYAML(y.text, y.textLine, y.atEnd)
 	line := lineOf(err, y.textLine)
 	y.text, y.textLine = y.text[:0], nextLine
 	if y.state == inItem {
@@ -102,5 +115,5 @@ func (y *yamlItems) flush(nextLine int) bool {
 	for name, value := range fields {
 		y.addField(name, value, line)
 	}
-	return err == nil || y.yield(Entry{Position: Position{Line: line, Document: y.Document}, Err: err})
+	return err == nil || y.yield(Entry{Position: Position{Line: line, Document: y.Document}, Err: err}) && !y.atEnd
 }

@@ -93,13 +93,13 @@ func (j *jsonReader) describeSyntaxError(err error) (line int, describeSyntaxErr
 	isSyntax := errors.As(json.Unmarshal(unread, new(json.RawMessage)), &syntax)
 	switch {
 	case len(unread) == 0:
-		return j.ContentLine, io.ErrUnexpectedEOF
+		return j.ContentLine, ErrTruncated
 	case isSyntax && strings.HasSuffix(syntax.Error(), "after top-level value"):
 		return j.Line, fmt.Errorf("invalid character %q after a value", unread[0])
 	case isSyntax && syntax.Error() != "unexpected end of JSON input":
 		return j.Line + bytes.Count(unread[:syntax.Offset-1], newline), syntax
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return j.Line + bytes.Count(unread, newline), err
+	case isSyntax, errors.Is(err, io.ErrUnexpectedEOF):
+		return j.Line + bytes.Count(unread, newline), ErrTruncated
 	}
 	return j.Line, err
 }

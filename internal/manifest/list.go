@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -32,8 +33,8 @@ type list struct {
 	foreignCount  int // elements of an array that are not objects
 	// data is the JSON of a document that was decoded before it was added; nil for a streamed document.
 	data     json.RawMessage
-	counts   *archiveCounts
-	collects string // name of the type of untyped objects, if it is known
+	audit    *auditLog // of the text
+	collects string    // name of the type of untyped objects, if it is known
 }
 
 type member struct {
@@ -63,7 +64,7 @@ func (l *list) noteDuplicate(path string, line int) {
 	}
 }
 
-var errPage = errors.New("it is a page of a longer list: add the other pages, without metadata.continue")
+const errPage = PartialError("it is a page of a longer list: add the other pages, without metadata.continue")
 
 func duplicateError(path string) error { return fmt.Errorf("duplicate key %q", path) }
 
@@ -138,6 +139,10 @@ func (l *list) emit(e Entry) bool {
 	switch {
 	case e.Err == nil && e.Kind == "Event" && strings.HasPrefix(e.APIVersion, "audit.k8s.io/"):
 		return l.emitAuditEvent(e)
+	case strings.HasPrefix(e.APIVersion, metav1.GroupName+"/"):
+		e.Data, e.Canonical, e.Err = nil, nil, fmt.Errorf("%w: a %s has only columns or metadata: write the "+
+			"objects with 'kubectl get -o json'", ErrNotObject, e.Kind)
+		return l.yield(e)
 	case e.Err != nil || !isList(e.Kind):
 		return l.yield(e)
 	}
@@ -148,7 +153,7 @@ func (l *list) emit(e Entry) bool {
 	if l.depth == maxLists {
 		return l.yield(Entry{Position: e.Position, Err: fmt.Errorf("more than %d nested lists", maxLists)})
 	}
-	inner := &list{Position: e.Position, yield: l.yield, depth: l.depth + 1, counts: l.counts}
+	inner := &list{Position: e.Position, yield: l.yield, depth: l.depth + 1, audit: l.audit}
 	return inner.addDecoded(e.Data, nil)
 }
 

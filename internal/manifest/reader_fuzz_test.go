@@ -329,7 +329,7 @@ func TestMergeKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decodeYAML([]byte(text.String()), 1)
+		got, err := decodeYAML([]byte(text.String()), 1, true)
 		switch {
 		case duplicate && err == nil:
 			t.Errorf("a key is twice in\n%s, but the result is %s", text.String(), got)

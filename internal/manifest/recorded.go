@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/naming"
@@ -154,63 +153,6 @@ func (l *list) isWatchEvent() bool {
 	object := l.fieldValue("object")
 	return len(l.members) == 2 && len(object) > 0 && object[0] == '{' &&
 		slices.Contains([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"}, eventType)
-}
-
-// emitAuditEvent yields the object, or the objects of a list, of a successful response.
-func (l *list) emitAuditEvent(e Entry) bool {
-	var audited struct {
-		Stage, Verb, RequestURI string
-		ResponseStatus          struct{ Code int }
-		ObjectRef               struct{ APIGroup, APIVersion, Resource, Subresource, Namespace, Name string }
-		RequestObject           json.RawMessage
-		ResponseObject          json.RawMessage
-	}
-	if err := json.Unmarshal(e.Data, &audited); err != nil {
-		return l.yield(Entry{Position: e.Position, Err: err})
-	}
-	request, _ := fieldsOf(audited.RequestObject) // none for a patch in an array
-	ref, deletes := audited.ObjectRef, strings.HasPrefix(audited.Verb, "delete")
-	if audited.Stage != "ResponseComplete" || audited.ResponseStatus.Code >= 300 || audited.Verb == "watch" ||
-		!slices.Contains([]string{"", "status", "resize", "ephemeralcontainers"}, ref.Subresource) ||
-		strings.Contains(audited.RequestURI, "dryRun=") || deletes && isSet(request["dryRun"]) {
-		return true
-	}
-	response := Entry{Position: e.Position}
-	response.identify(audited.ResponseObject)
-	isStatus := response.Kind == "Status" && response.APIVersion == "v1"
-	switch {
-	case audited.Verb == "delete" && (isStatus || len(audited.ResponseObject) == 0) && ref.Name != "":
-		return l.yield(Entry{Position: e.Position, Recorded: true, Deleted: true, Resource: ref.Resource,
-			APIVersion: strings.TrimPrefix(ref.APIGroup+"/"+ref.APIVersion, "/"),
-			Namespace:  ref.Namespace, Name: ref.Name})
-	case isStatus:
-		return true
-	}
-	yield := func(object Entry) bool {
-		switch {
-		case errors.As(object.Err, new(*Note)): // of some namespaces or labels
-			return true
-		case object.Err == nil && (object.Name == "" || strings.HasPrefix(object.APIVersion, metav1.GroupName)):
-			l.counts.auditEvents++ // a table, metadata or an access review
-			return true
-		}
-		object.Recorded, object.Deleted = true, object.Err == nil && isGone(object, deletes)
-		return l.yield(object)
-	}
-	return (&list{Position: e.Position, yield: yield, depth: l.depth, counts: l.counts}).emit(response)
-}
-
-// isGone reports whether a response has the last state of an object. Pods on a node outlive the deletion of
-// their collection.
-func isGone(e Entry, deletes bool) bool {
-	var object struct {
-		Metadata metav1.ObjectMeta
-		Spec     struct{ NodeName string }
-	}
-	_ = json.Unmarshal(e.Data, &object) // another kind of spec
-	m, grace := object.Metadata, object.Metadata.DeletionGracePeriodSeconds
-	return len(m.Finalizers) == 0 && (grace == nil || *grace == 0) &&
-		(m.DeletionTimestamp != nil || deletes && (e.Kind != "Pod" || object.Spec.NodeName == ""))
 }
 
 // logStart begins the first line of a log that 'kubectl cluster-info dump' prints between objects.

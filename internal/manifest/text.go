@@ -24,13 +24,13 @@ type documentReader struct {
 	pendingLine []byte // an unread line
 	rest        []byte // the unread lines before the next \n
 	yield       func(Entry) bool
-	counts      *archiveCounts
+	audit       auditLog
 	collects    string // name of the type of untyped objects, if it is known
 }
 
 // newList returns a list for the document that begins at a line.
 func (t *documentReader) newList(line int) *list {
-	return &list{Position: Position{Line: line, Document: t.document}, yield: t.yield, counts: t.counts,
+	return &list{Position: Position{Line: line, Document: t.document}, yield: t.yield, audit: &t.audit,
 		collects: t.collects}
 }
 

@@ -22,12 +22,14 @@ func (t *documentReader) readYAML() (more bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case isLargeList(text):
+	case isLargeList(text), !more && isCutList(text):
 		return t.readItems(text, firstLine)
 	}
 	l := t.newList(contentLine(text, firstLine))
-	data, err := decodeYAML(text, firstLine)
+	data, err := decodeYAML(text, firstLine, !more)
 	switch {
+	case errors.Is(err, ErrTruncated) && itemsPattern.Match(text):
+		return t.readItems(text, firstLine)
 	case err != nil:
 		return t.yield(Entry{Position: Position{Line: lineOf(err, l.Line), Document: t.document},
 			Err: err}) && more, nil
@@ -149,10 +151,10 @@ func contentLine(text []byte, firstLine int) int {
 
 type yamlError struct {
 	line int
-	text string
+	error
 }
 
-func (e *yamlError) Error() string { return e.text }
+func (e *yamlError) Unwrap() error { return e.error }
 
 func lineOf(err error, fallback int) int {
 	var yamlErr *yamlError
@@ -170,21 +172,38 @@ var (
 		"are the line breaks others than \\n? Convert them")
 )
 
-// decodeYAML returns the JSON of a text that begins at firstLine of a file. Duplicate keys are an error.
-func decodeYAML(text []byte, firstLine int) ([]byte, error) {
+// decodeYAML returns the JSON of a text that begins at firstLine of a file. Duplicate keys are an error. With
+// isLast, an error that more text could correct is ErrTruncated.
+func decodeYAML(text []byte, firstLine int, isLast bool) ([]byte, error) {
 	data, err := yamlToJSON(text)
-	if err == nil || errors.Is(err, errSeparator) {
+	if err == nil || errors.Is(err, errSeparator) || errors.As(err, new(*yamlError)) {
 		return data, err
 	}
-	var lineErr *yamlError
-	if errors.As(err, &lineErr) {
-		return nil, err
-	}
+	at := &yamlError{0, fmt.Errorf("not valid YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))}
 	if parts := yamlLinePattern.FindStringSubmatch(err.Error()); parts != nil {
 		line, _ := strconv.Atoi(parts[1]) // digits
-		return nil, &yamlError{firstLine + line - 1, "not valid YAML: " + parts[2]}
+		at = &yamlError{firstLine + line - 1, errors.New("not valid YAML: " + parts[2])}
 	}
-	return nil, &yamlError{0, "not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+	cut := &cutReader{text: text}
+	if isLast && !errors.As(err, new(*yamlv2.TypeError)) && yamlv2.NewDecoder(cut).Decode(new(any)) != nil && cut.atEnd {
+		at.error = fmt.Errorf("%w: %w", at.error, ErrTruncated)
+	}
+	return nil, at
+}
+
+// cutReader reads byte by byte, because the parser reads ahead otherwise. atEnd is set at the end.
+type cutReader struct {
+	text  []byte
+	atEnd bool
+}
+
+func (r *cutReader) Read(p []byte) (int, error) {
+	if r.atEnd = len(r.text) == 0; r.atEnd {
+		return 0, io.EOF
+	}
+	n := copy(p, r.text[:1])
+	r.text = r.text[n:]
+	return n, nil
 }
 
 // yamlToJSON is YAMLToJSON of sigs.k8s.io/yaml for a text with one document. Duplicate keys are an error, but
@@ -319,8 +338,7 @@ type jsonConverter struct{ left int }
 // spend reserves space for a value of a size, and for its punctuation.
 func (c *jsonConverter) spend(size int) error {
 	if c.left -= size + len(`"":,`); c.left < 0 {
-		return &yamlError{text: fmt.Sprintf("aliases make the document more than %d times as large as its text",
-			maxExpansion)}
+		return &yamlError{0, fmt.Errorf("aliases make the document more than %d times as large as its text", maxExpansion)}
 	}
 	return nil
 }

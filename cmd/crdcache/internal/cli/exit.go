@@ -83,13 +83,13 @@ func isDenied(err error) bool {
 func isIncomplete(err error) bool {
 	switch e := err.(type) {
 	case *session.IncompleteError, *session.UnknownGroupsError, *session.UncollectedError,
-		*session.UncomparedError:
+		*session.UncomparedError, manifest.PartialError:
 		return true
 	case *discovery.NoMatchError:
 		return len(e.FailedGroupVersions) > 0
 	}
 	status, ok := err.(apierrors.APIStatus)
-	return ok && status.Status().Reason == filesource.ReasonNotCollected || err == manifest.ErrTruncated
+	return ok && status.Status().Reason == filesource.ReasonNotCollected
 }
 
 // isSyncTimeout reports whether err itself is a sync that timed out.

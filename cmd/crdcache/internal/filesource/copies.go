@@ -122,8 +122,10 @@ func (l *loader) hasInOtherVersion(k *kind, key objectKey) bool {
 }
 
 // prefersOtherVersion reports whether the object in another version is used by commands that name no version:
-// that with the highest resource version of one UID, or else the last one in the order of files.
-func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind, key objectKey) bool {
+// that with the highest resource version of one UID, or else the last one in the order of files. A recording has
+// only the last state of an object: replaced is set if it is the other one, and else the other one is removed.
+func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind,
+	key objectKey) (prefers, replaced bool) {
 	for i, v := range k.typ.Versions {
 		other := key
 		other.version = v.Name
@@ -138,12 +140,15 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 				func(v readapi.Version) bool { return v.Name == key.version })
 		} else if !e.Recorded {
 			l.addCopy(key, f, e.Position, from, isOlder)
+		} else if replaced = isOlder; !isOlder {
+			delete(l.origins, other)
+			l.storage.DeleteInVersion(k.typ.GroupResource(), other.namespace, other.name, other.version)
 		}
 		if isOlder {
-			return true
+			return true, replaced
 		}
 	}
-	return false
+	return false, false
 }
 
 // addCopy counts a copy that differs.

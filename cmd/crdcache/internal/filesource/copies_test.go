@@ -71,7 +71,7 @@ func TestCopies(t *testing.T) {
 	writeFile(t, archive, archiveOf(t, files))
 	const warning = "warning: namespaces/web/widgets/w0/w0.yaml:1: document 1: Widget web/w0 is also at " +
 		"namespaces/web/core/widgets.yaml:2; this one is used; 300 copies of objects are not used, because others are newer, or are read later"
-	want := []string{"warning: : not read: 1 files with other names than .yaml, .yml, .json, .jsonl", warning}
+	want := []string{"warning: : not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip", warning}
 	for _, path := range []string{dir, archive} {
 		s := openSource(t, Options{Paths: []string{path}})
 		got := problemsOf(s, path)

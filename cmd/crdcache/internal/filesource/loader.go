@@ -307,8 +307,10 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 		return
 	}
 	var err error
-	switch {
-	case l.prefersOtherVersion(f, e, k, key):
+	switch prefersOther, replaced := l.prefersOtherVersion(f, e, k, key); {
+	case replaced:
+		return
+	case prefersOther:
 		_, err = l.storage.PutInVersion(u, !l.isServed)
 	case l.isServed:
 		_, err = l.storage.Apply(u)

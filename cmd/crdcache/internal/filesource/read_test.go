@@ -17,14 +17,15 @@ func TestRead(t *testing.T) {
 	dir := writeTree(t, map[string]string{
 		"a.yaml":       widget("a", "red") + "---\n" + strings.ReplaceAll(widgetCRD, "io/v1", "io/v1beta1"),
 		"below/b.yaml": widget("b", "red"), "values.yaml": "replicas: 1\n", "zero.yaml": "",
+		"below/c.tgz": archiveOf(t, map[string]string{"c.yaml": widget("c", "red")}),
 	})
 	for name, tt := range map[string]struct {
 		options          Options
 		colors, problems []string
 	}{
-		"all": {Options{Paths: []string{dir}}, []string{"web/a red", "web/b red"},
+		"all": {Options{Paths: []string{dir}}, []string{"web/a red", "web/b red", "web/c red"},
 			[]string{"a.yaml:6: document 2: CustomResourceDefinition", "warning: values.yaml:1: document 1: ignored"}},
-		"empty": {Options{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"web/b red"},
+		"empty": {Options{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"web/b red", "web/c red"},
 			[]string{"warning: zero.yaml: the file is empty"}},
 		"nothing": {Options{Paths: []string{manifest.Stdin}, In: strings.NewReader("")}, nil,
 			[]string{"warning: stdin: the file is empty"}},
@@ -46,8 +47,8 @@ func TestNoFiles(t *testing.T) {
 	dir := writeTree(t, map[string]string{"notes/a.txt": "a", "deep/er/c.yaml": widget("c", "red")})
 	linked := writeTree(t, map[string]string{"a.yaml": widget("a", "red")})
 	must(t, os.Symlink(dir+"/deep", linked+"/b.yaml"))
-	const none = ": the directory has no YAML or JSON files (.yaml, .yml, .json, .jsonl; also with .gz or .zst)"
-	const unread = ": not read: 1 files with other names than .yaml, .yml, .json, .jsonl, or pipes, or links to directories"
+	const none = ": the directory has no YAML or JSON files or archives (.yaml, .yml, .json, .jsonl, .tar, .tgz, .zip; also with .gz or .zst)"
+	const unread = ": not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip, or pipes, or links to directories"
 	for name, tt := range map[string]struct {
 		paths    []string
 		problems []string

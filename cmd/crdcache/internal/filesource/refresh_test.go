@@ -96,7 +96,7 @@ func TestRefresh(t *testing.T) {
 			"web/d green"}, nil, false},
 		{"a broken file keeps its objects", write("b.yaml", widget("c", "pink")+"---\na: [\n"),
 			[]string{"web/b blue", "web/c pink", "web/d green"},
-			[]string{"b.yaml:6: document 2: not valid YAML: did not find expected node content"}, false},
+			[]string{"b.yaml:6: document 2: not valid YAML: did not find expected node content: " + string(manifest.ErrTruncated)}, false},
 		{"an object with a flaw keeps its last state",
 			write("b.yaml", widget("b", "blue")+"---\n"+strings.Replace(widget("c", "pink"), "namespace: web",
 				"namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},

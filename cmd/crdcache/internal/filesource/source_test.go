@@ -38,7 +38,7 @@ func TestOpen(t *testing.T) {
 			strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},
 		"other files": {map[string]string{"a.yaml": widgetCRD, "notes.txt": "x", ".hidden.yaml": "x: [",
 			".git/x.yaml": "x: ["}, []string{}, []string{
-			"warning: DIR: not read: 1 files with other names than .yaml, .yml, .json, .jsonl, or pipes, or links to directories"}},
+			"warning: DIR: not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip, or pipes, or links to directories"}},
 		"foreign documents": {map[string]string{"a.yaml": widgetCRD, "values.yaml": "a: b\n",
 			"list.json": "[1]", "k.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, []string{}, []string{
 			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name; so are 2 other documents",
@@ -49,7 +49,7 @@ func TestOpen(t *testing.T) {
 		}},
 		"broken": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\na: [\n"},
 			[]string{"web/a red"}, []string{
-				"a.yaml:16: document 3: not valid YAML: did not find expected node content"}},
+				"a.yaml:16: document 3: not valid YAML: did not find expected node content: " + string(manifest.ErrTruncated)}},
 		"unserved version": {map[string]string{"a.yaml": widgetCRD + "---\n" +
 			strings.Replace(widget("a", "red"), "com/v1", "com/v9", 1)}, []string{}, []string{
 			`a.yaml:11: document 2: Widget web/a: Widget.example.com is not served in version "v9" but in ["v1"]`}},

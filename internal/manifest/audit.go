@@ -12,20 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// auditLog counts the audit events of a text, and has the objects whose last write is unknown.
+// auditLog counts the audit events of a text, and has a note for each object whose last write is unknown.
 type auditLog struct {
 	events, objects, others int
-	unknown                 map[auditedObject]unknownWrite
-	levels                  map[string]bool
+	level                   string // of the last event
+	unknown                 map[auditedObject]Entry
 }
 
 type auditedObject struct{ resource, namespace, name string }
-
-type unknownWrite struct {
-	Position
-	event  int // its number
-	reason string
-}
 
 // auditEvent has the fields that show what happened to which object.
 type auditEvent struct {
@@ -50,7 +44,8 @@ func (l *list) emitAuditEvent(e Entry) bool {
 	if err := json.Unmarshal(e.Data, &audited); err != nil {
 		return l.yield(Entry{Position: e.Position, Err: err})
 	}
-	l.audit.count(audited.Level)
+	l.audit.events++
+	l.audit.level = audited.Level
 	request, _ := fieldsOf(audited.RequestObject) // none for a patch in an array
 	ref, deletes := &audited.ObjectRef, strings.HasPrefix(audited.Verb, "delete")
 	isChange := slices.Contains(changingSubresources, ref.Subresource)
@@ -90,13 +85,6 @@ func (l *list) emitAuditEvent(e Entry) bool {
 	return (&list{Position: e.Position, yield: yield, depth: l.depth, audit: l.audit}).emit(response)
 }
 
-func (a *auditLog) count(level string) {
-	if a.events++; a.levels == nil {
-		a.levels, a.unknown = map[string]bool{}, map[auditedObject]unknownWrite{}
-	}
-	a.levels[level] = true
-}
-
 // know records that the state of an object is known.
 func (a *auditLog) know(o auditedObject) {
 	a.objects++
@@ -112,35 +100,32 @@ func (a *auditLog) miss(e auditEvent, resource string, response Entry) {
 	if response.Kind != "" {
 		reason = "its response is a " + response.Kind
 	}
-	o := auditedObject{resource, e.ObjectRef.Namespace, e.ObjectRef.Name}
-	a.unknown[o] = unknownWrite{response.Position, a.events,
-		fmt.Sprintf("the audit event of %s %s lacks the object: %s", e.Verb, strings.TrimPrefix(o.namespace+"/"+o.name, "/"), reason)}
+	if a.unknown == nil {
+		a.unknown = map[auditedObject]Entry{}
+	}
+	ref := e.ObjectRef
+	a.unknown[auditedObject{resource, ref.Namespace, ref.Name}] = Entry{Position: response.Position,
+		Err: &Note{Uncollected: resource, Reason: fmt.Sprintf("the audit event of %s %s/%s lacks the object: %s", e.Verb,
+			ref.Namespace, ref.Name, reason)}}
 }
 
-// report yields a note for each type with objects whose last write is unknown, and the number of events
-// without an object.
+// report yields the first note for each type, and the number of events without an object.
 func (a *auditLog) report(yield func(Entry) bool) {
-	first, counts := map[string]unknownWrite{}, map[string]int{}
-	for o, w := range a.unknown {
-		if counts[o.resource]++; counts[o.resource] == 1 || w.event < first[o.resource].event {
-			first[o.resource] = w
+	byResource := map[string]Entry{}
+	for o, e := range a.unknown {
+		if first, exists := byResource[o.resource]; !exists || e.Document < first.Document {
+			byResource[o.resource] = e
 		}
 	}
-	more := true
-	for _, resource := range slices.Sorted(maps.Keys(first)) {
-		w := first[resource]
-		if n := counts[resource] - 1; n > 0 {
-			w.reason += fmt.Sprintf("; so do the last writes of %d other objects", n)
+	for _, resource := range slices.Sorted(maps.Keys(byResource)) {
+		if !yield(byResource[resource]) {
+			return
 		}
-		more = more && yield(Entry{Position: w.Position, Err: &Note{Uncollected: resource, Reason: w.reason}})
 	}
-	switch {
-	case !more || a.events == 0:
-	case a.objects == 0:
-		yield(Entry{Err: fmt.Errorf("%w: %w", ErrNotObject, PartialError(fmt.Sprintf(
-			"none of its %d audit events has an object (audit level %s): record them at level RequestResponse", a.events,
-			strings.Join(slices.Sorted(maps.Keys(a.levels)), ", "))))})
-	case a.others > 0:
+	if a.events > 0 && a.objects == 0 {
+		yield(Entry{Err: fmt.Errorf("%w: %w", ErrNotObject, PartialError(fmt.Sprintf("none of its %d audit events has an "+
+			"object (audit level %s): record them at level RequestResponse", a.events, a.level)))})
+	} else if a.others > 0 {
 		yield(Entry{Err: fmt.Errorf("%w: %d audit events without an object", ErrNotRead, a.others)})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -63,7 +64,7 @@ type contentReader struct {
 type archiveCounts struct {
 	inputSize, decompressedSize int64
 	members                     int
-	otherNames, links, others   int // members that are not read
+	skipped                     map[string]int // members that are not read, by the reason
 	received                    *atomic.Int64
 	stopped                     bool
 }
@@ -122,7 +123,8 @@ func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) 
 	if hasErrors {
 		return c.readErrors(in, name)
 	}
-	t := &documentReader{in: in, compressed: compressed, line: 1, collects: name}
+	t := &documentReader{in: in, compressed: compressed, line: 1, collects: name,
+		audit: auditLog{unknown: map[auditedObject]Entry{}}}
 	t.yield = func(e Entry) bool {
 		e.Member = c.member
 		c.stopped = !c.yield(e) || c.ctx.Err() != nil
@@ -145,16 +147,8 @@ func (c *contentReader) fail(err error) {
 // reportSkipped yields one error that counts the members that are not read.
 func (c *contentReader) reportSkipped() {
 	var counts []string
-	for _, count := range []struct {
-		n    int
-		what string
-	}{
-		{c.otherNames, otherNames}, {c.links, "links"},
-		{c.others, "members that are no files"},
-	} {
-		if count.n > 0 {
-			counts = append(counts, fmt.Sprintf("%d %s", count.n, count.what))
-		}
+	for _, what := range slices.Sorted(maps.Keys(c.skipped)) {
+		counts = append(counts, fmt.Sprintf("%d %s", c.skipped[what], what))
 	}
 	if len(counts) > 0 && !c.stopped {
 		c.fail(fmt.Errorf("%w: %s", ErrNotRead, strings.Join(counts, "; ")))
@@ -284,13 +278,13 @@ func (c *contentReader) readMember(name string, mode fs.FileMode, isLink bool,
 	case mode.IsDir() || isHidden:
 		return nil
 	case isLink || mode.Type() == fs.ModeSymlink:
-		c.links++
+		c.skipped["links"]++
 		return nil
 	case !mode.IsRegular():
-		c.others++
+		c.skipped["members that are no files"]++
 		return nil
 	case len(name) > maxMemberName, !isRead(path.Join(c.member, name), c.wanted):
-		c.otherNames++
+		c.skipped[otherNames]++
 		return nil
 	}
 	inner := *c
@@ -326,7 +320,7 @@ func VisitTexts(ctx context.Context, paths []string, wanted func(path string) bo
 			return err
 		}
 		c := &contentReader{ctx: ctx, yield: func(Entry) bool { return true }, path: filepath.ToSlash(f.Path),
-			visit: visit, wanted: wanted, archiveCounts: &archiveCounts{}}
+			visit: visit, wanted: wanted, archiveCounts: &archiveCounts{skipped: map[string]int{}}}
 		err = errors.Join(c.read(in), in.Close())
 		if err != nil || c.stopped {
 			return err

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,9 +25,11 @@ type auditedObject struct{ resource, namespace, name string }
 // auditEvent has the fields that show what happened to which object.
 type auditEvent struct {
 	Level, Stage, Verb, RequestURI string
-	ResponseStatus                 struct{ Code int }
-	ObjectRef                      struct{ APIGroup, APIVersion, Resource, Subresource, Namespace, Name string }
 	RequestObject, ResponseObject  json.RawMessage
+	ResponseStatus                 struct{ Code int }
+	ObjectRef                      struct {
+		APIGroup, APIVersion, Resource, Subresource, Namespace, Name string
+	}
 }
 
 var (
@@ -96,17 +99,11 @@ func (a *auditLog) miss(e auditEvent, resource string, response Entry) {
 	if a.others++; !slices.Contains(writes, e.Verb) || slices.Contains(reviewGroups, e.ObjectRef.APIGroup) {
 		return
 	}
-	reason := "audit level " + e.Level
-	if response.Kind != "" {
-		reason = "its response is a " + response.Kind
-	}
-	if a.unknown == nil {
-		a.unknown = map[auditedObject]Entry{}
-	}
 	ref := e.ObjectRef
+	reason := fmt.Sprintf("the audit event of %s %s/%s lacks the object: audit level %s, response: %s", e.Verb,
+		ref.Namespace, ref.Name, e.Level, cmp.Or(response.Kind, "none"))
 	a.unknown[auditedObject{resource, ref.Namespace, ref.Name}] = Entry{Position: response.Position,
-		Err: &Note{Uncollected: resource, Reason: fmt.Sprintf("the audit event of %s %s/%s lacks the object: %s", e.Verb,
-			ref.Namespace, ref.Name, reason)}}
+		Err: &Note{Uncollected: resource, Reason: reason}}
 }
 
 // report yields the first note for each type, and the number of events without an object.

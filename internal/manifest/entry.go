@@ -77,7 +77,8 @@ func Read(ctx context.Context, r io.Reader, yield func(Entry) bool) error {
 // read is Read that yields deletions and notes, too. The path of the text shows the layout of a bundle.
 func read(ctx context.Context, r io.Reader, path string, received *atomic.Int64,
 	yield func(Entry) bool) error {
-	c := &contentReader{ctx: ctx, yield: yield, path: path, archiveCounts: &archiveCounts{received: received}}
+	c := &contentReader{ctx: ctx, yield: yield, path: path,
+		archiveCounts: &archiveCounts{received: received, skipped: map[string]int{}}}
 	err := c.read(r)
 	c.reportSkipped()
 	return errors.Join(err, ctx.Err())

@@ -115,5 +115,6 @@ func (y *yamlItems) flush(nextLine int) bool {
 	for name, value := range fields {
 		y.addField(name, value, line)
 	}
-	return err == nil || y.yield(Entry{Position: Position{Line: line, Document: y.Document}, Err: err}) && !y.atEnd
+	at := Position{Line: line, Document: y.Document}
+	return err == nil || y.yield(Entry{Position: at, Err: err}) && !y.atEnd
 }

@@ -239,12 +239,7 @@ func (l *list) addDecoded(data []byte, lines func() []int) bool {
 func (l *list) emitPending() bool {
 	pending := l.pendingItems
 	l.pendingItems = nil
-	for _, e := range pending {
-		if !l.emitTyped(e) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(pending, func(e Entry) bool { return !l.emitTyped(e) })
 }
 
 // emitTyped yields an item with the list's kind and version as defaults.

@@ -85,7 +85,8 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject fu
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("read %s: %w", f.Name(), ctx.Err())
-	case errors.Is(err, ErrTooLarge), err != nil && (!empty || !f.NamedAsArgument || errors.Is(err, ErrTruncated)): // the rest is shown
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrTruncated),
+		err != nil && (!empty || !f.NamedAsArgument): // the rest is shown
 		r.Problem(f, Position{}, false, err)
 		return nil
 	case err != nil:

@@ -185,7 +185,8 @@ func decodeYAML(text []byte, firstLine int, isLast bool) ([]byte, error) {
 		at = &yamlError{firstLine + line - 1, errors.New("not valid YAML: " + parts[2])}
 	}
 	cut := &cutReader{text: text}
-	if isLast && !errors.As(err, new(*yamlv2.TypeError)) && yamlv2.NewDecoder(cut).Decode(new(any)) != nil && cut.atEnd {
+	isSyntax := !errors.As(err, new(*yamlv2.TypeError)) && yamlv2.NewDecoder(cut).Decode(new(any)) != nil
+	if isLast && isSyntax && cut.atEnd {
 		at.error = fmt.Errorf("%w: %w", at.error, ErrTruncated)
 	}
 	return nil, at

@@ -122,8 +122,8 @@ func (l *loader) hasInOtherVersion(k *kind, key objectKey) bool {
 }
 
 // prefersOtherVersion reports whether the object in another version is used by commands that name no version:
-// that with the highest resource version of one UID, or else the last one in the order of files. A recording has
-// only the last state of an object: replaced is set if it is the other one, and else the other one is removed.
+// that with the highest resource version of one UID, or else the last one in the order of files. Only
+// the last state in a recording is used: replaced is set if it is the other one, which is removed otherwise.
 func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind,
 	key objectKey) (prefers, replaced bool) {
 	for i, v := range k.typ.Versions {

@@ -30,7 +30,8 @@ type Canonicalizer struct{ writer indenter }
 // early.
 func (c *Canonicalizer) Append(dst, data []byte, start int) (canonical []byte, end int, truncated bool) {
 	w := &c.writer
-	*w = indenter{data: data, out: dst, compact: true, members: w.members[:0], scratch: w.scratch}
+	*w = indenter{data: data, out: dst, compact: true, members: w.members[:0], scratch: w.scratch,
+		sorted: w.sorted}
 	end = w.writeValue(start)
 	canonical, w.data, w.out = w.out, nil, nil
 	if end < 0 {
@@ -51,7 +52,11 @@ type indenter struct {
 	depth              int
 	members            []int  // offsets in out of the members of the open objects
 	scratch            []byte // an unescaped key, or the members of an object
+	sorted             []keyedText
 }
+
+// keyedText is a field in scratch.
+type keyedText struct{ key, text []byte }
 
 func (w *indenter) appendLine(dst []byte, depth int) []byte {
 	if w.compact {
@@ -155,8 +160,8 @@ func (w *indenter) writeObject(i int) int {
 // sort sorts the members of the object that was just written, the last of which ends at end. It returns false
 // for duplicate keys.
 func (w *indenter) sort(members []int, end int) bool {
-	type member struct{ key, text []byte }
-	start, sorted := members[0], make([]member, len(members))
+	start := members[0]
+	w.sorted = w.sorted[:0]
 	separator := w.appendLine([]byte{','}, w.depth+1)
 	w.scratch = append(w.scratch[:0], w.out[start:end]...)
 	for i := range members {
@@ -170,13 +175,13 @@ func (w *indenter) sort(members []int, end int) bool {
 		if encoded {
 			key = AppendUnescaped(nil, key)
 		}
-		sorted[i] = member{key, text}
+		w.sorted = append(w.sorted, keyedText{key, text})
 	}
-	slices.SortFunc(sorted, func(a, b member) int { return bytes.Compare(a.key, b.key) })
+	slices.SortFunc(w.sorted, func(a, b keyedText) int { return bytes.Compare(a.key, b.key) })
 	out := w.out[:start]
-	for i, m := range sorted {
+	for i, m := range w.sorted {
 		if i > 0 {
-			if bytes.Equal(m.key, sorted[i-1].key) {
+			if bytes.Equal(m.key, w.sorted[i-1].key) {
 				return false
 			}
 			out = append(out, separator...)

@@ -116,8 +116,7 @@ func (l *loader) hasInOtherVersion(k *kind, key objectKey) bool {
 	return slices.ContainsFunc(k.typ.Versions, func(v readapi.Version) bool {
 		other := key
 		other.version = v.Name
-		_, exists := l.origins[other]
-		return exists && other != key
+		return v.Name != key.version && l.origins[other] != nil
 	})
 }
 

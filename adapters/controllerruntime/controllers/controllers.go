@@ -202,7 +202,7 @@ func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings
 		return fmt.Errorf("controllers: ensure %s: the manager has ended", name)
 	case k != nil && k.forKind != settings.For.GroupKind:
 		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.forKind)
-	case k != nil && k.settings.equal(&settings):
+	case k != nil && k.applyError == nil && k.settings.equal(&settings):
 		return nil
 	case k == nil:
 		k = &running{name: name, controllers: c, forKind: settings.For.GroupKind,
@@ -256,6 +256,7 @@ type running struct {
 	reconciling  map[types.NamespacedName]bool // running reconciles; true: the instance was deleted meanwhile
 	reconciles   map[string]uint64             // the completed ones by result
 	lastError    error
+	applyError   error                                   // of watches that could not be added
 	forKind      schema.GroupKind                        // of Settings.For
 	isNamespaced atomic.Bool                             // its scope
 	selections   map[types.NamespacedName]sets.Set[Type] // the types of selected objects
@@ -265,9 +266,7 @@ type running struct {
 func (k *running) apply(c *Controllers) (err error) {
 	k.reconciler.Store(new(k.settings.Reconciler)) // a copy: Reconcile reads it without a lock
 	if k.ended == nil && c.ctx != nil {
-		if err = k.start(); err != nil {
-			return err
-		}
+		k.start()
 	}
 	previous, wanted := k.watches, append([]Watch{k.settings.For}, k.settings.Watches...)
 	k.watches = nil
@@ -289,23 +288,20 @@ func (k *running) apply(c *Controllers) (err error) {
 	for _, w := range previous {
 		w.subscription.Close()
 	}
+	k.applyError = err
 	return err
 }
 
 // start runs the reconciles.
-func (k *running) start() error {
-	// Metrics of a name remain after its controller, so all have one name.
-	inner, err := controller.NewTypedUnmanaged("run-time", controller.TypedOptions[reconcile.Request]{
+func (k *running) start() {
+	// Metrics of a name remain after its controller, so all have one name. It has what it requires.
+	inner, _ := controller.NewTypedUnmanaged("run-time", controller.TypedOptions[reconcile.Request]{
 		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent,
 		SkipNameValidation: new(true), Logger: log.Log.WithValues("settings", k.name),
 		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) requestQueue { return k.queue },
 	})
-	if err != nil {
-		return err
-	}
 	k.ended = make(chan struct{})
 	go func() { defer close(k.ended); _ = inner.Start(k.ctx) }() // ended by stop
-	return nil
 }
 
 // stop ends the controller. The channel is closed when no reconcile is running.

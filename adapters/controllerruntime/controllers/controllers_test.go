@@ -260,3 +260,41 @@ func TestEnsure(t *testing.T) {
 	}
 	ensure("blocked", settings)
 }
+
+// TestEnsureErrors verifies that the status names watches that cannot be added or changed, until they can,
+// and that Ensure with equal settings tries again.
+func TestEnsureErrors(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.install("apple")
+	f.awaitStart()
+	settings := Settings{For: watchOf("apple"), Reconciler: &requestLog{counts: map[string]int{}}}
+	expect := func(reason, message string) {
+		t.Helper()
+		f.eventually(reason, func() bool {
+			s, _ := f.all.Status("apples")
+			return s.Ready.Reason == reason && strings.Contains(s.Ready.Message, message)
+		})
+	}
+	noPattern := watchOf("pear")
+	noPattern.Version = "["
+	settings.Watches = []Watch{noPattern}
+	for range 2 {
+		if err := f.all.Ensure(t.Context(), "apples", settings); err == nil {
+			t.Error("Ensure() of a watch that cannot be added = nil, want an error")
+		}
+		expect("Waiting", `"[" is not a pattern`)
+	}
+	settings.Watches = nil
+	for _, step := range []struct {
+		namespaces      []string
+		reason, message string
+	}{{[]string{"web"}, "Running", ""}, {nil, "Waiting", "apple.example.com: "},
+		{[]string{"web"}, "Running", ""}} {
+		settings.For.Options = &dynamicinformer.ResourceOptions{
+			Namespaces: dynamicinformer.InNamespaces(step.namespaces...)}
+		if err := f.all.Ensure(t.Context(), "apples", settings); err != nil {
+			t.Error(err)
+		}
+		expect(step.reason, step.message)
+	}
+}

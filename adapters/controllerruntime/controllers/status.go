@@ -1,21 +1,24 @@
 package controllers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 )
 
 // Status is the status of a controller.
 type Status struct {
 	Name string
-	// Ready is a condition for the status of an object, without times. It is true while all watches work. The
-	// other reasons are Waiting (a type is not installed, not served, or must not be read, or another replica
-	// is the leader), Syncing (a first list is under way) and Stopping. Watches do not wait for each other.
+	// Ready is a condition for the status of an object, without times: true while all watches work. Other
+	// reasons are Waiting (for a type, permission, valid options, or this replica to lead), Syncing (a first
+	// list is under way) and Stopping. Watches do not wait for each other.
 	Ready       metav1.Condition
 	QueueLength int // without delayed requests
 	// Reconciles are the numbers of completed reconciles by result: success, error, requeue, requeue_after.
@@ -60,6 +63,8 @@ func (k *running) statusLocked() Status {
 		s.Ready.Reason, s.Ready.Message = "Stopping", ""
 	case k.controllers.ctx == nil:
 		s.Ready.Reason, s.Ready.Message = "Waiting", "this replica is not the leader"
+	case k.applyError != nil:
+		s.Ready.Reason, s.Ready.Message = "Waiting", s.Ready.Message+k.applyError.Error()
 	case s.Ready.Reason == "Running":
 		s.Ready.Status = metav1.ConditionTrue
 	}
@@ -69,17 +74,18 @@ func (k *running) statusLocked() Status {
 // problem returns the reason of Status.Ready, and a message about a watch that does not work yet.
 func (w *watch) problem() (reason, message string) {
 	followed := w.subscription.Types()
-	switch err := w.err.Load(); {
-	case len(followed) > 0 && followed[0].Status.State == status.Synced:
+	invalid := ptr.Deref(w.Options, dynamicinformer.ResourceOptions{}).Validate()
+	switch err := cmp.Or(invalid, ptr.Deref(w.err.Load(), nil)); {
+	case invalid == nil && len(followed) > 0 && followed[0].Status.State == status.Synced:
 		return "Running", ""
-	case len(followed) > 0:
+	case invalid == nil && len(followed) > 0: // with invalid options, the former watch continues
 		reason, current := "Waiting", followed[0].Status
 		if (current.State == status.Syncing || current.State == status.Resuming) && !current.Settled() {
 			reason = "Syncing"
 		}
 		return reason, current.String() + "; "
 	case err != nil:
-		return "Waiting", fmt.Sprintf("%s: %v; ", w.GroupKind, *err)
+		return "Waiting", fmt.Sprintf("%s: %v; ", w.GroupKind, err)
 	}
 	return "Waiting", w.GroupKind.String() + " is not installed; "
 }

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
-
 	"github.com/crdcache/crdcache/test/integration/bench/internal/experiment"
 	"github.com/crdcache/crdcache/test/integration/bench/internal/report"
 )
@@ -87,24 +84,6 @@ func TestPlanOrder(t *testing.T) {
 				t.Errorf("%s: step %s has fewer objects than the %d of the step before", name, s, objects)
 			}
 			objects = s.countInSandbox()
-		}
-	}
-}
-
-// TestSubjectsAreCreatedWithoutRequests creates every subject without requests.
-func TestSubjectsAreCreatedWithoutRequests(t *testing.T) {
-	for _, s := range experiment.Subjects() {
-		c, err := s.New(experiment.Options{
-			Config: &rest.Config{Host: "https://localhost:1", QPS: -1},
-			GVR:    schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"},
-			Kind:   "Widget",
-		})
-		if err != nil {
-			t.Errorf("New of %s: %v", s.Name, err)
-			continue
-		}
-		if _, ok := c.(experiment.Reader); ok != (s.Name != experiment.Stream) {
-			t.Errorf("%s implements Reader: %v", s.Name, ok)
 		}
 	}
 }

@@ -66,9 +66,6 @@ func TestNoFiles(t *testing.T) {
 		})
 	}
 	s := openSource(t, Options{Paths: []string{dir + "/notes"}})
-	if got := problemsOf(s, dir); !slices.Equal(got, []string{"warning: notes" + none}) {
-		t.Errorf("Problems() = %q, want a warning about the directory", got)
-	}
 	if err := s.Refresh(t.Context()); err != nil || len(s.Problems()) != 1 {
 		t.Errorf("Refresh() = %v, Problems() = %q, want the same problem", err, problemsOf(s, dir))
 	}

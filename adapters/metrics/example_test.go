@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -25,11 +26,8 @@ func cluster() *httptest.Server {
 	})
 	must(err)
 	for _, name := range []string{"a", "b"} {
-		text := fmt.Appendf(nil,
-			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":%q}}`, name)
-		if _, err := storage.ApplyJSON(text); err != nil {
-			panic(err)
-		}
+		must(apitest.ApplyJSON(storage, fmt.Appendf(nil,
+			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":%q}}`, name)))
 	}
 	return httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 }

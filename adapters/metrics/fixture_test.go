@@ -23,6 +23,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -76,7 +77,7 @@ func (s *server) apply(t testing.TB, from, to, version int) {
 		text := fmt.Appendf(nil,
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"tenant-%d","name":"w-%d"},`+
 				`"spec":{"version":%d}}`, n%10, n, version)
-		if _, err := s.storage.ApplyJSON(text); err != nil {
+		if err := apitest.ApplyJSON(s.storage, text); err != nil {
 			t.Fatal(err)
 		}
 	}

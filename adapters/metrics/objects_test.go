@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // widgetMetrics has a binding to the widgets of a server.
@@ -81,7 +82,7 @@ spec:
 func (w *widgetMetrics) apply(widgets ...string) {
 	w.Helper()
 	for _, text := range widgets {
-		if _, err := w.storage.ApplyJSON([]byte(text)); err != nil {
+		if err := apitest.ApplyJSON(w.storage, []byte(text)); err != nil {
 			w.Fatal(err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -116,15 +115,6 @@ func (e *UnknownTypeError) Error() string {
 // The error is an *UnknownTypeError if the type is unknown; any other error describes the object.
 func (s *Storage) Apply(obj *unstructured.Unstructured) (Outcome, error) {
 	return s.put(s.copyOf(obj), putOptions{now: s.options.Now()})
-}
-
-// ApplyJSON works like Apply for an object in JSON.
-func (s *Storage) ApplyJSON(data []byte) (Outcome, error) {
-	var content map[string]any
-	if err := utiljson.Unmarshal(data, &content); err != nil {
-		return "", err
-	}
-	return s.put(content, putOptions{now: s.options.Now()})
 }
 
 // Restore works like Apply for objects of another server, which keep their resource version. Use it before

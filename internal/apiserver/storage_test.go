@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/testkit"
@@ -85,11 +86,8 @@ func TestApplyRefuses(t *testing.T) {
 		})
 	}
 	var unknown *UnknownTypeError
-	if _, err := s.ApplyJSON([]byte(`{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.As(err, &unknown) || unknown.GVK.Kind != "X" {
+	if _, err := s.Apply(parseLoosely(t, `{"apiVersion":"a.b/v1","kind":"X","metadata":{"name":"x"}}`)); !errors.As(err, &unknown) || unknown.GVK.Kind != "X" {
 		t.Errorf("error = %v, want an unknown type error", err)
-	}
-	if _, err := s.ApplyJSON([]byte(`{`)); err == nil {
-		t.Error("ApplyJSON() of broken JSON succeeded, want an error")
 	}
 }
 
@@ -307,10 +305,7 @@ func TestWatchEndsWithDeletedType(t *testing.T) {
 	if err := s.SetType(gadget); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ApplyJSON(
-		[]byte(`{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`)); err != nil {
-		t.Fatal(err)
-	}
+	apply(t, s, `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"name":"a"}}`)
 	if got := deleted.Since(0).ResourceVersion; got > went {
 		t.Errorf("the watch ends at version %d, after the type was removed at %d", got, went)
 	}
@@ -325,14 +320,15 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte(
 		`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b.c"},"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"a","kind":"A"},"versions":[{"name":"v1","served":true,"storage":true,"schema":7}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if !json.Valid(data) {
+		object := &unstructured.Unstructured{}
+		if utiljson.Unmarshal(data, &object.Object) != nil {
 			return // most inputs end here
 		}
 		s := newWidgets(t, StorageOptions{})
-		if _, err := s.ApplyJSON(data); err != nil {
+		if _, err := s.Apply(object); err != nil {
 			return
 		}
-		if outcome, err := s.ApplyJSON(data); err != nil || outcome != Unchanged {
+		if outcome, err := s.Apply(object); err != nil || outcome != Unchanged {
 			t.Errorf("applying the object again: %s, %v, want %s", outcome, err, Unchanged)
 		}
 		h := handlerOf(s)

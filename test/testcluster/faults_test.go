@@ -19,6 +19,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/test/testcluster"
 )
@@ -31,9 +32,8 @@ func newInjector(t testing.TB) *testcluster.Injector {
 	err := storage.SetType(readapi.Type{Group: gvr.Group, Names: crd.Names{Plural: gvr.Resource,
 		Kind: "Widget"}, Versions: []readapi.Version{{Name: gvr.Version}}})
 	for _, name := range []string{"a", "b", "c"} {
-		_, applyErr := storage.ApplyJSON(
-			[]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"}}`))
-		err = errors.Join(err, applyErr)
+		err = errors.Join(err, apitest.ApplyJSON(storage,
+			[]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"`+name+`"}}`)))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -3,9 +3,12 @@ package apitest
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/apiserver"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -26,6 +29,16 @@ var (
 	Namespaces = Type{GVR: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
 		Kind: "Namespace"}
 )
+
+// ApplyJSON stores an object in JSON.
+func ApplyJSON(storage *apiserver.Storage, text []byte) error {
+	u := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(text, &u.Object); err != nil {
+		return err
+	}
+	_, err := storage.Apply(u)
+	return err
+}
 
 // definitions returns the types as a cluster serves them, each with its versions in the given order.
 func definitions(types []Type) []readapi.Type {

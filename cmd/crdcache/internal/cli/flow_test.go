@@ -16,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/cli"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/apiserver"
+	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -79,7 +80,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 
 func (s *pagedServer) apply(t *testing.T, text string) {
 	t.Helper()
-	if _, err := s.storage.ApplyJSON([]byte(text)); err != nil {
+	if err := apitest.ApplyJSON(s.storage, []byte(text)); err != nil {
 		t.Fatal(err)
 	}
 }

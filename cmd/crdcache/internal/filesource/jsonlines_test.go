@@ -1,4 +1,4 @@
-package filesource_test
+package filesource
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/internal/manifest"
 )
 
@@ -25,11 +24,9 @@ func TestJSONLines(t *testing.T) {
 	text.WriteString(`{"apiVersion":"v1","kind":1,"metadata":{"name":"bad"}}` + "\n")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	source, err := filesource.Open(t.Context(), filesource.Options{Paths: []string{manifest.Stdin},
+	source, err := Open(t.Context(), Options{Paths: []string{manifest.Stdin},
 		In: strings.NewReader(text.String())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	runtime.ReadMemStats(&after)
 	problems := source.Problems()
 	if len(problems) != 1 || problems[0].Line != count+2 || problems[0].Document != count+1 {

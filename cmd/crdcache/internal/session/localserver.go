@@ -11,6 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
@@ -18,7 +22,6 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/jsontext"
-	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -168,35 +171,79 @@ func (a *Answer) RowSection() print.Section {
 }
 
 const (
-	// maxGets is the number of objects that PrintedSection reads: each with a request of its own.
+	// For up to maxGets objects, PrintedSection reads each object with a request of its own.
 	maxGets      = 100
 	parallelGets = 10
 )
 
-// PrintedSection reads the objects with the given keys, and the API server's rows. The section has the order
-// of the keys, without deleted objects. It fails for more than maxGets keys: list the objects instead.
+// PrintedSection reads the objects with the given keys, and the API server's rows. For many keys, it lists
+// their namespaces. The section has the order of the keys, without deleted objects.
 func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Section, error) {
-	if len(keys) > maxGets {
-		return print.Section{}, fmt.Errorf("the API server prints the rows of its %d objects", len(keys))
-	}
 	ctx, cancel := t.reader.WithTimeout(ctx)
 	defer cancel()
-	ctx, abort := context.WithCancelCause(ctx)
-	defer abort(nil)
-	gvr := t.Resources[0].GVR
-	resource := t.clientFor(gvr).Resource(gvr)
-	objects := make([]*unstructured.Unstructured, len(keys))
-	workqueue.ParallelizeUntil(ctx, parallelGets, len(keys), func(i int) {
-		namespace, name := naming.SplitKey(keys[i])
-		switch object, err := resource.Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); {
+	names := make([]cache.ObjectName, len(keys))
+	for i, key := range keys {
+		var err error
+		if names[i], err = cache.ParseObjectName(key); err != nil {
+			return print.Section{}, err
+		}
+	}
+	readObjects := t.getEach
+	if len(names) > maxGets {
+		readObjects = t.listByNamespace
+	}
+	objects := make([]*unstructured.Unstructured, len(names))
+	err := readObjects(ctx, names, objects)
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o == nil })
+	return t.ObjectSection(t.Resources[0], objects), err
+}
+
+func (t *Types) getEach(ctx context.Context, names []cache.ObjectName,
+	objects []*unstructured.Unstructured) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	workqueue.ParallelizeUntil(ctx, parallelGets, len(names), func(i int) {
+		switch object, err := t.namespaceClient(names[i].Namespace).Get(ctx, names[i].Name,
+			metav1.GetOptions{}); {
 		case err == nil:
 			objects[i] = object
 		case !apierrors.IsNotFound(err):
-			abort(err)
+			cancel(err)
 		}
 	})
-	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o == nil })
-	return t.ObjectSection(t.Resources[0], objects), context.Cause(ctx)
+	return context.Cause(ctx)
+}
+
+func (t *Types) listByNamespace(ctx context.Context, names []cache.ObjectName,
+	objects []*unstructured.Unstructured) error {
+	indexesByNamespace := map[string]map[cache.ObjectName]int{}
+	for i, name := range names {
+		if indexesByNamespace[name.Namespace] == nil {
+			indexesByNamespace[name.Namespace] = map[cache.ObjectName]int{}
+		}
+		indexesByNamespace[name.Namespace][name] = i
+	}
+	for namespace, indexes := range indexesByNamespace {
+		pages := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
+			return t.namespaceClient(namespace).List(ctx, options)
+		}))
+		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+			object := item.(*unstructured.Unstructured)
+			if i, ok := indexes[cache.MetaObjectToName(object)]; ok {
+				objects[i] = object
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Types) namespaceClient(namespace string) dynamic.ResourceInterface {
+	gvr := t.Resources[0].GVR
+	return t.clientFor(gvr).Resource(gvr).Namespace(namespace)
 }
 
 func (t *Types) ObjectSection(resource discovery.Resource,

@@ -69,7 +69,7 @@ func (l *list) emitAuditEvent(e Entry) bool {
 		return l.yield(Entry{Position: e.Position, Recorded: true, Deleted: true, Resource: ref.Resource,
 			APIVersion: strings.TrimPrefix(ref.APIGroup+"/"+ref.APIVersion, "/"),
 			Namespace:  ref.Namespace, Name: ref.Name})
-	} else if isStatus {
+	} else if isStatus && !deletes {
 		return true
 	}
 	yield := func(object Entry) bool {

@@ -90,7 +90,7 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 		_ = json.Unmarshal(text, &queries) // it has no objects
 		for _, q := range queries {
 			name := strings.ToLower(q.QueryObj) // Nodes next to nodes are files of kubelets
-			if len(q.Error) > 0 && (name == q.QueryObj || !bytes.Contains(text, quoted(name))) {
+			if isSet(q.Error) && (name == q.QueryObj || !bytes.Contains(text, quoted(name))) {
 				add(name, string(q.Error), q.Namespace)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/naming"
 )
@@ -152,9 +153,16 @@ func (s *Source) Uncollected(types ...schema.GroupResource) map[schema.GroupReso
 	return reasons
 }
 
-// deleteRecorded removes an object that a recording shows as deleted.
-func (l *loader) deleteRecorded(_ *manifest.File, e manifest.Entry) {
+// deleteRecorded removes an object that a recording shows as deleted. A deleted definition makes its type
+// incomplete, because other files can have its objects.
+func (l *loader) deleteRecorded(f *manifest.File, e manifest.Entry) {
 	gv, _ := schema.ParseGroupVersion(e.APIVersion) // the recorded object had the same
+	if gv.Group == crdGroupKind.Group {
+		reason := fmt.Sprintf("%s: the CustomResourceDefinition %s was deleted", f.Location(e.Position), e.Name)
+		l.uncollected[schema.ParseGroupResource(e.Name)] = reason
+		l.uncollected[crd.GVR.GroupResource()] = reason
+		return
+	}
 	matches := func(gk schema.GroupKind, plural string) bool {
 		return gk.Group == gv.Group && (gk.Kind == e.Kind || e.Kind == "" && plural == e.Resource)
 	}
@@ -163,7 +171,7 @@ func (l *loader) deleteRecorded(_ *manifest.File, e manifest.Entry) {
 			p.Name == e.Name
 	})
 	for _, k := range l.kinds {
-		if !matches(k.GroupKind, k.typ.Names.Plural) || k.GroupKind == crdGroupKind {
+		if !matches(k.GroupKind, k.typ.Names.Plural) {
 			continue
 		}
 		for _, v := range k.typ.Versions {

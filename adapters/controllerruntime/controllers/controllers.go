@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -51,8 +51,8 @@ type Settings struct {
 	For        Watch
 	Watches    []Watch
 	Reconciler reconcile.Reconciler
-	// MaxConcurrent is the number of reconciles that run at the same time (default: 1), and RateLimiter
-	// delays requests after errors. The limiter of the first call of Ensure applies until Stop.
+	// MaxConcurrent is the number of reconciles that run at the same time (default: the manager's, or 1), and
+	// RateLimiter delays requests after errors. The limiter of the first call of Ensure applies until Stop.
 	MaxConcurrent int
 	RateLimiter   workqueue.TypedRateLimiter[reconcile.Request]
 }
@@ -80,7 +80,7 @@ func same(a, b any) bool {
 // Options configure Controllers. The zero value is usable.
 type Options struct {
 	// Workers is the number of reconciles that run at the same time, over all controllers. The others take
-	// turns in the order in which they wait. Default: no limit.
+	// turns in the order in which they wait. Default: 100.
 	Workers int
 	// Linger is the time for which the watch of selected objects continues without objects after the last
 	// instance of their type. Default: zero.
@@ -92,11 +92,10 @@ type Options struct {
 
 // Controllers are the controllers of a manager. Create it with New. It is safe for concurrent use.
 type Controllers struct {
-	options      Options
-	factory      *dynamicinformer.Factory
-	enableWarmup bool
-	// slots has an element for each running reconcile; nil without a limit.
-	slots chan struct{}
+	options  Options
+	defaults config.Controller // the manager's
+	factory  *dynamicinformer.Factory
+	queue    *queue
 
 	mu          sync.Mutex
 	watchCtx    context.Context // of Warmup or Start; nil before
@@ -117,10 +116,11 @@ func New(m manager.Manager, options Options) (*Controllers, error) {
 	}
 	c := &Controllers{options: options, factory: cache.Factory(), controllers: map[string]*running{},
 		parts: map[Type]*part{}, types: map[schema.GroupKind]typesource.Type{},
-		enableWarmup: ptr.Deref(m.GetControllerOptions().EnableWarmup, false)}
+		defaults: m.GetControllerOptions()}
 	c.options.Metrics = cmp.Or[prometheus.Registerer](options.Metrics, metrics.Registry)
-	if options.Workers > 0 {
-		c.slots = make(chan struct{}, options.Workers)
+	var err error
+	if c.queue, err = newQueue(m, cmp.Or(max(options.Workers, 0), 100), c.reconcile); err != nil {
+		return nil, err
 	}
 	return c, m.Add(c)
 }
@@ -154,18 +154,18 @@ func (c *Controllers) Start(ctx context.Context) error {
 // Warmup runs the watches until ctx ends, if the manager enables warm-up for its controllers. The manager
 // calls it before the election.
 func (c *Controllers) Warmup(ctx context.Context) error {
-	if !c.enableWarmup {
+	if !ptr.Deref(c.defaults.EnableWarmup, false) {
 		return nil
 	}
 	return c.run(ctx)
 }
 
-// run runs the watches, and after Start also the reconciles.
+// run runs the watches.
 func (c *Controllers) run(ctx context.Context) (err error) {
 	c.mu.Lock()
 	c.watchCtx = ctx
 	for _, k := range c.controllers {
-		err = errors.Join(err, k.apply(c))
+		err = errors.Join(err, k.apply())
 	}
 	c.mu.Unlock()
 	if err == nil {
@@ -184,6 +184,7 @@ func (c *Controllers) run(ctx context.Context) (err error) {
 // installed later; when a type is deleted, its objects are, too, and its watches start again when it returns.
 func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings) error {
 	settings.For.isFor = true
+	settings.MaxConcurrent = max(1, cmp.Or(settings.MaxConcurrent, c.defaults.MaxConcurrentReconciles))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.controllers[name]
@@ -202,20 +203,21 @@ func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings
 		return fmt.Errorf("controllers: ensure %s: the manager has ended", name)
 	case k != nil && k.forKind != settings.For.GroupKind:
 		return fmt.Errorf("controllers: %s is for %s: stop it first", name, k.forKind)
-	case k != nil && k.applyError == nil && k.settings.equal(&settings):
+	case k != nil && k.applyError == nil && k.settings.Load().equal(&settings):
 		return nil
 	case k == nil:
 		k = &running{name: name, controllers: c, forKind: settings.For.GroupKind,
-			queue: newQueue(settings.RateLimiter), reconciling: map[types.NamespacedName]bool{},
-			reconciles: map[string]uint64{}, selections: map[types.NamespacedName]sets.Set[Type]{}}
+			reconciling: map[types.NamespacedName]bool{}, reconciles: map[string]uint64{},
+			selections: map[types.NamespacedName]sets.Set[Type]{}, ended: make(chan struct{})}
+		k.queue = newRequests(k, settings.RateLimiter)
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.controllers[name] = k
 	}
-	k.settings = settings
+	k.settings.Store(&settings)
 	if c.watchCtx == nil {
 		return nil
 	}
-	return k.apply(c)
+	return k.apply()
 }
 
 // Stop stops a controller: it cancels its reconciles and waits for them. If ctx ends first, Stop returns its
@@ -246,13 +248,12 @@ func (c *Controllers) Stop(ctx context.Context, name string) error {
 type running struct {
 	controllers  *Controllers
 	name         string
-	settings     Settings
+	settings     atomic.Pointer[Settings]
 	watches      []*watch
 	ctx          context.Context
 	cancel       context.CancelFunc
-	queue        *queue
-	ended        chan struct{} // closed when no reconcile is running; nil before Controllers.Start
-	reconciler   atomic.Pointer[reconcile.Reconciler]
+	queue        *requests
+	ended        chan struct{}                 // closed after stop, when no reconcile is running
 	reconciling  map[types.NamespacedName]bool // running reconciles; true: the instance was deleted meanwhile
 	reconciles   map[string]uint64             // the completed ones by result
 	lastError    error
@@ -262,13 +263,13 @@ type running struct {
 	selections   map[types.NamespacedName]sets.Set[Type] // the types of selected objects
 }
 
-// apply makes the watches equal to the settings, and starts the controller.
-func (k *running) apply(c *Controllers) (err error) {
-	k.reconciler.Store(new(k.settings.Reconciler)) // a copy: Reconcile reads it without a lock
-	if k.ended == nil && c.ctx != nil {
-		k.start()
+// apply makes the watches equal to the settings.
+func (k *running) apply() (err error) {
+	if k.ctx.Err() != nil {
+		return nil // it is being stopped
 	}
-	previous, wanted := k.watches, append([]Watch{k.settings.For}, k.settings.Watches...)
+	settings := k.settings.Load()
+	previous, wanted := k.watches, append([]Watch{settings.For}, settings.Watches...)
 	k.watches = nil
 	for _, w := range wanted {
 		i := slices.IndexFunc(previous, func(p *watch) bool { return p.equal(w) })
@@ -292,20 +293,11 @@ func (k *running) apply(c *Controllers) (err error) {
 	return err
 }
 
-// start runs the reconciles.
-func (k *running) start() {
-	// Metrics of a name remain after its controller, so all have one name. It has what it requires.
-	inner, _ := controller.NewTypedUnmanaged("run-time", controller.TypedOptions[reconcile.Request]{
-		Reconciler: k, MaxConcurrentReconciles: k.settings.MaxConcurrent,
-		SkipNameValidation: new(true), Logger: log.Log.WithValues("settings", k.name),
-		NewQueue: func(string, workqueue.TypedRateLimiter[reconcile.Request]) requestQueue { return k.queue },
-	})
-	k.ended = make(chan struct{})
-	go func() { defer close(k.ended); _ = inner.Start(k.ctx) }() // ended by stop
-}
-
 // stop ends the controller. The channel is closed when no reconcile is running.
 func (k *running) stop() <-chan struct{} {
+	if k.ctx.Err() != nil {
+		return k.ended
+	}
 	k.cancel()
 	for i := range k.selections {
 		k.unselectLocked(i)
@@ -313,38 +305,40 @@ func (k *running) stop() <-chan struct{} {
 	for _, w := range k.watches {
 		w.subscription.Close()
 	}
-	if k.watches = nil; k.ended == nil {
-		k.ended = make(chan struct{})
+	k.watches = nil
+	k.queue.stopTimers()
+	if len(k.reconciling) == 0 {
 		close(k.ended)
-		k.queue.ShutDown()
 	}
 	return k.ended
 }
 
-func (k *running) Reconcile(ctx context.Context, request reconcile.Request) (r reconcile.Result, err error) {
-	if slots := k.controllers.slots; slots != nil {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-ctx.Done():
-			return r, nil // the queue is shut down
-		}
-	}
+func (c *Controllers) reconcile(ctx context.Context, i instance) (r reconcile.Result, err error) {
+	k := i.controller
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(k.ctx, cancel)()
 	result := "error" // also after a panic
-	k.controllers.mu.Lock()
-	k.reconciling[request.NamespacedName] = false
-	k.controllers.mu.Unlock()
+	c.mu.Lock()
+	if k.ctx.Err() != nil {
+		c.mu.Unlock()
+		return r, nil
+	}
+	k.reconciling[i.name] = false
+	c.mu.Unlock()
 	defer func() {
-		k.controllers.mu.Lock()
-		defer k.controllers.mu.Unlock()
-		if k.reconciling[request.NamespacedName] { // it may have selected objects after the deletion
-			k.unselectLocked(request.NamespacedName)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if k.reconciling[i.name] { // it may have selected objects after the deletion
+			k.unselectLocked(i.name)
 		}
-		delete(k.reconciling, request.NamespacedName)
+		delete(k.reconciling, i.name)
 		k.reconciles[result]++
-		k.lastError = err
+		if k.lastError = err; k.ctx.Err() != nil && len(k.reconciling) == 0 {
+			close(k.ended)
+		}
 	}()
-	r, err = (*k.reconciler.Load()).Reconcile(ctx, request)
+	r, err = k.settings.Load().Reconciler.Reconcile(ctx, i.request())
 	switch {
 	case err != nil:
 	case r.RequeueAfter > 0:

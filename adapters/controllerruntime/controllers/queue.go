@@ -1,145 +1,241 @@
 package controllers
 
 import (
-	"math"
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
+	"k8s.io/utils/third_party/forked/golang/btree"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// queue is client-go's queue, ordered by priority. It has a goroutine once a request was delayed; the queue
-// of controller-runtime has four.
+// queue has the requests of all controllers, which take turns. It has no goroutine; the queue of
+// controller-runtime has four, and merges delays.
 type queue struct {
-	*workqueue.Typed[reconcile.Request]
-	workqueue.TypedRateLimiter[reconcile.Request]
-	delays func() workqueue.TypedDelayingInterface[reconcile.Request]
+	priorityqueue.PriorityQueue[instance] // nil: its other methods are not called
+	mu                                    sync.Mutex
+	changed                               *sync.Cond
+	turns                                 []*requests // with requests that a worker can take
+	hasEnded                              bool
+	added                                 int // number of requests
+}
 
-	mu struct {
-		sync.Mutex
-		// priorities are the highest ones since a request was taken. ready has requests by priority, in the
-		// order of their arrival; one whose priority has risen is also in the former list.
-		priorities, readyPriorities map[reconcile.Request]int
-		ready                       map[int][]reconcile.Request
-		taken                       map[reconcile.Request]int // priorities
+// requests are those of a controller, and its queue for event handlers. queue.mu guards them.
+type requests struct {
+	priorityqueue.PriorityQueue[reconcile.Request] // nil: handlers do not take requests
+	queue                                          *queue
+	controller                                     *running
+	limiter                                        workqueue.TypedRateLimiter[reconcile.Request]
+	all                                            map[types.NamespacedName]*request
+	ready                                          *btree.BTree[*request] // without active ones
+	active                                         int
+	isWaiting                                      bool // in queue.turns
+}
+
+// request can be delayed, ready and active at the same time.
+type request struct {
+	instance
+	priority, order   int // the highest priority since it was taken
+	isReady, isActive bool
+	// timer ends the shortest delay at end; nil without one. delayed is its priority.
+	timer   *time.Timer
+	end     time.Time
+	delayed int
+}
+
+// newQueue returns a queue for a controller of controller-runtime, which it adds to a manager: it reconciles
+// the requests. Metrics of a name remain after its controller, so all have one name.
+func newQueue(m manager.Manager, workers int, reconciler reconcile.TypedFunc[instance]) (*queue, error) {
+	q := &queue{}
+	q.changed = sync.NewCond(&q.mu)
+	_, err := controller.NewTyped("run-time", m, controller.TypedOptions[instance]{Reconciler: reconciler,
+		MaxConcurrentReconciles: workers, SkipNameValidation: new(true), NeedLeaderElection: new(true),
+		NewQueue: func(string,
+			workqueue.TypedRateLimiter[instance]) workqueue.TypedRateLimitingInterface[instance] {
+			return q
+		},
+		LogConstructor: func(i *instance) logr.Logger {
+			l := log.Log.WithValues("controller", "run-time")
+			if i != nil {
+				l = l.WithValues("settings", i.controller.name, "object", klog.KRef(i.name.Namespace, i.name.Name),
+					"namespace", i.name.Namespace, "name", i.name.Name)
+			}
+			return l
+		}})
+	return q, err
+}
+
+// GetWithPriority takes a request of the controller that waits longest. It waits for one, until ShutDown.
+func (q *queue) GetWithPriority() (i instance, priority int, shutdown bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.turns) == 0 && !q.hasEnded {
+		q.changed.Wait()
+	}
+	if q.hasEnded {
+		return i, 0, true
+	}
+	r := q.turns[0]
+	q.turns = slices.Delete(q.turns, 0, 1)
+	r.isWaiting = false
+	x, _ := r.ready.DeleteMin()
+	x.isReady, x.isActive = false, true
+	r.active++
+	r.offerLocked()
+	return x.instance, x.priority, false
+}
+
+// Done ends a reconcile.
+func (q *queue) Done(i instance) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	r, x := i.controller.queue, i.controller.queue.all[i.name]
+	r.active--
+	if x.isActive = false; x.isReady {
+		r.ready.ReplaceOrInsert(x)
+	} else if x.timer == nil {
+		delete(r.all, i.name)
+	}
+	if len(r.all) == 0 { // free the memory of a burst
+		r.all = map[types.NamespacedName]*request{}
+	}
+	r.offerLocked()
+}
+
+func (*queue) AddWithOpts(o priorityqueue.AddOpts, instances ...instance) {
+	for _, i := range instances {
+		i.controller.queue.AddWithOpts(o, i.request())
 	}
 }
 
-var _ priorityqueue.PriorityQueue[reconcile.Request] = (*queue)(nil)
+func (*queue) Forget(i instance) { i.controller.queue.Forget(i.request()) }
 
-func newQueue(limiter workqueue.TypedRateLimiter[reconcile.Request]) *queue {
+func (q *queue) ShutDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.hasEnded = true
+	q.changed.Broadcast()
+}
+
+func newRequests(k *running, limiter workqueue.TypedRateLimiter[reconcile.Request]) *requests {
 	if limiter == nil { // the default of controller-runtime
 		limiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond,
 			1000*time.Second)
 	}
-	q := &queue{TypedRateLimiter: limiter}
-	q.mu.priorities, q.mu.readyPriorities = map[reconcile.Request]int{}, map[reconcile.Request]int{}
-	q.mu.ready, q.mu.taken = map[int][]reconcile.Request{}, map[reconcile.Request]int{}
-	q.Typed = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Queue: (*order)(q)})
-	q.delays = sync.OnceValue(func() workqueue.TypedDelayingInterface[reconcile.Request] {
-		config := workqueue.TypedDelayingQueueConfig[reconcile.Request]{Queue: q.Typed}
-		return workqueue.NewTypedDelayingQueueWithConfig(config)
-	})
-	return q
+	return &requests{queue: k.controllers.queue, controller: k, limiter: limiter,
+		all: map[types.NamespacedName]*request{}, ready: btree.New(8, func(a, b *request) bool {
+			return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.order, b.order)) < 0
+		})}
 }
 
-func (q *queue) Add(r reconcile.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, r) }
-
-func (q *queue) AddAfter(r reconcile.Request, delay time.Duration) {
-	if delay <= 0 {
-		q.Typed.Add(r)
-	} else if !q.ShuttingDown() {
-		q.delays().AddAfter(r, delay)
+// offerLocked makes the controller wait for a worker, if one can take a request.
+func (r *requests) offerLocked() {
+	k := r.controller
+	if !r.isWaiting && r.ready.Len() > 0 && r.active < k.settings.Load().MaxConcurrent && k.ctx.Err() == nil {
+		r.isWaiting = true
+		r.queue.turns = append(r.queue.turns, r)
+		r.queue.changed.Signal()
 	}
 }
 
-func (q *queue) AddRateLimited(r reconcile.Request) { q.AddAfter(r, q.When(r)) }
-
-func (q *queue) ShutDown() { q.delays().ShutDown() } // also of Typed
-
-func (q *queue) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
-	for _, r := range requests {
-		q.raise(r, ptr.Deref(o.Priority, 0))
-		if o.RateLimited {
-			q.AddRateLimited(r)
-		}
-		if !o.RateLimited || o.After > 0 { // the first one counts
-			q.AddAfter(r, o.After)
-		}
-	}
-}
-
-func (q *queue) raise(r reconcile.Request, priority int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if former, ok := q.mu.priorities[r]; ok && priority <= former {
+// addLocked makes a request ready, or raises its priority.
+func (x *request) addLocked(priority int) {
+	r := x.controller.queue
+	if x.isReady && x.priority >= priority {
 		return
 	}
-	q.mu.priorities[r] = priority
-	if _, isReady := q.mu.readyPriorities[r]; isReady {
-		q.makeReadyLocked(r, priority)
+	r.ready.Delete(x) // with the former priority
+	r.queue.added++
+	x.isReady, x.priority, x.order = true, priority, r.queue.added
+	if !x.isActive { // otherwise Done adds it
+		r.ready.ReplaceOrInsert(x)
+		r.offerLocked()
 	}
 }
 
-func (q *queue) makeReadyLocked(r reconcile.Request, priority int) {
-	q.mu.readyPriorities[r] = priority
-	q.mu.ready[priority] = append(q.mu.ready[priority], r)
-}
-
-// GetWithPriority returns no request after ShutDown.
-func (q *queue) GetWithPriority() (r reconcile.Request, priority int, shutdown bool) {
-	r, _ = q.Get()
-	shutdown = q.ShuttingDown()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	priority = q.mu.taken[r]
-	delete(q.mu.taken, r)
-	return r, priority, shutdown
-}
-
-// order implements workqueue.Queue: the requests of a queue that are ready.
-type order queue
-
-func (*order) Touch(reconcile.Request) {}
-
-func (o *order) Push(r reconcile.Request) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	(*queue)(o).makeReadyLocked(r, o.mu.priorities[r])
-}
-
-func (o *order) Len() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.mu.readyPriorities)
-}
-
-func (o *order) Pop() reconcile.Request {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for {
-		highest := math.MinInt
-		for priority := range o.mu.ready {
-			highest = max(highest, priority)
-		}
-		r := o.mu.ready[highest][0]
-		if o.mu.ready[highest] = o.mu.ready[highest][1:]; len(o.mu.ready[highest]) == 0 {
-			delete(o.mu.ready, highest)
-		}
-		if priority, isReady := o.mu.readyPriorities[r]; isReady && priority == highest {
-			delete(o.mu.readyPriorities, r)
-			delete(o.mu.priorities, r)
-			o.mu.taken[r] = highest
-			if len(o.mu.readyPriorities)+len(o.mu.priorities) == 0 { // free the memory of a burst
-				o.mu.readyPriorities = map[reconcile.Request]int{}
-				o.mu.priorities = map[reconcile.Request]int{}
+// delayLocked adds a request after its shortest delay.
+func (x *request) delayLocked(priority int, delay time.Duration) {
+	end := time.Now().Add(delay)
+	if x.timer == nil {
+		x.end, x.delayed = end, priority
+		x.timer = time.AfterFunc(delay, func() {
+			q := x.controller.controllers.queue
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if x.timer != nil && !time.Now().Before(x.end) {
+				x.timer = nil
+				x.addLocked(x.delayed)
 			}
-			return r
+		})
+	} else if end.Before(x.end) {
+		x.end = end
+		x.timer.Reset(delay)
+	}
+	x.delayed = max(x.delayed, priority)
+}
+
+func (r *requests) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
+	for _, request := range requests {
+		delay := o.After
+		if o.RateLimited {
+			limited := r.limiter.When(request)
+			delay = min(cmp.Or(delay, limited), limited)
+		}
+		r.add(instance{r.controller, request.NamespacedName}, ptr.Deref(o.Priority, 0), delay)
+	}
+}
+
+func (r *requests) add(i instance, priority int, delay time.Duration) {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	x := cmp.Or(r.all[i.name], &request{instance: i})
+	switch r.all[i.name] = x; {
+	case r.controller.ctx.Err() != nil:
+	case delay > 0:
+		x.delayLocked(priority, delay)
+	default:
+		x.addLocked(priority)
+	}
+}
+
+func (r *requests) Add(request reconcile.Request) { r.AddWithOpts(priorityqueue.AddOpts{}, request) }
+
+func (r *requests) AddAfter(request reconcile.Request, delay time.Duration) {
+	r.AddWithOpts(priorityqueue.AddOpts{After: delay}, request)
+}
+
+func (r *requests) AddRateLimited(request reconcile.Request) {
+	r.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
+}
+
+func (r *requests) Forget(request reconcile.Request) { r.limiter.Forget(request) }
+
+func (r *requests) NumRequeues(request reconcile.Request) int { return r.limiter.NumRequeues(request) }
+
+// Len returns the number of requests that are ready.
+func (r *requests) Len() int {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	return r.ready.Len()
+}
+
+// stopTimers frees the delayed requests of a stopped controller.
+func (r *requests) stopTimers() {
+	r.queue.mu.Lock()
+	defer r.queue.mu.Unlock()
+	for _, x := range r.all {
+		if x.timer != nil {
+			x.timer.Stop()
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (c *Controllers) Select(name string, t Type, instance types.NamespacedName,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	k := c.controllers[name]
-	if k == nil || k.ended == nil || k.ctx.Err() != nil {
+	if k == nil || k.ctx.Err() != nil {
 		return fmt.Errorf("controllers: %s does not run: call Ensure before Select, in a reconcile", name)
 	}
 	if slices.ContainsFunc(objects, func(o Objects) bool { return o.Labels == labels.Nothing() }) {
@@ -218,7 +218,7 @@ func (p *part) resolveLocked(c *Controllers, t typesource.Type) {
 		dynamicinformer.Named("controllers: selected objects", handler))
 }
 
-// instance is a request of a controller that selects objects.
+// instance is a request of a controller.
 type instance struct {
 	controller *running
 	name       types.NamespacedName
@@ -236,4 +236,6 @@ func (p *part) enqueue(object any) {
 	}
 }
 
-func (i instance) enqueue() { i.controller.queue.Add(reconcile.Request{NamespacedName: i.name}) }
+func (i instance) request() reconcile.Request { return reconcile.Request{NamespacedName: i.name} }
+
+func (i instance) enqueue() { i.controller.queue.Add(i.request()) }

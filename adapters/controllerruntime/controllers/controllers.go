@@ -214,6 +214,9 @@ func (c *Controllers) Ensure(ctx context.Context, name string, settings Settings
 		c.controllers[name] = k
 	}
 	k.settings.Store(&settings)
+	c.queue.mu.Lock()
+	k.queue.offerLocked() // a higher MaxConcurrent permits more requests
+	c.queue.mu.Unlock()
 	if c.watchCtx == nil {
 		return nil
 	}

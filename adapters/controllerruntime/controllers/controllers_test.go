@@ -144,9 +144,10 @@ func (f *fixture) awaitStart() {
 }
 
 // TestEnsure verifies that other options enqueue the difference, other predicates or handlers all objects,
-// that a blocked controller delays no other, that a stopped one starts again, and the reasons of the status.
+// that a blocked controller delays no other, and takes more requests when MaxConcurrent rises, that a stopped
+// one starts again, and the reasons of the status.
 func TestEnsure(t *testing.T) {
-	f := newFixture(t, Options{Workers: 2})
+	f := newFixture(t, Options{Workers: 3})
 	ready := func(name string) metav1.Condition {
 		s, _ := f.all.Status(name)
 		return s.Ready
@@ -224,17 +225,25 @@ func TestEnsure(t *testing.T) {
 	close(listed)
 	f.eventually("the end of the list", func() bool { return ready("plums").Reason == "Running" })
 	blocked, release := make(chan struct{}), make(chan struct{})
-	ensure("blocked", Settings{For: watchOf("apple"), Reconciler: reconcile.Func(
+	blocking := Settings{For: watchOf("apple"), Reconciler: reconcile.Func(
 		func(context.Context, reconcile.Request) (reconcile.Result, error) {
-			close(blocked)
+			blocked <- struct{}{}
 			<-release
 			return reconcile.Result{}, nil
-		})})
+		})}
+	ensure("blocked", blocking)
 	<-blocked
 	f.load("{apiVersion: example.com/v1, kind: apple, metadata: {namespace: web, name: b}}")
 	if got := <-requests; got.Name != "b" {
 		t.Errorf("beside a blocked controller, reconciled %v, want b", got)
 	}
+	f.eventually("a request that waits", func() bool {
+		s, _ := f.all.Status("blocked")
+		return s.QueueLength == 1
+	})
+	blocking.MaxConcurrent = 2
+	ensure("blocked", blocking)
+	<-blocked
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := f.all.Stop(ended, "blocked")

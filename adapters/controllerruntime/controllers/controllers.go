@@ -309,7 +309,13 @@ func (k *running) stop() <-chan struct{} {
 		w.subscription.Close()
 	}
 	k.watches = nil
-	k.queue.stopTimers()
+	k.queue.queue.mu.Lock()
+	for _, x := range k.queue.all { // frees the delayed requests
+		if x.timer != nil {
+			x.timer.Stop()
+		}
+	}
+	k.queue.queue.mu.Unlock()
 	if len(k.reconciling) == 0 {
 		close(k.ended)
 	}
@@ -363,13 +369,13 @@ type watch struct {
 // addWatch adds a watch to watches, unless it fails.
 func (k *running) addWatch(settings Watch) (err error) {
 	w := &watch{Watch: settings}
-	h, selects := settings.Handler, predicate.And(settings.Predicates...)
+	h := settings.Handler
 	if h == nil && settings.isFor {
 		h = &handler.EnqueueRequestForObject{}
 	} else if h == nil {
 		h = handler.EnqueueRequestsFromMapFunc(k.owners)
 	}
-	h = handler.WithLowPriorityWhenUnchanged(h)
+	h = controllerruntime.OnlyMetadata(handler.WithLowPriorityWhenUnchanged(h), settings.Predicates...)
 	w.subscription, err = k.controllers.factory.Subscribe(dynamicinformer.Selection{
 		Group: settings.Group, Version: settings.Version, Resource: "*",
 		Match: func(t typesource.Type) bool {
@@ -380,22 +386,16 @@ func (k *running) addWatch(settings Watch) (err error) {
 		},
 	}, dynamicinformer.Subscriber{
 		OnAdd: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isInitial bool) {
-			if e := (event.CreateEvent{Object: object, IsInInitialList: isInitial}); selects.Create(e) {
-				h.Create(k.ctx, e, k.queue)
-			}
+			h.Create(k.ctx, event.CreateEvent{Object: object, IsInInitialList: isInitial}, k.queue)
 		},
 		OnUpdate: func(_ schema.GroupVersionResource, before, after *unstructured.Unstructured) {
-			if e := (event.UpdateEvent{ObjectOld: before, ObjectNew: after}); selects.Update(e) {
-				h.Update(k.ctx, e, k.queue)
-			}
+			h.Update(k.ctx, event.UpdateEvent{ObjectOld: before, ObjectNew: after}, k.queue)
 		},
 		OnDelete: func(_ schema.GroupVersionResource, object *unstructured.Unstructured, isFinal bool) {
 			if settings.isFor {
 				k.forget(client.ObjectKeyFromObject(object))
 			}
-			if e := (event.DeleteEvent{Object: object, DeleteStateUnknown: !isFinal}); selects.Delete(e) {
-				h.Delete(k.ctx, e, k.queue)
-			}
+			h.Delete(k.ctx, event.DeleteEvent{Object: object, DeleteStateUnknown: !isFinal}, k.queue)
 		},
 		OnError: func(_ schema.GroupVersionResource, err error) { w.err.Store(&err) },
 	}, ptr.Deref(settings.Options, dynamicinformer.ResourceOptions{}))

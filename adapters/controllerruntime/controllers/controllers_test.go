@@ -40,26 +40,24 @@ type fixture struct {
 // newFixture returns the controllers of a running manager.
 func newFixture(t *testing.T, options Options) *fixture {
 	t.Helper()
-	cluster, all, stop := runManager(t, options)
+	cluster := newCluster(t)
+	all, stop := runManager(t, cluster, options)
 	f := &fixture{t, cluster, all, stop}
 	f.load("{apiVersion: v1, kind: Namespace, metadata: {name: web}}")
 	return f
 }
 
-// runManager runs a manager until the test ends, or stop is called.
-func runManager(t testing.TB, options Options) (cluster *testcluster.Cluster, all *Controllers, stop func()) {
+func newCluster(t testing.TB) *testcluster.Cluster {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, stop = runManagerOf(t, cluster, options)
-	return cluster, all, stop
+	return cluster
 }
 
-// runManagerOf is runManager for a cluster.
-func runManagerOf(t testing.TB, cluster *testcluster.Cluster, options Options) (all *Controllers,
-	stop func()) {
+// runManager runs a manager until the test ends, or stop is called.
+func runManager(t testing.TB, cluster *testcluster.Cluster, options Options) (all *Controllers, stop func()) {
 	t.Helper()
 	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{NewCache: controllerruntime.NewCache,
 		Metrics: metricsserver.Options{BindAddress: "0"}})

@@ -158,7 +158,7 @@ func (h *history) failOver(step int) {
 		h.changeObject(h.kinds[h.random.IntN(len(h.kinds))], fmt.Sprint("o", h.random.IntN(4)), step)
 	}
 	<-ended
-	h.all, h.stop = runManagerOf(h.T, h.cluster, Options{Workers: 2})
+	h.all, h.stop = runManager(h.T, h.cluster, Options{Workers: 2})
 	for kind, former := range h.running {
 		former.stopped.Store(true)
 		next := h.newObserver(kind, former.dependsOn)

@@ -15,7 +15,6 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime"
-	"github.com/crdcache/crdcache/test/testcluster"
 )
 
 // otherLeader is the lock of a leader election that another replica holds while it is true.
@@ -47,10 +46,7 @@ func (*otherLeader) Describe() string   { return "a lock" }
 // TestLeaderElection verifies that without the lead, a manager with warm-up has synced informers and a filled
 // queue but reconciles nothing, and that the loss of the lead ends all controllers.
 func TestLeaderElection(t *testing.T) {
-	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	cluster := newCluster(t)
 	lock := &otherLeader{}
 	lock.Store(true)
 	manager, err := ctrl.NewManager(cluster.Config(), ctrl.Options{NewCache: controllerruntime.NewCache,

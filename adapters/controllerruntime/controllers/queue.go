@@ -185,26 +185,22 @@ func (x *request) delayLocked(priority int, delay time.Duration) {
 }
 
 func (r *requests) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
-	for _, request := range requests {
-		delay := o.After
-		if o.RateLimited {
-			limited := r.limiter.When(request)
-			delay = min(cmp.Or(delay, limited), limited)
-		}
-		r.add(instance{r.controller, request.NamespacedName}, ptr.Deref(o.Priority, 0), delay)
-	}
-}
-
-func (r *requests) add(i instance, priority int, delay time.Duration) {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()
-	x := cmp.Or(r.all[i.name], &request{instance: i})
-	switch r.all[i.name] = x; {
-	case r.controller.ctx.Err() != nil:
-	case delay > 0:
-		x.delayLocked(priority, delay)
-	default:
-		x.addLocked(priority)
+	for _, added := range requests {
+		name, priority, delay := added.NamespacedName, ptr.Deref(o.Priority, 0), o.After
+		if o.RateLimited {
+			limited := r.limiter.When(added)
+			delay = min(cmp.Or(delay, limited), limited)
+		}
+		x := cmp.Or(r.all[name], &request{instance: instance{r.controller, name}})
+		switch r.all[name] = x; {
+		case r.controller.ctx.Err() != nil:
+		case delay > 0:
+			x.delayLocked(priority, delay)
+		default:
+			x.addLocked(priority)
+		}
 	}
 }
 
@@ -227,15 +223,4 @@ func (r *requests) Len() int {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()
 	return r.ready.Len()
-}
-
-// stopTimers frees the delayed requests of a stopped controller.
-func (r *requests) stopTimers() {
-	r.queue.mu.Lock()
-	defer r.queue.mu.Unlock()
-	for _, x := range r.all {
-		if x.timer != nil {
-			x.timer.Stop()
-		}
-	}
 }

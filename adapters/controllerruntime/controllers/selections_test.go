@@ -196,7 +196,7 @@ func TestDeletedDuringReconcile(t *testing.T) {
 func selectFixture(b *testing.B) (f *Controllers, settings Settings) {
 	settings = Settings{For: watchOf("apple"), Watches: []Watch{watchOf("pear"), watchOf("plum")},
 		Reconciler: &requestLog{}}
-	_, f, _ = runManager(b, Options{})
+	f, _ = runManager(b, newCluster(b), Options{})
 	for n := range 100 {
 		if err := f.Ensure(b.Context(), fmt.Sprint("c", n), settings); err != nil {
 			b.Fatal(err)

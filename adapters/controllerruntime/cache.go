@@ -57,8 +57,6 @@ type Cache struct {
 	settingsSemaphore chan struct{}
 }
 
-var _ cache.Cache = (*Cache)(nil)
-
 // NewCache is a cache.NewCacheFunc: pass it as ctrl.Options.NewCache. All options work as in cache.New.
 // With options.NewInformer it calls cache.New, because such informers have their own stores.
 func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {

@@ -54,8 +54,6 @@ type router struct {
 	baseURL *url.URL
 }
 
-var _ http.RoundTripper = (*router)(nil)
-
 func newRouter(config, cacheServer *rest.Config, types []string) (*router, error) {
 	if cacheServer == nil || len(types) == 0 {
 		return nil, errors.New(`NewCacheFrom: set the REST config of the caching server, and name types that it caches, such as "certificates.cert-manager.io"`)

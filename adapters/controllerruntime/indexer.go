@@ -25,8 +25,6 @@ type indexer struct {
 	resource       *resource
 }
 
-var _ toolscache.Indexer = (*indexer)(nil)
-
 var errReadOnly = errors.New("the store of an informer is read-only: write objects to the API server")
 
 func (*indexer) Add(any) error               { return errReadOnly }

@@ -12,7 +12,6 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -156,17 +155,6 @@ func (f *indexFunctions) KeysJSON(json []byte, keys [][]string) [][]string {
 		keys[k] = append(keys[k], values...)
 	}
 	return keys
-}
-
-// indexField returns the index function over a field. List filters by namespace itself: see searchIndexes.
-func indexField(extract client.IndexerFunc) toolscache.IndexFunc {
-	return func(object any) ([]string, error) {
-		o, ok := object.(client.Object)
-		if !ok {
-			return nil, fmt.Errorf("object of type %T is not an Object", object)
-		}
-		return extract(o), nil
-	}
 }
 
 // configuration holds the settings of a config for one type.

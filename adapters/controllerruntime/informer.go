@@ -36,11 +36,6 @@ type Informer struct {
 	closed        atomic.Bool
 }
 
-var (
-	_ cache.Informer                 = (*Informer)(nil)
-	_ toolscache.SharedIndexInformer = (*Informer)(nil)
-)
-
 // GetInformer returns the informer of the type and form of an object, and creates it if necessary. Once the
 // cache has been started, it waits until the informer has synced, unless BlockUntilSynced(false) is given.
 // If ctx ends first, it returns a timeout error that says why the informer has not synced.
@@ -114,7 +109,14 @@ func (c *Cache) IndexField(ctx context.Context, object client.Object, field stri
 	if err != nil {
 		return err
 	}
-	return r.addIndexers(toolscache.Indexers{fieldIndexName(field): indexField(extract)}, true)
+	keys := func(object any) ([]string, error) { // List filters by namespace itself: see searchIndexes
+		o, ok := object.(client.Object)
+		if !ok {
+			return nil, fmt.Errorf("object of type %T is not an Object", object)
+		}
+		return extract(o), nil
+	}
+	return r.addIndexers(toolscache.Indexers{fieldIndexName(field): keys}, true)
 }
 
 // AddIndexers adds index functions, which receive objects of the informer's form.

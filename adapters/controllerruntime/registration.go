@@ -30,8 +30,6 @@ type scopedRegistration struct {
 	toolscache.ResourceEventHandlerRegistration
 }
 
-var _ toolscache.ResourceEventHandlerRegistration = (*registration)(nil)
-
 // registrations returns the registrations with all informers, in the order of the informerSet.
 func (r *registration) registrations() (registrations []toolscache.ResourceEventHandlerRegistration) {
 	for _, p := range r.parts() {

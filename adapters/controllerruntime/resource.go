@@ -200,7 +200,7 @@ func (c *Cache) newResource(key resourceKey, mapping *meta.RESTMapping,
 		return nil, err
 	}
 	c.mu.RLock()
-	settings := c.settings.forType(key.gvk)
+	settings := cmp.Or(c.settings.byKind[key.gvk], c.settings.defaults)
 	c.mu.RUnlock()
 	set, err := c.acquireInformers(r, settings)
 	if err != nil {

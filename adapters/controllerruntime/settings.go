@@ -42,13 +42,6 @@ type typeSettings struct {
 	allNamespaces cache.Config
 }
 
-func (s settings) forType(gvk schema.GroupVersionKind) *typeSettings {
-	if t, ok := s.byKind[gvk]; ok {
-		return t
-	}
-	return s.defaults
-}
-
 // byNamespace returns the settings by namespace. The key "" has the settings of all namespaces without a key.
 func (t *typeSettings) byNamespace(namespaced bool) map[string]cache.Config {
 	if namespaced && len(t.namespaces) > 0 {

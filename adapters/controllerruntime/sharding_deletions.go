@@ -12,7 +12,6 @@ import (
 
 	"github.com/crdcache/crdcache/adapters/shard"
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
-	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // deletionRetention limits how long a deletion is remembered that is not reconciled, for instance because
@@ -83,15 +82,6 @@ type heldShard struct {
 	// working is locked for reading by running work, and for writing from the beginning of the drain on.
 	working sync.RWMutex
 }
-
-// enter reports whether the shard admits work: it is not being released or lost. The caller must then call
-// exit. Work has to wait until the caches have synced: see isReady.
-func (h *heldShard) enter() bool { return h.ownership.Valid() && h.working.TryRLock() }
-
-// isReady reports whether the caches have synced.
-func (h *heldShard) isReady() bool { return queue.IsClosed(h.ready) }
-
-func (h *heldShard) exit() { h.working.RUnlock() }
 
 // drain rejects further work and waits until no work is running. It cancels running work when ctx ends.
 func (h *heldShard) drain(ctx context.Context) {

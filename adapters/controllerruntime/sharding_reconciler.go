@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // minRetryDelay is the minimum delay before an object of a newly acquired shard is retried.
@@ -76,11 +77,11 @@ func (r *shardedReconciler) Reconcile(ctx context.Context,
 	r.sharding.mu.Lock()
 	held := r.sharding.mu.heldShards[k]
 	r.sharding.mu.Unlock()
-	if held == nil || !held.enter() {
+	if held == nil || !held.ownership.Valid() || !held.working.TryRLock() { // it is being released, or lost
 		return reconcile.Result{}, nil
 	}
-	defer held.exit()
-	if !held.isReady() {
+	defer held.working.RUnlock()
+	if !queue.IsClosed(held.ready) {
 		return reconcile.Result{RequeueAfter: minRetryDelay + rand.N(minRetryDelay)}, nil
 	}
 	working, cancel := context.WithCancelCause(context.WithValue(ctx, ownershipKey{}, held.ownership))

@@ -35,8 +35,6 @@ type description struct {
 	kind prometheus.ValueType
 }
 
-var _ prometheus.Collector = (*Collector)(nil)
-
 // NewCollector returns a collector for a factory. The last of several options applies.
 func NewCollector(factory *dynamicinformer.Factory, options ...Options) *Collector {
 	c := &Collector{clusters: func(yield func(string, *dynamicinformer.Factory) bool) { yield("", factory) }}

@@ -13,8 +13,6 @@ type Fixed struct {
 	first, end int
 }
 
-var _ Assigner = (*Fixed)(nil)
-
 // Static returns an Assigner of the shards of one replica. ordinal counts from 0, as in the label
 // apps.kubernetes.io/pod-index of a StatefulSet's pod. The replicas get adjacent shards, about as many each.
 // All replicas must have different ordinals and the same number of replicas; nothing checks that. To change

@@ -29,12 +29,12 @@ func (m *Member) heartbeat(ctx context.Context, started chan<- struct{}) {
 		}
 		pause(ctx, m.options.retryPeriod())
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.options.RetryPeriod)
-	defer cancel()
-	m.deleteLease(ctx, lease.name, metav1.DeleteOptions{})
+	m.deleteLease(context.WithoutCancel(ctx), lease.name, metav1.DeleteOptions{})
 }
 
 func (m *Member) deleteLease(ctx context.Context, name string, options metav1.DeleteOptions) {
+	ctx, cancel := context.WithTimeout(ctx, m.options.RetryPeriod)
+	defer cancel()
 	err := m.client.Leases(m.options.Namespace).Delete(ctx, name, options)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		klog.FromContext(ctx).Info("Cannot remove a member Lease", "lease", name, "err", err)
@@ -55,18 +55,11 @@ func (m *Member) sweep(ctx context.Context) {
 		m.mu.observed.forget()
 		expired := m.mu.observed.expiredMembers(m.now())
 		m.mu.Unlock()
-		for name, version := range expired {
-			m.removeAbandoned(ctx, name, version)
+		for name, version := range expired { // only if it has not changed since it was observed
+			m.deleteLease(ctx, name,
+				metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &version}})
 		}
 	}
-}
-
-// removeAbandoned deletes a member Lease if it has not changed since it was observed.
-func (m *Member) removeAbandoned(ctx context.Context, name, version string) {
-	ctx, cancel := context.WithTimeout(ctx, m.options.RetryPeriod)
-	defer cancel()
-	m.deleteLease(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{
-		ResourceVersion: &version}})
 }
 
 // observe watches the Leases of the group until ctx ends. It starts after the first heartbeat: of two

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,8 +62,6 @@ type Member struct {
 		lastReport time.Time
 	}
 }
-
-var _ Assigner = (*Member)(nil)
 
 // New returns a Member, or an error that lists all invalid options.
 func New(options Options) (*Member, error) {
@@ -188,11 +187,7 @@ func (m *Member) runPlans(ctx context.Context) {
 
 // shardOf returns the shard of a Lease, or -1 if it is not a shard of this group.
 func (o Options) shardOf(lease string) int {
-	prefix := o.Name + "-"
-	if len(lease) <= len(prefix) || lease[:len(prefix)] != prefix {
-		return -1
-	}
-	shard, err := strconv.Atoi(lease[len(prefix):])
+	shard, err := strconv.Atoi(strings.TrimPrefix(lease, o.Name+"-"))
 	if err != nil || shard < 0 || shard >= o.Shards || o.leaseOf(shard) != lease {
 		return -1
 	}

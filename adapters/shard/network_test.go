@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/ktesting"
 	"k8s.io/klog/v2/textlogger"
 )
 
@@ -189,70 +191,62 @@ func TestMissingRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runModel(t, 1, func(m *model) {
-				rights, log := &forbiddingTransport{text: test.forbidden}, &errorLog{}
+				var granted atomic.Bool
 				m.config = rest.CopyConfig(m.config)
-				m.config.Wrap(rights.wrap)
-				m.logger = klog.New(log)
+				m.config.Wrap(forbid(test.forbidden, &granted))
+				m.logger = ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true)))
 				m.startReplica(1, 0)
 				time.Sleep(time.Minute)
-				if n := log.count(test.logged + ": you may not"); n < 2 || n > 12 {
+				n := 0
+				for _, entry := range m.logger.GetSink().(ktesting.Underlier).GetBuffer().Data() {
+					if entry.Message == test.logged && strings.HasPrefix(fmt.Sprint(entry.Err), "you may not") {
+						n++
+					}
+				}
+				if n < 2 || n > 12 {
 					m.Errorf("logged %d times within a minute", n)
 				}
-				rights.grant()
+				granted.Store(true)
 				m.awaitFair(time.Minute, "the right was granted")
 			})
 		})
 	}
 }
 
-// forbiddingTransport forbids the creation of objects that contain a text, until grant is called.
-type forbiddingTransport struct {
-	text  string
-	inner http.RoundTripper
-
-	mu      sync.Mutex
-	granted bool
-}
-
-func (r *forbiddingTransport) wrap(inner http.RoundTripper) http.RoundTripper {
-	r.inner = inner
-	return r
-}
-
-func (r *forbiddingTransport) grant() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.granted = true
-}
-
-func (r *forbiddingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	r.mu.Lock()
-	granted := r.granted
-	r.mu.Unlock()
-	if granted || request.Method != http.MethodPost {
-		return r.inner.RoundTrip(request)
+// forbid forbids the creation of objects that contain a text, until it is granted.
+func forbid(text string, granted *atomic.Bool) func(http.RoundTripper) http.RoundTripper {
+	return func(inner http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if granted.Load() || request.Method != http.MethodPost {
+				return inner.RoundTrip(request)
+			}
+			body, err := io.ReadAll(request.Body)
+			if err != nil {
+				return nil, err
+			}
+			if !bytes.Contains(body, []byte(text)) {
+				request.Body = io.NopCloser(bytes.NewReader(body))
+				return inner.RoundTrip(request)
+			}
+			status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"you may not","reason":%q,"code":403}`, metav1.StatusReasonForbidden)
+			return &http.Response{
+				StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
+				Request: request,
+				Body:    io.NopCloser(strings.NewReader(status)),
+			}, nil
+		})
 	}
-	body, err := io.ReadAll(request.Body)
-	if err != nil {
-		return nil, err
-	}
-	if !bytes.Contains(body, []byte(r.text)) {
-		request.Body = io.NopCloser(bytes.NewReader(body))
-		return r.inner.RoundTrip(request)
-	}
-	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"you may not","reason":%q,"code":403}`, metav1.StatusReasonForbidden)
-	return &http.Response{
-		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}},
-		Request: request,
-		Body:    io.NopCloser(strings.NewReader(status)),
-	}, nil
 }
 
 // TestCanceledRequestsAreNotLogged verifies that requests cancelled by the end of the context are not logged
 // as failures.
 func TestCanceledRequestsAreNotLogged(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	config := &rest.Config{Host: "http://localhost", Transport: cancelingTransport(cancel)}
+	config := &rest.Config{Host: "http://localhost", Transport: roundTripper(
+		func(*http.Request) (*http.Response, error) {
+			cancel()
+			return nil, io.ErrUnexpectedEOF
+		})}
 	member, err := New(Options{Config: config, Namespace: "default", Name: "a"})
 	if err != nil {
 		t.Fatal(err)
@@ -266,44 +260,3 @@ func TestCanceledRequestsAreNotLogged(t *testing.T) {
 		t.Errorf("logged %s, want no failures", &out)
 	}
 }
-
-// cancelingTransport ends a context before each request, and makes the request fail.
-type cancelingTransport func()
-
-func (c cancelingTransport) RoundTrip(*http.Request) (*http.Response, error) {
-	c()
-	return nil, io.ErrUnexpectedEOF
-}
-
-type errorLog struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-// count returns the number of logged lines that start with a text.
-func (l *errorLog) count(text string) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.lines {
-		if strings.HasPrefix(line, text) {
-			n++
-		}
-	}
-	return n
-}
-
-func (l *errorLog) Error(err error, message string, _ ...any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, fmt.Sprintf("%s: %v", message, err))
-}
-
-func (l *errorLog) Init(klog.RuntimeInfo) {}
-
-func (l *errorLog) Enabled(int) bool { return false }
-
-func (l *errorLog) Info(int, string, ...any) {}
-
-func (l *errorLog) WithValues(...any) klog.LogSink { return l }
-
-func (l *errorLog) WithName(string) klog.LogSink { return l }

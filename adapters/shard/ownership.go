@@ -21,10 +21,9 @@ type Ownership struct {
 
 	mu struct {
 		sync.Mutex
-		token        int64
-		deadline     time.Time // zero means none
-		wallDeadline time.Time // the deadline without monotonic time
-		timer        *time.Timer
+		token    int64
+		deadline time.Time // zero means none
+		timer    *time.Timer
 	}
 }
 
@@ -56,10 +55,11 @@ func (o *Ownership) Context() context.Context { return o.ctx }
 // yet.
 func (o *Ownership) Valid() bool {
 	o.mu.Lock()
-	deadline, wall := o.mu.deadline, o.mu.wallDeadline
+	deadline := o.mu.deadline
 	o.mu.Unlock()
 	now := time.Now()
-	return o.ctx.Err() == nil && (deadline.IsZero() || beforeByBothClocks(now, now.Round(0), deadline, wall))
+	return o.ctx.Err() == nil && (deadline.IsZero() ||
+		beforeByBothClocks(now, now.Round(0), deadline, deadline.Round(0)))
 }
 
 // beforeByBothClocks reports whether a time is before a deadline by both clocks. The monotonic clock stops
@@ -72,7 +72,7 @@ func beforeByBothClocks(now, wallNow, deadline, wall time.Time) bool {
 func (o *Ownership) renewed(token int64, deadline time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.mu.token, o.mu.deadline, o.mu.wallDeadline = token, deadline, deadline.Round(0)
+	o.mu.token, o.mu.deadline = token, deadline
 	if o.mu.timer == nil {
 		o.mu.timer = time.AfterFunc(time.Until(deadline), o.expire)
 		return

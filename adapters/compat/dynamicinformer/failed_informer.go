@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic/dynamiclister"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/internal/informer"
@@ -20,8 +19,6 @@ type failedInformer struct {
 	cache.SharedIndexInformer
 	gvr schema.GroupVersionResource
 }
-
-var _ informers.GenericInformer = (*failedInformer)(nil)
 
 func newFailedInformer(gvr schema.GroupVersionResource, err error) *failedInformer {
 	list := func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err }

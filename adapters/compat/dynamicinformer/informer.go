@@ -91,8 +91,6 @@ type withoutNamespaceIndex struct {
 	}
 }
 
-var _ informers.GenericInformer = (*withoutNamespaceIndex)(nil)
-
 func (i *withoutNamespaceIndex) Informer() cache.SharedIndexInformer { return i }
 
 // AddIndexers adds indexes. It accepts one index by namespace, which exists already.

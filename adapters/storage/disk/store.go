@@ -74,8 +74,6 @@ type Store struct {
 	}
 }
 
-var _ persistence.Backend = (*Store)(nil)
-
 // New returns the Store of a folder. It creates the folder on first use, so New cannot fail.
 func New(dir string, options Options) *Store {
 	if options.MaxAge <= 0 {

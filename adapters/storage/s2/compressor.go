@@ -15,19 +15,6 @@ var (
 
 type compressor struct{ dictionary *s2.Dict }
 
-func newCompressor(dictionaryText []byte) (*compressor, error) {
-	for len(dictionaryText) < s2.MinDictSize {
-		dictionaryText = append(dictionaryText, ' ')
-	}
-	// s2 first compares an object with the dictionary at this offset, which precedes dictionaryText.
-	const repeatOffset = 0
-	dictionary := s2.NewDict(append([]byte{repeatOffset}, dictionaryText...))
-	if dictionary == nil {
-		return nil, errNoDictionary
-	}
-	return &compressor{dictionary}, nil
-}
-
 func (c *compressor) Compress(dst, src []byte) []byte {
 	before := len(dst)
 	dst = slices.Grow(dst, s2.MaxEncodedLen(len(src)))

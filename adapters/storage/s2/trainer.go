@@ -41,5 +41,15 @@ func (Trainer) Train(samples [][]byte) (Compressor, error) {
 	if len(text) == 0 {
 		return nil, errNoSamples
 	}
-	return newCompressor(text[:min(len(text), s2.MaxDictSize)])
+	text = text[:min(len(text), s2.MaxDictSize)]
+	for len(text) < s2.MinDictSize {
+		text = append(text, ' ')
+	}
+	// s2 first compares an object with the dictionary at this offset, which precedes the text.
+	const repeatOffset = 0
+	dictionary := s2.NewDict(append([]byte{repeatOffset}, text...))
+	if dictionary == nil {
+		return nil, errNoDictionary
+	}
+	return &compressor{dictionary}, nil
 }

@@ -104,7 +104,7 @@ func (c *compiler) structure(typ reflect.Type) codec {
 	if s, ok := c.structs[typ]; ok {
 		return s.decode
 	}
-	s := &structCodec{}
+	s := &structCodec{byName: map[string]int{}}
 	c.structs[typ] = s
 	fields, ok := fieldsOf(typ)
 	if !ok {
@@ -115,8 +115,10 @@ func (c *compiler) structure(typ reflect.Type) codec {
 	around := c.enclosingTypes
 	c.enclosingTypes = map[reflect.Type]bool{}
 	defer func() { c.enclosingTypes = around }()
-	for _, f := range fields {
-		s.add(f, c.codec(f.typ))
+	for k, f := range fields {
+		s.byName[f.name] = k
+		s.fields = append(s.fields, field{keyEnd: f.name + `":`, offset: f.offset, decode: c.codec(f.typ),
+			isText: isText(f.typ)})
 	}
 	return s.decode
 }

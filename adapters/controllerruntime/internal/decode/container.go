@@ -140,28 +140,18 @@ func (d *document) members(i int, read func(name string, value int) int) int {
 		return i + 1
 	}
 	for more := true; more; {
-		name, value := d.member(i)
+		name, end := d.string(i)
+		if end < 0 {
+			return failedOffset
+		}
+		value := jsontext.SkipColon(d.data, end)
 		if value < 0 {
 			return failedOffset
 		}
-		end := read(name, value)
-		if end < 0 {
+		if end = read(name, value); end < 0 {
 			return failedOffset
 		}
 		i, more = d.hasNext(end, '}')
 	}
 	return i
-}
-
-// member reads the key at i, and returns the offset of its value.
-func (d *document) member(i int) (name string, value int) {
-	name, end := d.string(i)
-	if end < 0 {
-		return "", failedOffset
-	}
-	value = jsontext.SkipColon(d.data, end)
-	if value < 0 {
-		return "", failedOffset
-	}
-	return name, value
 }

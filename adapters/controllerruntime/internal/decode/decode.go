@@ -109,10 +109,7 @@ func (d *document) release() {
 
 // skipSpace returns the offset of the next byte that is not white space.
 func (d *document) skipSpace(i int) int {
-	if i >= 0 && i < len(d.data) && d.data[i] > ' ' { // API servers send no white space
-		return i
-	}
-	if i < 0 {
+	if i < 0 || i < len(d.data) && d.data[i] > ' ' { // API servers send no white space
 		return i
 	}
 	return jsontext.SkipSpace(d.data, i)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -43,7 +44,7 @@ var ordinaryName = regexp.MustCompile(`^[\w./$-]*$`)
 
 func collectFields(fields []jsonField, typ reflect.Type, offset uintptr, depth int) ([]jsonField, bool) {
 	for f := range typ.Fields() {
-		tag, tagged := f.Tag.Lookup("json")
+		tag := f.Tag.Get("json")
 		if tag == "-" {
 			continue
 		}
@@ -69,10 +70,8 @@ func collectFields(fields []jsonField, typ reflect.Type, offset uintptr, depth i
 			}
 			continue
 		}
-		for option := range strings.SplitSeq(options, ",") {
-			if tagged && option == "string" {
-				return nil, false
-			}
+		if slices.Contains(strings.Split(options, ","), "string") {
+			return nil, false
 		}
 		name = cmp.Or(name, f.Name)
 		fields = append(fields, jsonField{name: name, offset: offset + f.Offset, typ: f.Type, depth: depth})

@@ -19,15 +19,6 @@ type structCodec struct {
 // maxFields limits the number of fields, because a bit set records which were seen.
 const maxFields = 256
 
-func (s *structCodec) add(named jsonField, decode codec) {
-	if s.byName == nil {
-		s.byName = map[string]int{}
-	}
-	s.byName[named.name] = len(s.fields)
-	s.fields = append(s.fields, field{keyEnd: named.name + `":`, offset: named.offset, decode: decode,
-		isText: isText(named.typ)})
-}
-
 // decode is a codec. It skips unknown fields, and fails on duplicates, which sigs.k8s.io/json merges.
 func (s *structCodec) decode(d *document, i int, p unsafe.Pointer) int {
 	if s.fallback != nil {

@@ -35,6 +35,12 @@ func TestRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			header := block.Header{Form: block.LogForm} // a frame is read where it was written, and nowhere else
+			frame := header.AppendFrame(nil, record, 32, nil)
+			_, _, moved := header.ParseFrame(frame, 99, nil)
+			if read, _, err := header.ParseFrame(frame, 32, nil); !bytes.Equal(read, record) || moved == nil {
+				t.Errorf("%d: read a frame of %d bytes, %v, and at another place, %v", i, len(read), err, moved)
+			}
 			if got, err := block.ReadText(block.Changes, record[6:]); err != nil || !bytes.Equal(got, text) {
 				t.Errorf("%d: read a text of %d bytes, %v, want %d", i, len(got), err, len(text))
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/follow"
@@ -138,10 +137,8 @@ func (o *dumpVerb) runCluster(ctx context.Context) error {
 			return err
 		}
 	}
-	if o.PrintsTables {
-		if err := types.LoadRows(limitedCtx); err != nil {
-			return err
-		}
+	if err := types.LoadRows(limitedCtx); err != nil {
+		return err
 	}
 	lists, err := types.ListAll(ctx, limitedCtx)
 	if ctx.Err() != nil {
@@ -180,25 +177,10 @@ func (o *dumpVerb) printNamed(ctx context.Context, objectArgs []session.ObjectAr
 	options := types.SectionOptions()
 	options.SingleObject = requestedCount == 1 && foundCount == 1 && o.Cluster == ""
 	options.OmitEmptyMessage = true
-	sections := make([]print.Section, len(results))
-	for i, result := range results {
-		section, nextErr := o.section(types, result)
-		if nextErr != nil {
-			return errors.Join(err, nextErr)
-		}
-		sections[i] = section
-	}
+	sections := naming.Map(results, func(result session.GetResult) print.Section {
+		return result.Section(types.Rows(result.Resource.GVR), o.order)
+	})
 	return errors.Join(err, o.output.Print(ctx, sections, options))
-}
-
-// section returns named objects in the order of --sort-by, by default in the order of the arguments.
-func (o *dumpVerb) section(types *session.Types, result session.GetResult) (print.Section, error) {
-	objects, err := result.Objects, error(nil)
-	if o.order != nil {
-		objects, err = print.Sorted(o.order, objects,
-			func(u *unstructured.Unstructured) (*unstructured.Unstructured, error) { return u, nil })
-	}
-	return types.ObjectSection(result.Resource, objects), err
 }
 
 // getByNames treats unknown types after a single type as object names, as kubectl does.

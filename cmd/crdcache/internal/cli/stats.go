@@ -74,12 +74,11 @@ func (o *statsVerb) complete(cmd *cobra.Command, args []string) error {
 		options.Storage.Compression = s2.New()
 	}
 	options.Prune.Presets = []dynamicinformer.PrunePreset{dynamicinformer.PruneManagedFields}
-	if o.Reader, err = o.flags.Reader(cmd.Context(), args, options, o.streams); err == nil {
-		o.WholeObjects = o.keep
-	}
-	switch {
-	case err != nil:
+	if o.Reader, err = o.flags.Reader(cmd.Context(), args, options, o.streams); err != nil {
 		return err
+	}
+	o.WholeObjects = o.keep
+	switch {
 	case o.keep && !o.Config.IsSet:
 		return session.Usagef("--keep needs --config: the indexes and references of the config select the fields")
 	case o.keep && options.Storage.Mode == dynamicinformer.StorageMetadata:

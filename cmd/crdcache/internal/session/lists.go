@@ -45,7 +45,7 @@ func (t *Types) ListAll(ctx, limitedCtx context.Context) ([]ObjectList, error) {
 	defer t.reader.Progress(func() (int, int) { return int(doneCount.Load()), len(t.Resources) })()
 	// The requests end with limitedCtx.
 	workqueue.ParallelizeUntil(ctx, maxParallelLists, len(t.Resources), func(i int) {
-		lists[i], errs[i] = t.list(limitedCtx, t.Resources[i])
+		lists[i], errs[i] = t.list(limitedCtx, t.Resources[i], t.reader.NamespaceFor(t.Resources[i]))
 		doneCount.Add(1)
 	})
 	if ctx.Err() != nil {
@@ -61,12 +61,13 @@ func (t *Types) ListAll(ctx, limitedCtx context.Context) ([]ObjectList, error) {
 }
 
 // list reads all pages of a type at one resource version. It begins again if the list expires.
-func (t *Types) list(ctx context.Context, resource discovery.Resource) (list ObjectList, err error) {
+func (t *Types) list(ctx context.Context, resource discovery.Resource, namespace string) (list ObjectList,
+	err error) {
 	for range maxListAttempts {
 		list = ObjectList{Resource: resource}
 		for token := ""; ; {
 			var page []any
-			page, token, err = t.page(ctx, resource, token)
+			page, token, err = t.page(ctx, resource, namespace, token)
 			list.items = append(list.items, page...)
 			if err != nil || token == "" {
 				break
@@ -80,15 +81,14 @@ func (t *Types) list(ctx context.Context, resource discovery.Resource) (list Obj
 }
 
 // page reads a page, and the token of the next one. It repeats failed requests.
-func (t *Types) page(ctx context.Context, resource discovery.Resource, token string) (page []any, next string,
-	err error) {
+func (t *Types) page(ctx context.Context, resource discovery.Resource, namespace, token string) (page []any,
+	next string, err error) {
 	options, selects, err := t.reader.listOptions(resource)
 	if err != nil {
 		return nil, "", fmt.Errorf("list %s: %w", resource, err)
 	}
 	options.Limit, options.Continue = chunkSize, token
-	objects, _ := t.reader.source.List(resource.GVR, t.reader.NamespaceFor(resource), options,
-		!t.reader.OmitsManagedFields())
+	objects, _ := t.reader.source.List(resource.GVR, namespace, options, !t.reader.OmitsManagedFields())
 	if objects != nil && (t.tableClient == nil || t.HasColumns(resource.GVR)) {
 		for o := range objects {
 			if namespace, _ := naming.SplitKey(o.Key()); selects(namespace) {
@@ -101,7 +101,7 @@ func (t *Types) page(ctx context.Context, resource discovery.Resource, token str
 	err = t.reader.Retry(ctx, resource.GVR.GroupResource().String(), func() (err error) {
 		var meta metav1.ListMeta
 		items, meta, err = requests.ListPage(ctx, t.clientFor(resource.GVR), resource.GVR,
-			t.reader.NamespaceFor(resource), options, t.reader.OmitsManagedFields())
+			namespace, options, t.reader.OmitsManagedFields())
 		next = meta.Continue
 		return err
 	})

@@ -11,10 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/pager"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/localserver"
@@ -22,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -181,30 +178,23 @@ const (
 func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Section, error) {
 	ctx, cancel := t.reader.WithTimeout(ctx)
 	defer cancel()
-	names := make([]cache.ObjectName, len(keys))
-	for i, key := range keys {
-		var err error
-		if names[i], err = cache.ParseObjectName(key); err != nil {
-			return print.Section{}, err
-		}
-	}
 	readObjects := t.getEach
-	if len(names) > maxGets {
+	if len(keys) > maxGets {
 		readObjects = t.listByNamespace
 	}
-	objects := make([]*unstructured.Unstructured, len(names))
-	err := readObjects(ctx, names, objects)
-	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o == nil })
-	return t.ObjectSection(t.Resources[0], objects), err
+	resource, objects := t.Resources[0], make([]any, len(keys))
+	err := readObjects(ctx, resource, keys, objects)
+	objects = slices.DeleteFunc(objects, func(object any) bool { return object == nil })
+	return ObjectList{resource, objects}.Section(t.Rows(resource.GVR), nil), err
 }
 
-func (t *Types) getEach(ctx context.Context, names []cache.ObjectName,
-	objects []*unstructured.Unstructured) error {
+func (t *Types) getEach(ctx context.Context, resource discovery.Resource, keys []string, objects []any) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	workqueue.ParallelizeUntil(ctx, parallelGets, len(names), func(i int) {
-		switch object, err := t.namespaceClient(names[i].Namespace).Get(ctx, names[i].Name,
-			metav1.GetOptions{}); {
+	client := t.clientFor(resource.GVR).Resource(resource.GVR)
+	workqueue.ParallelizeUntil(ctx, parallelGets, len(keys), func(i int) {
+		namespace, name := naming.SplitKey(keys[i])
+		switch object, err := client.Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); {
 		case err == nil:
 			objects[i] = object
 		case !apierrors.IsNotFound(err):
@@ -214,47 +204,23 @@ func (t *Types) getEach(ctx context.Context, names []cache.ObjectName,
 	return context.Cause(ctx)
 }
 
-func (t *Types) listByNamespace(ctx context.Context, names []cache.ObjectName,
-	objects []*unstructured.Unstructured) error {
-	indexesByNamespace := map[string]map[cache.ObjectName]int{}
-	for i, name := range names {
-		if indexesByNamespace[name.Namespace] == nil {
-			indexesByNamespace[name.Namespace] = map[cache.ObjectName]int{}
-		}
-		indexesByNamespace[name.Namespace][name] = i
+func (t *Types) listByNamespace(ctx context.Context, resource discovery.Resource, keys []string,
+	objects []any) error {
+	indexes, namespaces := map[string]int{}, map[string]bool{}
+	for i, key := range keys {
+		namespace, _ := naming.SplitKey(key)
+		indexes[key], namespaces[namespace] = i, true
 	}
-	for namespace, indexes := range indexesByNamespace {
-		pages := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-			return t.namespaceClient(namespace).List(ctx, options)
-		}))
-		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-			object := item.(*unstructured.Unstructured)
-			if i, ok := indexes[cache.MetaObjectToName(object)]; ok {
-				objects[i] = object
-			}
-			return nil
-		})
+	for namespace := range namespaces {
+		list, err := t.list(ctx, resource, namespace)
 		if err != nil {
 			return err
 		}
+		for _, item := range list.items {
+			if i, ok := indexes[keyOf(item)]; ok {
+				objects[i] = item
+			}
+		}
 	}
 	return nil
-}
-
-func (t *Types) namespaceClient(namespace string) dynamic.ResourceInterface {
-	gvr := t.Resources[0].GVR
-	return t.clientFor(gvr).Resource(gvr).Namespace(namespace)
-}
-
-func (t *Types) ObjectSection(resource discovery.Resource,
-	objects []*unstructured.Unstructured) print.Section {
-	return print.Section{Resource: resource, Rows: t.Rows(resource.GVR), Empty: len(objects) == 0,
-		Each: func(w *print.Writer) error {
-			for _, object := range objects {
-				if err := w.Print(print.NewObject(object)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}}
 }

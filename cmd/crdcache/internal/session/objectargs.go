@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/naming"
@@ -86,6 +87,12 @@ type GetResult struct {
 	Objects  []*unstructured.Unstructured
 }
 
+// Section returns the objects in the given order. A nil order means the order of the names.
+func (g GetResult) Section(rows *print.Rows, order *print.Order) print.Section {
+	items := naming.Map(g.Objects, func(object *unstructured.Unstructured) any { return object })
+	return ObjectList{g.Resource, items}.Section(rows, order)
+}
+
 // Get reads objects by name. It returns all objects that it could read, together with the joined errors. They
 // include the problems of files, which can lack an object.
 func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []GetResult, error) {
@@ -106,10 +113,8 @@ func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []Get
 	if err != nil {
 		return nil, nil, err
 	}
-	if r.PrintsTables {
-		if err := on.LoadRows(ctx); err != nil {
-			return nil, nil, err
-		}
+	if err := on.LoadRows(ctx); err != nil {
+		return nil, nil, err
 	}
 	var results []GetResult
 	errs := []error{problems}

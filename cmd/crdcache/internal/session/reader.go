@@ -70,9 +70,9 @@ type Types struct {
 	lacksRows bool
 }
 
-// LoadRows must be called before objects are read that are printed as tables.
+// LoadRows must be called before objects are read that may be printed as tables.
 func (t *Types) LoadRows(ctx context.Context) error {
-	if t.tableClient != nil {
+	if !t.reader.PrintsTables || t.tableClient != nil {
 		return nil
 	}
 	tables, err := t.reader.PlainClient()
@@ -188,10 +188,8 @@ func (r *Reader) Sync(ctx context.Context, callbacks SyncCallbacks) error {
 			return errors.Join(unresolved, err)
 		}
 	}
-	if r.PrintsTables {
-		if err := types.LoadRows(syncCtx); err != nil {
-			return err
-		}
+	if err := types.LoadRows(syncCtx); err != nil {
+		return err
 	}
 	err := types.Sync(ctx, syncCtx,
 		func(synced []Cache) error { return callbacks.AfterSync(ctx, types, synced) })

@@ -352,17 +352,3 @@ func TestTerminatingStaysSynced(t *testing.T) {
 		}
 	})
 }
-
-// TestHealthyInformerHasNoTimer verifies that a healthy informer has no timer.
-func TestHealthyInformerHasNoTimer(t *testing.T) {
-	onFakeClock(t, func(t *testing.T, server *apitest.Server) {
-		f := newVirtualFactory(t, server, Options{})
-		i := mustInformer(t, f, widgets)
-		start(t, f)
-		time.Sleep(health.SyncTimeout) // the timer of the first list
-		synctest.Wait()
-		if armed := i.health.NextTimer(); !armed.IsZero() {
-			t.Errorf("NextTimer() of a quiet informer = %v, want none", armed)
-		}
-	})
-}

@@ -272,10 +272,3 @@ func (h *Health) Snapshot() (Status, <-chan struct{}) {
 }
 
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// NextTimer returns when the timer fires next; zero if it is not set.
-func (h *Health) NextTimer() time.Time {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.mu.timerAt
-}

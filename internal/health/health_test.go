@@ -284,6 +284,9 @@ func TestHealthRequests(t *testing.T) {
 	back := w.clock
 	w.advance(10 * time.Minute)
 	w.expect("a quiet watch", Status{State: status.Synced, Since: back, LastContact: back})
+	if !w.mu.timerAt.IsZero() {
+		t.Errorf("the timer of a quiet watch fires at %v, want none", w.mu.timerAt)
+	}
 
 	r.RequestEnded(requests.VerbWatch, apierrors.NewResourceExpired("too old"))
 	expired := w.clock

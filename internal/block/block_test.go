@@ -12,7 +12,7 @@ import (
 )
 
 // TestRecords verifies that records are read as they were written, whatever they compress to, with any
-// compressor.
+// compressor, and that a frame is read where it was written, and nowhere else.
 func TestRecords(t *testing.T) {
 	noise := make([]byte, 100_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never returns an error
@@ -35,7 +35,7 @@ func TestRecords(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			header := block.Header{Form: block.LogForm} // a frame is read where it was written, and nowhere else
+			header := block.Header{Form: block.LogForm}
 			frame := header.AppendFrame(nil, record, 32, nil)
 			_, _, moved := header.ParseFrame(frame, 99, nil)
 			if read, _, err := header.ParseFrame(frame, 32, nil); !bytes.Equal(read, record) || moved == nil {

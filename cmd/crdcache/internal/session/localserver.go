@@ -188,7 +188,8 @@ func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Sectio
 	return ObjectList{resource, objects}.Section(t.Rows(resource.GVR), nil), err
 }
 
-func (t *Types) getEach(ctx context.Context, resource discovery.Resource, keys []string, objects []any) error {
+func (t *Types) getEach(ctx context.Context, resource discovery.Resource, keys []string,
+	objects []any) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	client := t.clientFor(resource.GVR).Resource(resource.GVR)

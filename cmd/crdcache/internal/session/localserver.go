@@ -188,11 +188,10 @@ func (t *Types) PrintedSection(ctx context.Context, keys []string) (print.Sectio
 	return ObjectList{resource, objects}.Section(t.Rows(resource.GVR), nil), err
 }
 
-func (t *Types) getEach(ctx context.Context, resource discovery.Resource, keys []string,
-	objects []any) error {
+func (t *Types) getEach(ctx context.Context, r discovery.Resource, keys []string, objects []any) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	client := t.clientFor(resource.GVR).Resource(resource.GVR)
+	client := t.clientFor(r.GVR).Resource(r.GVR)
 	workqueue.ParallelizeUntil(ctx, parallelGets, len(keys), func(i int) {
 		namespace, name := naming.SplitKey(keys[i])
 		switch object, err := client.Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); {
@@ -205,7 +204,7 @@ func (t *Types) getEach(ctx context.Context, resource discovery.Resource, keys [
 	return context.Cause(ctx)
 }
 
-func (t *Types) listByNamespace(ctx context.Context, resource discovery.Resource, keys []string,
+func (t *Types) listByNamespace(ctx context.Context, r discovery.Resource, keys []string,
 	objects []any) error {
 	indexes, namespaces := map[string]int{}, map[string]bool{}
 	for i, key := range keys {
@@ -213,7 +212,7 @@ func (t *Types) listByNamespace(ctx context.Context, resource discovery.Resource
 		indexes[key], namespaces[namespace] = i, true
 	}
 	for namespace := range namespaces {
-		list, err := t.list(ctx, resource, namespace)
+		list, err := t.list(ctx, r, namespace)
 		if err != nil {
 			return err
 		}

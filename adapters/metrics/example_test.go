@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -26,8 +26,9 @@ func cluster() *httptest.Server {
 	})
 	must(err)
 	for _, name := range []string{"a", "b"} {
-		must(apitest.ApplyJSON(storage, fmt.Appendf(nil,
-			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"web","name":%q}}`, name)))
+		_, err := storage.Apply(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1",
+			"kind": "Widget", "metadata": map[string]any{"namespace": "web", "name": name}}})
+		must(err)
 	}
 	return httptest.NewServer(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 }

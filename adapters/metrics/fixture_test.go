@@ -15,6 +15,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -23,7 +24,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/persistence"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/apiserver"
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -70,6 +70,17 @@ func (s *server) install(t testing.TB, plural, kind string) {
 	}
 }
 
+func applyJSON(t testing.TB, storage *apiserver.Storage, text []byte) {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := storage.Apply(u); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // apply stores the widgets with the numbers from to to-1 in ten namespaces. version is in their .spec.
 func (s *server) apply(t testing.TB, from, to, version int) {
 	t.Helper()
@@ -77,9 +88,7 @@ func (s *server) apply(t testing.TB, from, to, version int) {
 		text := fmt.Appendf(nil,
 			`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"namespace":"tenant-%d","name":"w-%d"},`+
 				`"spec":{"version":%d}}`, n%10, n, version)
-		if err := apitest.ApplyJSON(s.storage, text); err != nil {
-			t.Fatal(err)
-		}
+		applyJSON(t, s.storage, text)
 	}
 }
 

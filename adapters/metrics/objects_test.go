@@ -15,7 +15,6 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
-	"github.com/crdcache/crdcache/internal/testkit/apitest"
 )
 
 // widgetMetrics has a binding to the widgets of a server.
@@ -82,9 +81,7 @@ spec:
 func (w *widgetMetrics) apply(widgets ...string) {
 	w.Helper()
 	for _, text := range widgets {
-		if err := apitest.ApplyJSON(w.storage, []byte(text)); err != nil {
-			w.Fatal(err)
-		}
+		applyJSON(w, w.storage, []byte(text))
 	}
 }
 

@@ -287,7 +287,6 @@ func TestHealthRequests(t *testing.T) {
 	if !w.mu.timerAt.IsZero() {
 		t.Errorf("the timer of a quiet watch fires at %v, want none", w.mu.timerAt)
 	}
-
 	r.RequestEnded(requests.VerbWatch, apierrors.NewResourceExpired("too old"))
 	expired := w.clock
 	w.expect("an expired watch", Status{State: status.Synced, Since: back, LastContact: expired})

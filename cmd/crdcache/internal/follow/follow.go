@@ -12,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/manifest"
 )
 
 // Run prints objects and changes of the clusters until ctx ends or the reader of the output closes the pipe.
@@ -63,14 +64,15 @@ func (o Options) followCluster(ctx context.Context, output *stdout, textPrinter 
 	return errors.Join(otherErr, o.run(ctx, syncCtx, output, textPrinter, resources, noMatches))
 }
 
-// splitUnresolved separates missing types from other errors. It only warns about unknown groups, because
-// their types are followed once they are discovered.
+// splitUnresolved separates missing types from other errors. It only warns about unknown groups and
+// files, because their types are followed once they are discovered, or the files are corrected.
 func (o Options) splitUnresolved(unresolved error) (noMatches []*discovery.NoMatchError, otherErr error) {
 	for _, err := range session.SplitJoined(unresolved) {
 		switch noMatch, isNoMatch := errors.AsType[*discovery.NoMatchError](err); {
 		case isNoMatch:
 			noMatches = append(noMatches, noMatch)
-		case errors.As(err, new(*session.UnknownGroupsError)):
+		case errors.As(err, new(*session.UnknownGroupsError)), errors.As(err, new(*session.UncollectedError)),
+			errors.As(err, new(*manifest.Problem)):
 			o.Warnf("%v", err)
 		default:
 			otherErr = errors.Join(otherErr, err)

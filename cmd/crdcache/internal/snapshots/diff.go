@@ -161,6 +161,10 @@ func (o *diffVerb) compare(ctx context.Context) (different bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if len(types)+len(uncompared) == 0 {
+		return false, fmt.Errorf("nothing was compared: neither %s nor %s has a type to compare",
+			o.sources[0].name, o.sources[1].name)
+	}
 	differences := snapshotDifference{Before: o.sources[0].name, After: o.sources[1].name,
 		Types: []typeDifference{}, NotCompared: uncompared}
 	for _, gr := range types {
@@ -255,13 +259,15 @@ func (o *diffVerb) whyUncompared(comparison *snapshotComparison, gr schema.Group
 			continue
 		}
 		saved := objects.Type()
-		if versions[i] = saved.Version; saved.Missing != nil {
+		if versions[i] = saved.Version; saved.Missing != nil && (!saved.NotRequested || reason.Type == "") {
 			reason = uncomparedType{Type: gr.String(), Message: saved.Missing.Message}
 			if !saved.NotRequested || isRequested {
 				reason.err = errors.New(reason.Message)
 			}
-			return reason, true
 		}
+	}
+	if reason.Type != "" {
+		return reason, true
 	}
 	if versions[0] != versions[1] && versions[0] != "" && versions[1] != "" {
 		print.Warnf(o.ErrOut, "%s: %s of %s is compared with %s of %s", gr, versions[0], o.sources[0].name,

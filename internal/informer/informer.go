@@ -69,8 +69,6 @@ type Informer struct {
 	}
 }
 
-var _ cache.SharedIndexInformer = (*Informer)(nil)
-
 // New returns an Informer of the objects of lw, which can be nil unless Run or RunWithContext is called.
 func New(lw InlineWatcher, options Options) *Informer {
 	options = options.withDefaults()

@@ -171,12 +171,9 @@ func (l *loader) deleteRecorded(f *manifest.File, e manifest.Entry) {
 			p.Name == e.Name
 	})
 	for _, k := range l.kinds {
-		if !matches(k.GroupKind, k.typ.Names.Plural) {
-			continue
-		}
 		for _, v := range k.typ.Versions {
 			key := objectKey{k.GroupKind, e.Namespace, e.Name, v.Name}
-			if _, exists := l.origins[key]; exists {
+			if l.origins[key] != nil && matches(k.GroupKind, k.typ.Names.Plural) {
 				delete(l.origins, key)
 				l.storage.DeleteInVersion(k.typ.GroupResource(), key.namespace, key.name, key.version)
 			}

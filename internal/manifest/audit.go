@@ -22,7 +22,7 @@ type auditLog struct {
 
 type auditedObject struct{ resource, namespace, name string }
 
-// auditEvent has the fields that show what happened to which object.
+// auditEvent has the fields that show the change of an object.
 type auditEvent struct {
 	Level, Stage, Verb, RequestURI string
 	RequestObject, ResponseObject  json.RawMessage

@@ -90,7 +90,7 @@ type PartialError string
 func (e PartialError) Error() string { return string(e) }
 
 // ErrTruncated is the error of data, or of a text, that ends within a document.
-const ErrTruncated = PartialError("the data ends too early: copy or collect it again; only what precedes is read")
+const ErrTruncated = PartialError("the data ends too early: copy or collect it again; only the preceding part is read")
 
 // sourceReader ends with its context, and separates errors of reading from errors of the text.
 type sourceReader struct {

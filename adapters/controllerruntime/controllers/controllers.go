@@ -335,6 +335,7 @@ func (c *Controllers) reconcile(ctx context.Context, i instance) (r reconcile.Re
 	}
 	k.reconciling[i.name] = false
 	c.mu.Unlock()
+	err = errors.New("controllers: the reconciler panicked: see the log") // unless it returns
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -185,14 +185,13 @@ func (x *request) delayLocked(priority int, delay time.Duration) {
 }
 
 func (r *requests) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
-	r.queue.mu.Lock()
-	defer r.queue.mu.Unlock()
 	for _, added := range requests {
 		name, priority, delay := added.NamespacedName, ptr.Deref(o.Priority, 0), o.After
 		if o.RateLimited {
 			limited := r.limiter.When(added)
 			delay = min(cmp.Or(delay, limited), limited)
 		}
+		r.queue.mu.Lock() // not while a limiter of this controller runs
 		x := cmp.Or(r.all[name], &request{instance: instance{r.controller, name}})
 		switch r.all[name] = x; {
 		case r.controller.ctx.Err() != nil:
@@ -201,6 +200,7 @@ func (r *requests) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Re
 		default:
 			x.addLocked(priority)
 		}
+		r.queue.mu.Unlock()
 	}
 }
 

@@ -65,10 +65,10 @@ func (r *inlineRound) eventHandler(ctx context.Context) func(watch.Event) bool {
 			r.failure = apierrors.FromObject(event.Object)
 			return false
 		}
-		if r.isConfirming() { // an event that is out of order proves nothing
+		if r.isConfirming() { // an event that is out of order, or has no object, proves nothing
 			m, err := meta.Accessor(event.Object)
-			if err == nil && naming.IsOlder(m.GetResourceVersion(), r.version) {
-				r.failure = fmt.Errorf("version %s follows version %s", m.GetResourceVersion(), r.version)
+			if err != nil || isTable(event.Object) || naming.IsOlder(m.GetResourceVersion(), r.version) {
+				r.failure = fmt.Errorf("a %s event does not follow version %s", event.Type, r.version)
 				return false
 			}
 		}

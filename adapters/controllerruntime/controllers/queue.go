@@ -214,9 +214,9 @@ func (r *requests) AddRateLimited(request reconcile.Request) {
 	r.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, request)
 }
 
-func (r *requests) Forget(request reconcile.Request) { r.limiter.Forget(request) }
-
+func (r *requests) Forget(request reconcile.Request)          { r.limiter.Forget(request) }
 func (r *requests) NumRequeues(request reconcile.Request) int { return r.limiter.NumRequeues(request) }
+func (r *requests) ShuttingDown() bool                        { return r.controller.ctx.Err() != nil }
 
 // Len returns the number of requests that are ready.
 func (r *requests) Len() int {

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,20 @@ type Origin struct {
 	UnknownGroups []UnknownGroup `json:"unknownGroups,omitempty"`
 	// Redacted lists the fields that were removed from objects.
 	Redacted []Redaction `json:"redacted,omitempty"`
+	// Incomplete has the reasons why objects may be missing or old.
+	Incomplete []Reason `json:"incomplete,omitempty"`
+}
+
+// Reason is why objects may be missing or old.
+type Reason struct {
+	// Type is "plural.group", or empty for all types.
+	Type string `json:"type,omitempty"`
+	Text string `json:"text"`
+}
+
+// Concerns reports whether r is about one of the types, or whether there are none.
+func (r Reason) Concerns(types ...schema.GroupResource) bool {
+	return r.Type == "" || len(types) == 0 || slices.Contains(types, schema.ParseGroupResource(r.Type))
 }
 
 // UnknownGroup is a group version that could not be discovered.

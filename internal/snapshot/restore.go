@@ -75,6 +75,11 @@ func (o *Objects) whyNotRestorable(view persistence.View) string {
 			return "saved without " + strings.Join(r.Paths, ", ") + ": save it without --redact"
 		}
 	}
+	for _, r := range contents.Incomplete {
+		if r.Concerns(view.Resource.GroupResource()) {
+			return r.Text + ": save it from the cluster"
+		}
+	}
 	switch e := o.entry; {
 	case !view.Complete:
 		return "the informer has only some objects or fields (" + view.Options + "): cache all of them"

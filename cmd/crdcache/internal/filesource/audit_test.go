@@ -40,8 +40,8 @@ func TestAuditLog(t *testing.T) {
 			o := s.reading.loader.storedObject(s.reading.loader.kinds[key.GroupKind], key)
 			objects = append(objects, o.GetName()+" "+key.version+" "+o.GetResourceVersion())
 		}
-		reason, got := s.Incomplete(widgets), strings.Join(objects, ", ")
-		if got != tt.objects || !strings.Contains(reason, tt.reason) || tt.reason == "" && reason != "" {
+		reason, got := fmt.Sprint(s.Reasons(widgets)), strings.Join(objects, ", ")
+		if got != tt.objects || !strings.Contains(reason, tt.reason) || tt.reason == "" && reason != "[]" {
 			t.Errorf("%s: %s, incomplete because of %q; want %s, %q", name, got, reason, tt.objects, tt.reason)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -109,50 +108,6 @@ func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 		Message: fmt.Sprintf("%s were not collected: %s", gr, reason)}}
 }
 
-// IncompleteAgent is the agent of warnings about incomplete answers.
-const IncompleteAgent = "crdcache-incomplete"
-
-// Incomplete returns why objects of a type may be missing or old, or "".
-func (s *Source) Incomplete(gr schema.GroupResource) string {
-	if reason := s.Uncollected(gr)[gr]; reason != "" {
-		return reason
-	}
-	for _, p := range s.Problems() {
-		if !p.Warning {
-			return p.Error()
-		}
-	}
-	return ""
-}
-
-// Uncollected returns why not all objects are known, by type: of all types, or of the given ones of which
-// some objects are known.
-func (s *Source) Uncollected(types ...schema.GroupResource) map[schema.GroupResource]string {
-	reasons := map[schema.GroupResource]string{}
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	if s.reading.loader == nil {
-		return reasons
-	}
-	wanted := types
-	if len(types) == 0 {
-		wanted = slices.Collect(maps.Keys(s.reading.loader.uncollected))
-	}
-	for _, gr := range wanted {
-		reason := s.reading.loader.reasonOf(gr)
-		if reason == "" || gr.Group == anyGroup {
-			continue
-		}
-		if len(types) > 0 {
-			if counts, _ := s.storage.Versions(gr); len(counts) == 0 {
-				continue // reads are refused
-			}
-		}
-		reasons[gr] = fmt.Sprintf("not all %s were collected: %s", gr, reason)
-	}
-	return reasons
-}
-
 // deleteRecorded removes an object that a recording shows as deleted. A deleted definition makes its type
 // incomplete, because other files can have its objects.
 func (l *loader) deleteRecorded(f *manifest.File, e manifest.Entry) {
@@ -167,8 +122,12 @@ func (l *loader) deleteRecorded(f *manifest.File, e manifest.Entry) {
 		return gk.Group == gv.Group && (gk.Kind == e.Kind || e.Kind == "" && plural == e.Resource)
 	}
 	l.objectsOfUnknownKinds = slices.DeleteFunc(l.objectsOfUnknownKinds, func(p pendingObject) bool {
-		return matches(p.gvk.GroupKind(), naming.GuessPlural(p.gvk.Kind)) && p.Namespace == e.Namespace &&
-			p.Name == e.Name
+		isDeleted := matches(p.gvk.GroupKind(), naming.GuessPlural(p.gvk.Kind)) &&
+			p.Namespace == e.Namespace && p.Name == e.Name
+		if isDeleted {
+			l.emptyLists = append(l.emptyLists, p) // the type remains
+		}
+		return isDeleted
 	})
 	for _, k := range l.kinds {
 		for _, v := range k.typ.Versions {

@@ -366,7 +366,7 @@ func (l *loader) inferTypes() {
 	}
 	for _, p := range l.emptyLists {
 		if k, err := l.kindOf(p.gvk); err == nil && k == nil {
-			_, err = l.inferKind(p, true)
+			_, err = l.inferKind(p, p.namespaced)
 			_ = err // another kind has its name, and objects
 		}
 	}

@@ -37,8 +37,10 @@ func (s *Source) Handler() http.Handler {
 			}
 			writeResponse(w, "text/plain", text)
 		default:
-			if text := s.Incomplete(request.GVR.GroupResource()); hasType && text != "" {
-				w.Header().Add("Warning", fmt.Sprintf("299 %s %q", IncompleteAgent, text))
+			if hasType {
+				sendReasons(w.Header(), 299, s.Reasons(request.GVR.GroupResource()))
+			} else {
+				sendReasons(w.Header(), 199, s.Reasons())
 			}
 			s.handler.ServeHTTP(w, r)
 		}

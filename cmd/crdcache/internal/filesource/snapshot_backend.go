@@ -187,6 +187,11 @@ func (s *Source) serveSnapshot(file *snapshot.File) {
 		isWarning := i >= len(contents.Damage)
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: isWarning, Err: err})
 	}
+	for _, r := range contents.Incomplete {
+		if r.Type == "" {
+			s.addProblem(&manifest.Problem{File: s.options.Paths[0], Err: manifest.PartialError(r.Text)})
+		}
+	}
 	if contents.Namespace != "" {
 		err := fmt.Errorf("the snapshot contains only the namespace %s", contents.Namespace)
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true, Err: err})

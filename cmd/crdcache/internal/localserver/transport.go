@@ -98,10 +98,10 @@ func (t *Transport) tryServer(r *http.Request, path string) *http.Response {
 			t.markClusterOnly(request.GVR, reason)
 			return nil
 		}
-		serverRequest.Header.Set(onlyCachedHeader, "true")
 	} else if path != "/api" && path != "/apis" || t.serverErr.Load() != nil {
 		return nil
 	}
+	serverRequest.Header.Set(onlyCachedHeader, "true")
 	response, err := t.client.readTransport.RoundTrip(serverRequest)
 	if err == nil && response.Header.Get(live.ServedHeader) != "" {
 		if isTypeRequest {

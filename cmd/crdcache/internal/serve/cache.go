@@ -170,10 +170,18 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 	return resolution.Resources, nil
 }
 
-// checkRequest refuses requests for incomplete types of files: the read API answers them with a warning.
+// checkRequest refuses requests for incomplete types of files, and for discovery if there are such types: the
+// read API answers them with the reasons.
 func (s *cacheServer) checkRequest(request readapi.Request) error {
-	if reason := s.Incomplete(request.GVR.GroupResource()); reason != "" {
-		return errors.New(reason)
+	types := []schema.GroupResource{request.GVR.GroupResource()}
+	if request.GVR.Empty() {
+		types = nil
+	}
+	if reasons := s.Reasons(types...); len(reasons) > 0 {
+		return errors.New(reasons[0].Text)
+	}
+	if request.GVR.Empty() {
+		return nil
 	}
 	return s.server.CheckRequest(request)
 }

@@ -116,10 +116,11 @@ func withVerbs(name string, resolution discovery.Resolution, verbs []string) ([]
 func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchError,
 	followsType bool) error {
 	canBeName := followsType && !t.CommaList
-	if name, err := discovery.ParseName(noMatch.Name); err == nil && t.source != nil {
-		for gr, reason := range t.source.Uncollected() {
+	if name, err := discovery.ParseName(noMatch.Name); err == nil {
+		for _, r := range t.Reasons() {
+			gr := schema.ParseGroupResource(r.Type)
 			if MatchesName(name, gr.Group, nil, []string{gr.Resource, strings.TrimSuffix(gr.Resource, "s")}) {
-				return &UncollectedError{reason}
+				return &UncollectedError{r.Text}
 			}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 )
 
@@ -38,6 +39,8 @@ type responses struct {
 	lastFailure     atomic.Pointer[error]
 	announceFailure sync.Once
 	announceSilence sync.Once
+	// reasons has the values of snapshot.Reason that a server of files has sent.
+	reasons sync.Map
 }
 
 // silence is the time without an answer after which a command names its open request.
@@ -54,6 +57,9 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			a.failed(r, err)
 			return nil, err
+		}
+		for _, r := range filesource.TakeReasons(response.Header) {
+			a.reasons.Store(r, nil)
 		}
 		isThrottled := response.StatusCode == http.StatusTooManyRequests
 		a.lastAnswerWas429.Store(isThrottled)

@@ -106,7 +106,7 @@ func (f *ServerFlags) connect(ctx context.Context, t *Target, loader clientcmd.C
 	t.Rest.QPS = -1
 	t.responses.target = t
 	t.Rest.Wrap(t.responses.wrap)
-	t.setWarningHandler(ctx)
+	t.setWarningHandler()
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {
 			return fmt.Errorf("read the namespace of the kubeconfig: %w", err)

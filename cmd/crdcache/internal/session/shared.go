@@ -30,29 +30,15 @@ type Shared struct {
 	budget int64
 
 	mu        sync.Mutex
-	factories map[string]*sharedFactory     // by the config, and the cluster and the user, or the files
-	sources   map[string]*filesource.Source // by their paths
-}
-
-// sharedFactory has the caches of a server. After an incomplete answer of a server of files, verbs read again
-// and get its warnings.
-type sharedFactory struct {
-	*dynamicinformer.Factory
-	incomplete sync.Map
-}
-
-func (f *sharedFactory) isIncomplete() bool {
-	for range f.incomplete.Range {
-		return true
-	}
-	return false
+	factories map[string]*dynamicinformer.Factory // by the config, and the cluster and the user, or the files
+	sources   map[string]*filesource.Source       // by their paths
 }
 
 // NewShared returns a Shared whose caches and files are updated until ctx ends. If namespace is set, all
 // verbs have this namespace. If the caches of a cluster have budget bytes, other types are not cached.
 func NewShared(ctx context.Context, namespace string, budget int64) *Shared {
 	return &Shared{ctx: ctx, namespace: namespace, budget: budget,
-		factories: map[string]*sharedFactory{}, sources: map[string]*filesource.Source{}}
+		factories: map[string]*dynamicinformer.Factory{}, sources: map[string]*filesource.Source{}}
 }
 
 type sharedKey struct{}
@@ -88,7 +74,7 @@ func (s *Shared) open(ctx context.Context, options filesource.Options) (*filesou
 }
 
 // factory returns the factory of the cluster and the user of a target, or of its files.
-func (s *Shared) factory(ctx context.Context, t *Target) (*sharedFactory, error) {
+func (s *Shared) factory(ctx context.Context, t *Target) (*dynamicinformer.Factory, error) {
 	identity := strings.Join(t.paths, "\n")
 	var err error
 	if !t.ReadsFiles() {
@@ -104,9 +90,8 @@ func (s *Shared) factory(ctx context.Context, t *Target) (*sharedFactory, error)
 	}
 	config := rest.CopyConfig(t.Rest)
 	config.WrapTransport = nil // it belongs to a command that does not watch
-	factory := &sharedFactory{}
-	config.WarningHandler = warningHandler{rest.NoWarnings{}, &factory.incomplete}
-	factory.Factory, err = dynamicinformer.New(dynamicinformer.Options{Config: config, KeepRepeated: true,
+	config.WarningHandler = rest.NoWarnings{}
+	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: config, KeepRepeated: true,
 		Linger: keepUnused})
 	if err == nil {
 		s.factories[identity], err = factory, factory.Start(s.ctx)
@@ -143,7 +128,7 @@ func (c *Caches) share(ctx context.Context, t *Target) error {
 			if handle, errs[i] = factory.Acquire(cached.Resource.GVR, options); errs[i] != nil {
 				return
 			}
-			if live.IsWatching(t.waitUntilSettled(ctx, handle.Informer())) && !factory.isIncomplete() {
+			if live.IsWatching(t.waitUntilSettled(ctx, handle.Informer())) {
 				cached.handle, handle = handle, cached.handle
 				cached.Informer, cached.Shared = cached.handle.Informer(), true
 			}

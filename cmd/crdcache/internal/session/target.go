@@ -104,29 +104,14 @@ func (t *Target) openFiles(ctx context.Context, options filesource.Options) erro
 	t.Rest.Wrap(t.responses.wrap)
 	if t.source.Snapshot() != nil {
 		debug.SetGCPercent(gcPercentSnapshot)
-		t.setWarningHandler(ctx)
+		t.setWarningHandler()
 	}
 	return nil
 }
 
-// setWarningHandler prints the server's warnings. Those about incomplete answers become errors of the verb.
-func (t *Target) setWarningHandler(ctx context.Context) {
-	incomplete, _ := ctx.Value(incompleteKey{}).(*sync.Map)
-	t.Rest.WarningHandler = warningHandler{
-		rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true}), incomplete}
-}
-
-type warningHandler struct {
-	rest.WarningHandler
-	incomplete *sync.Map // by the text; nil outside of verbs
-}
-
-func (h warningHandler) HandleWarningHeader(code int, agent, text string) {
-	if agent == filesource.IncompleteAgent && h.incomplete != nil {
-		h.incomplete.Store(text, nil)
-		return
-	}
-	h.WarningHandler.HandleWarningHeader(code, agent, text)
+// setWarningHandler prints the server's warnings.
+func (t *Target) setWarningHandler() {
+	t.Rest.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 }
 
 // Warnf writes a warning to stderr.
@@ -159,12 +144,27 @@ func (t *Target) SnapshotOrigin() snapshot.Origin {
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
 func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }
 
-// Incomplete returns why objects of a type in files may be missing or old, or "".
-func (t *Target) Incomplete(gr schema.GroupResource) string {
-	if t.source == nil {
-		return ""
+// Reasons returns why objects may be missing or old. It works like filesource.Source.Reasons, also for a
+// server of files that has answered a request for discovery.
+func (t *Target) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reason) {
+	if t.source != nil {
+		return t.source.Reasons(types...)
 	}
-	return t.source.Incomplete(gr)
+	for key := range t.responses.reasons.Range {
+		if r := key.(snapshot.Reason); r.Concerns(types...) {
+			reasons = append(reasons, r)
+		}
+	}
+	slices.SortFunc(reasons, func(a, b snapshot.Reason) int { return strings.Compare(a.Text, b.Text) })
+	return reasons
+}
+
+// Incomplete returns why objects of a type may be missing or old, or "".
+func (t *Target) Incomplete(gr schema.GroupResource) string {
+	for _, r := range t.Reasons(gr) {
+		return r.Text
+	}
+	return ""
 }
 
 // FilesNotice describes the files and the time of their content.
@@ -194,17 +194,18 @@ func (t *Target) FilesTitle() string {
 	return title
 }
 
-// FilesErr returns the problems of the files that --from names, or nil for a cluster. They include the named
-// types, or all types without a name, of which not all objects are known.
+// FilesErr returns the problems of the files that --from names or that the server reads. They include the
+// named types, or all types without a name, of which not all objects are known.
 func (t *Target) FilesErr(types ...schema.GroupResource) error {
-	if t.source == nil {
-		return nil
+	errs := []error{nil}
+	if t.source != nil {
+		errs[0] = t.source.Err()
 	}
-	errs := []error{t.source.Err()}
-	for _, reason := range t.source.Uncollected(types...) {
-		errs = append(errs, &UncollectedError{reason})
+	for _, r := range t.Reasons(types...) {
+		if t.source == nil || r.Type != "" { // others are in errs[0]
+			errs = append(errs, &UncollectedError{r.Text})
+		}
 	}
-	slices.SortFunc(errs[1:], func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }
 

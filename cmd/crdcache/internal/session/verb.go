@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,23 +26,14 @@ const (
 	FormatYAML  = "yaml"
 )
 
-// incompleteKey is the key of the texts of a server of files about the incomplete answers to a verb.
-type incompleteKey struct{}
-
 // RunE returns the function of a command that completes and runs a verb.
 func RunE(complete func(*cobra.Command, []string) error,
 	run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		var incomplete sync.Map
-		cmd.SetContext(context.WithValue(cmd.Context(), incompleteKey{}, &incomplete))
 		if err := complete(cmd, args); err != nil {
 			return err
 		}
-		err := run(cmd.Context())
-		for text := range incomplete.Range {
-			err = errors.Join(err, &UncollectedError{text.(string)})
-		}
-		return err
+		return run(cmd.Context())
 	}
 }
 

@@ -66,6 +66,7 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 		defer cancel()
 		origin.Server = s.serverInfo(limitedCtx)
 		origin.Namespace, origin.Redacted = s.namespace, s.redactor.redactions
+		origin.Incomplete = s.target.Reasons()
 		for _, failure := range s.unknownGroups {
 			origin.UnknownGroups = append(origin.UnknownGroups, snapshot.UnknownGroup{
 				Group:   failure.GroupVersion.Group,

@@ -118,6 +118,9 @@ func (r snapshotRecord) text() string {
 			fmt.Fprintf(&b, "missing: %s\n", print.OneSafeLine(t.Missing.Message))
 		}
 	}
+	for _, reason := range r.Incomplete {
+		fmt.Fprintf(&b, "incomplete: %s\n", print.OneSafeLine(reason.Text))
+	}
 	for _, group := range r.UnknownGroups {
 		fmt.Fprintf(&b, "unknown: the types of %s\n", print.OneSafeLine(group.String()))
 	}

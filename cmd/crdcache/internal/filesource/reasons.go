@@ -73,11 +73,10 @@ const reasonAgent = "crdcache-incomplete:"
 // maxReasons and maxReasonText bound the headers of a response, because clients do.
 const maxReasons, maxReasonText = 64, 8 << 10
 
-// sendReasons adds reasons to the header of a response: with code 299, which kubectl prints, to those with
-// objects.
+// sendReasons adds reasons to the header of a response. kubectl prints those with code 299.
 func sendReasons(header http.Header, code int, reasons []snapshot.Reason) {
 	if rest := len(reasons) - maxReasons; rest > 0 {
-		reasons = append(reasons[:maxReasons], snapshot.Reason{Text: fmt.Sprintf("%d more reasons", rest)})
+		reasons = append(reasons[:maxReasons], snapshot.Reason{Text: fmt.Sprintf("%d more types or files are incomplete", rest)})
 	}
 	for _, r := range reasons {
 		text := strings.Join(strings.Fields(r.Text), " ")

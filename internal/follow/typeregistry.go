@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -95,10 +96,7 @@ func (b *TypeRegistry) SetComplete() {
 func (b *TypeRegistry) changeAll(set func()) {
 	b.mu.Lock()
 	set()
-	var changed []func()
-	for gr := range b.mu.watchers {
-		changed = append(changed, b.watchersLocked(gr)...)
-	}
+	changed := slices.Concat(slices.Collect(maps.Values(b.mu.watchers))...)
 	b.mu.Unlock()
 	callAll(changed)
 }
@@ -107,21 +105,13 @@ func (b *TypeRegistry) changeAll(set func()) {
 func (b *TypeRegistry) change(gr schema.GroupResource, set func()) {
 	b.mu.Lock()
 	set()
-	changed := b.watchersLocked(gr)
+	changed := slices.Clone(b.mu.watchers[gr])
 	b.mu.Unlock()
 	callAll(changed)
 }
 
-func (b *TypeRegistry) watchersLocked(gr schema.GroupResource) []func() {
-	watchers := make([]func(), 0, len(b.mu.watchers[gr]))
-	for _, changed := range b.mu.watchers[gr] {
-		watchers = append(watchers, *changed)
-	}
-	return watchers
-}
-
-func callAll(functions []func()) {
-	for _, f := range functions {
-		f()
+func callAll(watchers []*func()) {
+	for _, changed := range watchers {
+		(*changed)()
 	}
 }

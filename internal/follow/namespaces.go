@@ -152,11 +152,8 @@ func (n Namespaces) requested() []string {
 
 // canFollowSeparately reports whether to follow the namespaces one by one if listing all is forbidden.
 func (n Namespaces) canFollowSeparately(state *typeState) bool {
-	switch n.kind {
-	case namespacesMatching, namespacesExcept:
-		return n.IsLimited() || state.exists && state.Namespaced
-	}
-	return false
+	return (n.kind == namespacesMatching || n.kind == namespacesExcept) &&
+		(n.IsLimited() || state.exists && state.Namespaced)
 }
 
 // Has reports whether the set contains a namespace, or cluster-scoped objects ("").

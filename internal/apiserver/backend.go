@@ -2,24 +2,20 @@ package apiserver
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 func (s *Storage) ServedTypes() (types []readapi.Type, generation uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	types = make([]readapi.Type, 0, len(s.mu.types))
-	for _, c := range s.mu.types {
-		types = append(types, c.typ)
-	}
-	slices.SortFunc(types, func(a, b readapi.Type) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Names.Plural, b.Names.Plural))
-	})
-	return types, s.mu.typesVersion
+	sorted := slices.SortedFunc(maps.Values(s.mu.types), (*collection).compareType)
+	return naming.Map(sorted, func(c *collection) readapi.Type { return c.typ }), s.mu.typesVersion
 }
 
 func (s *Storage) Collection(gr schema.GroupResource) readapi.Collection {

@@ -43,6 +43,12 @@ func newCollection(version uint64) *collection {
 	return &collection{objects: map[string]*object{}, oldest: version, ended: make(chan struct{})}
 }
 
+// compareType orders collections by the group and the plural name of their types.
+func (c *collection) compareType(other *collection) int {
+	return cmp.Or(cmp.Compare(c.typ.Group, other.typ.Group),
+		cmp.Compare(c.typ.Names.Plural, other.typ.Names.Plural))
+}
+
 // put stores an object, or removes it if o is nil. It does not change the history.
 func (c *collection) put(key string, o *object) {
 	if o == nil {

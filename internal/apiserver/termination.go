@@ -128,10 +128,7 @@ func (s *Storage) contentOwnedBy(o owner) []ownedObjects {
 		}
 		all = append(all, owned)
 	}
-	slices.SortFunc(all, func(a, b ownedObjects) int {
-		x, y := a.collection.typ, b.collection.typ
-		return cmp.Or(cmp.Compare(x.Group, y.Group), cmp.Compare(x.Names.Plural, y.Names.Plural))
-	})
+	slices.SortFunc(all, func(a, b ownedObjects) int { return a.collection.compareType(b.collection) })
 	return all
 }
 

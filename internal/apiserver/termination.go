@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -51,12 +52,7 @@ func hasContent(u *unstructured.Unstructured) bool {
 }
 
 func completeNamespace(u *unstructured.Unstructured) {
-	labels := u.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels["kubernetes.io/metadata.name"] = u.GetName()
-	u.SetLabels(labels)
+	u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"kubernetes.io/metadata.name": u.GetName()}))
 	u.Object["spec"] = map[string]any{"finalizers": []any{"kubernetes"}}
 	u.Object["status"] = map[string]any{"phase": "Active"}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	yaml "go.yaml.in/yaml/v3"
@@ -101,17 +100,6 @@ func (d *decoder) reportWrongKind(n *yaml.Node, noun, expected, hint string) {
 	d.failAt(codeWrongType, n, fmt.Sprintf("%s must be %s, not %s", noun, expected, kindOf(n)), hint)
 }
 
-// decodeList decodes a list that must not be empty.
-func (d *decoder) decodeList(n *yaml.Node, noun, hint string) ([]*yaml.Node, bool) {
-	if !d.checkNodeKind(n, yaml.SequenceNode, noun, "a list", hint) {
-		return nil, false
-	}
-	if len(n.Content) == 0 {
-		d.failAt(codeEmpty, n, noun+" is empty", hint)
-	}
-	return n.Content, len(n.Content) > 0
-}
-
 // decodeText decodes a text that must not be empty. A number or boolean is not accepted as text: "version:
 // 1.10" is ambiguous.
 func (d *decoder) decodeText(n *yaml.Node, noun, hint string) (string, bool) {
@@ -167,35 +155,6 @@ func wordOf(text string, words []string) string {
 		}
 	}
 	return ""
-}
-
-func (d *decoder) decodeNumber(n *yaml.Node, at valueContext) (int, bool) {
-	least, most := rangeOf(at.tag)
-	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
-	if !d.checkNodeKind(n, yaml.ScalarNode, at.name, "an integer", hint) {
-		return 0, false
-	}
-	if n.ShortTag() != "!!int" {
-		d.reportWrongKind(n, at.name, "an integer", hint)
-		return 0, false
-	}
-	i, err := strconv.Atoi(n.Value)
-	if err != nil || i < least || i > most {
-		d.failAt(codeOutOfRange, n, fmt.Sprintf("%s cannot be %s", at.name, n.Value), hint)
-		return 0, false
-	}
-	return i, true
-}
-
-func (d *decoder) decodeBool(n *yaml.Node, noun string) bool {
-	if !d.checkNodeKind(n, yaml.ScalarNode, noun, "true or false", "write true or false") {
-		return false
-	}
-	if n.ShortTag() != "!!bool" {
-		d.reportWrongKind(n, noun, "true or false", "write true or false, without quotes")
-		return false
-	}
-	return strings.EqualFold(n.Value, "true")
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

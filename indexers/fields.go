@@ -86,16 +86,34 @@ type numberField struct {
 	value int
 }
 
-func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) (ok bool) {
+func (f *numberField) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	f.node = n
-	f.value, ok = d.decodeNumber(n, at)
-	return ok
+	least, most := rangeOf(at.tag)
+	hint := fmt.Sprintf("use an integer from %d to %d", least, most)
+	switch i, err := strconv.Atoi(n.Value); {
+	case !d.checkNodeKind(n, yaml.ScalarNode, at.name, "an integer", hint):
+	case n.ShortTag() != "!!int":
+		d.reportWrongKind(n, at.name, "an integer", hint)
+	case err != nil || i < least || i > most:
+		d.failAt(codeOutOfRange, n, fmt.Sprintf("%s cannot be %s", at.name, n.Value), hint)
+	default:
+		f.value = i
+		return true
+	}
+	return false
 }
 
+// boolField is a boolean; value is false after an error.
 type boolField struct{ value bool }
 
 func (f *boolField) read(d *decoder, n *yaml.Node, at valueContext) bool {
-	f.value = d.decodeBool(n, at.name)
+	switch {
+	case !d.checkNodeKind(n, yaml.ScalarNode, at.name, "true or false", "write true or false"):
+	case n.ShortTag() != "!!bool":
+		d.reportWrongKind(n, at.name, "true or false", "write true or false, without quotes")
+	default:
+		f.value = strings.EqualFold(n.Value, "true")
+	}
 	return true
 }
 
@@ -107,17 +125,17 @@ type listField[T any] struct {
 
 func (l *listField[T]) read(d *decoder, n *yaml.Node, at valueContext) bool {
 	l.node = n
-	var nodes []*yaml.Node
-	switch {
-	case at.tag.Get("empty") == "true":
-		if !d.checkNodeKind(n, yaml.SequenceNode, at.name, "a list", "write it between [ and ]") {
-			return false
-		}
-		nodes = n.Content
-	default:
-		nodes, _ = d.decodeList(n, at.name, cmp.Or(at.tag.Get("list"), at.tag.Get("hint")))
+	hint := cmp.Or(at.tag.Get("list"), at.tag.Get("hint"))
+	if at.mayBeEmpty() {
+		hint = "write it between [ and ]"
 	}
-	for _, node := range nodes {
+	if !d.checkNodeKind(n, yaml.SequenceNode, at.name, "a list", hint) {
+		return false
+	}
+	if len(n.Content) == 0 && !at.mayBeEmpty() {
+		d.failAt(codeEmpty, n, at.name+" is empty", hint)
+	}
+	for _, node := range n.Content {
 		var item T
 		if d.read(&item, node, valueContext{name: at.tag.Get("each"), tag: at.tag, item: true}) {
 			l.items = append(l.items, item)

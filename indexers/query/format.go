@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"strings"
 
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/indexers"
-	"github.com/crdcache/crdcache/indexers/references"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -97,21 +98,13 @@ func (r *referenceQuery) String() string {
 	name := map[referenceKind]string{refDangling: "dangling", refersTo: "refersTo", referredBy: "referredBy"}[r.kind]
 	var arguments []string
 	if r.kind != refDangling {
-		arguments = append(arguments, quoteIfNeeded(typeText(r.object)), quoteIfNeeded(r.object.Key()))
+		typ := runtimeschema.GroupKind{Group: r.object.Group, Kind: cmp.Or(r.object.Kind, r.object.Resource)}
+		arguments = append(arguments, quoteIfNeeded(typ.String()), quoteIfNeeded(r.object.Key()))
 	}
 	if r.reference != "" {
 		arguments = append(arguments, quoteIfNeeded(r.reference))
 	}
 	return name + "(" + strings.Join(arguments, ", ") + ")"
-}
-
-// typeText formats a type as Kind.group or resource.group.
-func typeText(o references.Object) string {
-	text := cmp.Or(o.Kind, o.Resource)
-	if o.Group != "" {
-		text += "." + o.Group
-	}
-	return text
 }
 
 // quoteIfNeeded formats a text, quoted if necessary.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/indexers"
@@ -44,11 +45,8 @@ func (o Object) StoreKey() (key string, ok bool) {
 
 // String formats the object like "Issuer.cert-manager.io prod/ca".
 func (o Object) String() string {
-	text := cmp.Or(o.Kind, o.Resource)
-	if o.Group != "" {
-		text += "." + o.Group
-	}
-	return text + " " + o.Key()
+	typ := schema.GroupKind{Group: o.Group, Kind: cmp.Or(o.Kind, o.Resource)}
+	return typ.String() + " " + o.Key()
 }
 
 // compare orders objects by type, namespace and name.

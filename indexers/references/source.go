@@ -132,7 +132,12 @@ func (g *Graph) Add(src InformerSource) (*Registration, error) {
 		added.remove()
 		return nil, fmt.Errorf("references: %s: %w", src.Type.Resource, err)
 	}
-	if !added.setRegistration(registration) {
+	g.update(func(*graphChange) {
+		if closed = added.removed; !closed {
+			added.registration = registration
+		}
+	})
+	if closed {
 		_ = src.Informer.RemoveEventHandler(registration)
 		return nil, ErrClosed
 	}
@@ -230,16 +235,6 @@ const reasonNotRead = "they have not been read yet"
 func (c *graphChange) wakeWaiters() {
 	close(c.mu.changed)
 	c.mu.changed = make(chan struct{})
-}
-
-// setRegistration stores a registration, for stop. It returns false if the source was removed.
-func (s *source) setRegistration(r cache.ResourceEventHandlerRegistration) bool {
-	s.graph.mu.Lock()
-	defer s.graph.mu.Unlock()
-	if !s.removed {
-		s.registration = r
-	}
-	return !s.removed
 }
 
 // stop removes the source once.

@@ -23,9 +23,7 @@ type limitReporter interface {
 
 // addWarning adds a warning once.
 func (c *compiler) addWarning(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(c.warnings, text) {
-		c.warnings = append(c.warnings, text)
-	}
+	c.warnings = naming.AppendMissing(c.warnings, fmt.Sprintf(format, args...))
 }
 
 // checkComparison warns if an index may answer a comparison differently than the user expects.
@@ -131,22 +129,14 @@ func WithSchema(q Query, schema func() *crd.Schema) Query {
 // Columns returns the distinct paths that options sort by and that an aggregation groups by or computes with.
 // [Querier.WithDefinition] compares them with the schema.
 func Columns(options Options, aggregation Aggregation) (paths []string) {
-	add := func(name string) {
-		if isPath(name) && !slices.Contains(paths, name) {
-			paths = append(paths, name)
-		}
-	}
-	for _, text := range jsonpath.SplitList(options.SortBy) {
+	sortTerms := naming.Texts(jsonpath.SplitList(options.SortBy), func(text string) string {
 		name, _ := splitDirection(text)
-		add(name)
-	}
-	for _, name := range aggregation.GroupBy {
-		add(name)
-	}
-	for _, m := range aggregation.Measures {
-		add(m.Operand)
-	}
-	return paths
+		return name
+	})
+	operands := naming.Texts(aggregation.Measures, func(m Measure) string { return m.Operand })
+	names := slices.Concat(sortTerms, aggregation.GroupBy, operands)
+	isIndex := func(name string) bool { return !isPath(name) }
+	return naming.AppendMissing(paths, slices.DeleteFunc(names, isIndex)...)
 }
 
 // WithDefinition returns a Querier over the same source that compares conditions and column paths with the

@@ -121,16 +121,13 @@ func (c *compiler) compileTerm(text string, isReversed bool) (sortTerm, error) {
 	case name == "age":
 		t.valueOf = func(_ string, item any) sortValue { return ageValue(c.meter, item) }
 		return t, checkStored(c.snapshot, creationTimestamp)
-	case name == "name":
+	case name == "name", name == "namespace":
 		t.valueOf = func(key string, _ any) sortValue {
-			_, name := naming.SplitKey(key)
-			return sortValue{name, true}
-		}
-		return t, nil
-	case name == "namespace":
-		t.valueOf = func(key string, _ any) sortValue {
-			namespace, _ := naming.SplitKey(key)
-			return sortValue{namespace, true}
+			namespace, objectName := naming.SplitKey(key)
+			if name == "namespace" {
+				return sortValue{namespace, true}
+			}
+			return sortValue{objectName, true}
 		}
 		return t, nil
 	case err != nil:

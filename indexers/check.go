@@ -367,12 +367,8 @@ func (i *Index) containerHints(part int) containerHints {
 
 // checkEntries reports a path to the entries of a map that leads to no map.
 func (c *checker) checkEntries(ends []cursor) {
-	for _, e := range ends {
-		if e.isMap() || e.isOpen() {
-			return
-		}
-	}
-	if len(ends) > 0 {
+	isReadable := func(e cursor) bool { return e.isMap() || e.isOpen() }
+	if len(ends) > 0 && !slices.ContainsFunc(ends, isReadable) {
 		c.fail(codeContainer, c.position(), fmt.Sprintf("%s is %s, and a label whose name ends in * reads a map",
 			ends[0].name(), ends[0].kind()), "remove the * from the name")
 	}
@@ -380,12 +376,8 @@ func (c *checker) checkEntries(ends []cursor) {
 
 // checkIndexable reports a path that only leads to lists or maps.
 func (c *checker) checkIndexable(ends []cursor, storableKinds string, hints containerHints) {
-	for _, e := range ends {
-		if !e.isList() && !e.isMap() && e.schema.Type != "object" { // an open object is a map, too
-			return
-		}
-	}
-	if len(ends) == 0 {
+	isStorable := func(e cursor) bool { return !e.isList() && !e.isMap() && e.schema.Type != "object" }
+	if len(ends) == 0 || slices.ContainsFunc(ends, isStorable) { // an open object is a map, too
 		return
 	}
 	e := ends[0]

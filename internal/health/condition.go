@@ -51,42 +51,33 @@ func (b *Aggregator) updateConditionsLocked() {
 }
 
 func (b *Aggregator) authenticatedLocked() Condition {
-	c := b.contactLocked(status.ConditionAuthenticated, status.ReasonUnauthorized)
-	return falseIfAny(c, b.mu.totals.rejected, b.mu.members,
+	return b.contactLocked(status.ConditionAuthenticated, status.ReasonUnauthorized, b.mu.totals.rejected,
 		func(m *member) problem { return m.impact.rejected })
 }
 
 func (b *Aggregator) reachableLocked() Condition {
-	c := b.contactLocked(status.ConditionReachable, status.ReasonUnreachable)
-	return falseIfAny(c, b.mu.totals.unreachable, b.mu.members,
+	return b.contactLocked(status.ConditionReachable, status.ReasonUnreachable, b.mu.totals.unreachable,
 		func(m *member) problem { return m.impact.unreachable })
 }
 
-// contactLocked returns a condition without the problems of informers. Until the types are known, informers
-// send no requests, and the source of types has the problem.
-func (b *Aggregator) contactLocked(t ConditionType, reason status.Reason) Condition {
+// contactLocked returns a condition that is False if some informers have the problem that problemOf returns.
+// The reason and message come from the first affected informer. Until the types are known, informers send no
+// requests, and the source of types has the problem.
+func (b *Aggregator) contactLocked(t ConditionType, reason status.Reason, affectedCount int,
+	problemOf func(*member) problem) Condition {
 	c := Condition{Type: t, Status: metav1.ConditionUnknown}
 	switch p := b.mu.typesProblem; {
+	case affectedCount > 0:
+		affected := func(m *member) bool { return problemOf(m).err != nil }
+		first := problemOf(b.mu.members[slices.IndexFunc(b.mu.members, affected)])
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, first.reason, OneLine(first.err.Error())
+		if affectedCount > 1 {
+			c.Message = fmt.Sprintf("%d of %d types: %s", affectedCount, len(b.mu.members), c.Message)
+		}
 	case b.mu.serverReached:
 		c.Status = metav1.ConditionTrue
 	case p.err != nil && p.reason == reason:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, reason, OneLine(p.err.Error())
-	}
-	return c
-}
-
-// falseIfAny returns c, or c with status False if some informers have the problem that problemOf returns. The
-// reason and message come from the first affected informer.
-func falseIfAny(c Condition, affectedCount int, members []*member,
-	problemOf func(*member) problem) Condition {
-	if affectedCount == 0 {
-		return c
-	}
-	first := problemOf(members[slices.IndexFunc(members,
-		func(m *member) bool { return problemOf(m).err != nil })])
-	c.Status, c.Reason, c.Message = metav1.ConditionFalse, first.reason, OneLine(first.err.Error())
-	if affectedCount > 1 {
-		c.Message = fmt.Sprintf("%d of %d types: %s", affectedCount, len(members), c.Message)
 	}
 	return c
 }

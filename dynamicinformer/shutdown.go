@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -88,10 +89,7 @@ func (f *Factory) markShutdown() []*entry {
 			entries = append(entries, e)
 		}
 	}
-	for e := range f.mu.runningEntries {
-		entries = append(entries, e)
-	}
-	return sortedEntries(entries)
+	return sortedEntries(slices.AppendSeq(entries, maps.Keys(f.mu.runningEntries)))
 }
 
 // drain cancels each informer once its handlers have handled all queued events, or ctx has ended. It returns

@@ -117,15 +117,10 @@ func (p *informerGroup) selects(t typesource.Type) bool {
 	return p.selector.matches(discovery.ResolvedType{GroupResource: t.GroupResource, Version: p.version})
 }
 
-// pendingInformer is the handle of an informer that is held until it is settled.
-type pendingInformer struct {
-	*dynamicinformer.Handle
-	gvr schema.GroupVersionResource
-}
-
-// acquireInformers starts the informers of the initial types. The subscriptions share these informers.
-func (r *follower) acquireInformers(groups []*informerGroup) ([]pendingInformer, error) {
-	var pending []pendingInformer
+// acquireInformers starts the informers of the initial types, and holds them until they are settled. The
+// subscriptions share these informers.
+func (r *follower) acquireInformers(groups []*informerGroup) ([]*dynamicinformer.Handle, error) {
+	var pending []*dynamicinformer.Handle
 	snapshot := r.tracker.Snapshot()
 	for _, resource := range r.resources {
 		uid := discoveredType(snapshot, resource).UID
@@ -140,7 +135,7 @@ func (r *follower) acquireInformers(groups []*informerGroup) ([]pendingInformer,
 				return nil, err
 			}
 			r.initialObjectsReceived[resource.GVR] = newSignal()
-			pending = append(pending, pendingInformer{handle, resource.GVR})
+			pending = append(pending, handle)
 			break
 		}
 	}

@@ -133,7 +133,7 @@ func (r *follower) wait() error {
 
 // awaitInitial waits until each initial type has synced or its error is known. It returns an error if no type
 // has synced.
-func (r *follower) awaitInitial(syncCtx context.Context, pending []pendingInformer) error {
+func (r *follower) awaitInitial(syncCtx context.Context, pending []*dynamicinformer.Handle) error {
 	if len(r.resources) == 0 {
 		r.MarkRead() // the types may never be installed in this cluster
 		return r.awaitFirstType(syncCtx)
@@ -142,20 +142,20 @@ func (r *follower) awaitInitial(syncCtx context.Context, pending []pendingInform
 	if !r.Events { // with events, rows are being printed
 		stopProgress = r.Progress(func() (int, int) { return countSynced(pending), len(pending) })
 	}
-	informerOf := func(p pendingInformer) *dynamicinformer.Informer { return p.Informer() }
-	syncErr := r.WaitForSync(syncCtx, naming.Map(pending, informerOf)...)
-	for _, informer := range pending {
-		if informer.Informer().HasSynced() {
+	informers := naming.Map(pending, (*dynamicinformer.Handle).Informer)
+	syncErr := r.WaitForSync(syncCtx, informers...)
+	for _, informer := range informers {
+		if informer.HasSynced() {
 			select {
-			case <-r.initialObjectsReceived[informer.gvr].done:
+			case <-r.initialObjectsReceived[informer.GVR()].done:
 			case <-syncCtx.Done():
 			}
 		}
 	}
 	stopProgress()
 	synced := countSynced(pending)
-	for _, informer := range pending {
-		informer.Release()
+	for _, handle := range pending {
+		handle.Release()
 	}
 	if synced == 0 {
 		return syncErr
@@ -163,9 +163,9 @@ func (r *follower) awaitInitial(syncCtx context.Context, pending []pendingInform
 	return nil
 }
 
-func countSynced(pending []pendingInformer) (synced int) {
-	for _, informer := range pending {
-		if informer.Informer().HasSynced() {
+func countSynced(pending []*dynamicinformer.Handle) (synced int) {
+	for _, handle := range pending {
+		if handle.Informer().HasSynced() {
 			synced++
 		}
 	}

@@ -55,9 +55,6 @@ func (s *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeRaw buffers text with colors.
-func (s *stdout) writeRaw(text string) { s.text.WriteString(text) }
-
 func (s *stdout) withLock(f func()) {
 	s.lock <- struct{}{}
 	defer func() { <-s.lock }()

@@ -205,7 +205,7 @@ func TestScreenInColor(t *testing.T) {
 	var out strings.Builder
 	s := &screen{stdout: newStdout(&out, true)}
 	s.printIfOpen(func() error {
-		s.writeRaw("\x1b[32m")
+		s.text.WriteString("\x1b[32m")
 		_, err := io.WriteString(s, "a\x1b[31m\n")
 		return err
 	})

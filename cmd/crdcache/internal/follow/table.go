@@ -89,7 +89,7 @@ func (p tableRows) prepare(e event) (func() error, error) {
 		if err := p.flush(); err != nil {
 			return err
 		}
-		p.screen.writeRaw(changedText)
+		p.screen.text.WriteString(changedText)
 		return nil
 	}, nil
 }
@@ -129,7 +129,7 @@ func (p *tablePrinter) beginTable(definitions []metav1.TableColumnDefinition) er
 		}
 	}
 	if (p.screen.hasWritten || p.currentColumns != nil) && !p.options.Style.NoHeaders {
-		p.screen.writeRaw("\n") // separates it from the previous table
+		p.screen.text.WriteString("\n") // separates it from the previous table
 	}
 	p.currentColumns, p.tabWriter = definitions, printers.GetNewTabWriter(&p.buffer)
 	if !p.options.Events {
@@ -188,7 +188,7 @@ func (p *tablePrinter) flush() error {
 	}
 	for line := range strings.Lines(p.buffer.String()) {
 		eventType, rest, _ := strings.Cut(line, " ")
-		p.screen.writeRaw(print.Colorize(eventType, eventColors[eventType]))
+		p.screen.text.WriteString(print.Colorize(eventType, eventColors[eventType]))
 		if _, err := p.screen.Write([]byte(" " + rest)); err != nil {
 			return err
 		}

@@ -33,11 +33,8 @@ type tablePrinter struct {
 	style      printers.PrintOptions
 	rowPrinter printers.ResourcePrinter
 	buffer     bytes.Buffer
-	tabWriter  interface {
-		Write([]byte) (int, error)
-		Flush() error
-	}
-	options Options
+	tabWriter  print.TabWriter
+	options    Options
 	// leadingColumns counts the columns CLUSTER and NAMESPACE before the columns of the type.
 	leadingColumns int
 	// currentColumns are the columns of the latest row. They are nil before the first row.

@@ -24,7 +24,7 @@ type customColumn struct {
 // customColumnsPrinter prints like kubectl get -o custom-columns. It buffers the cells, not the objects.
 type customColumnsPrinter struct {
 	columns []customColumn
-	out     tabWriter
+	out     TabWriter
 	// pendingHeader is printed before the first object. It is nil if no header remains to be printed.
 	pendingHeader []string
 }

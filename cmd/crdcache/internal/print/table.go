@@ -15,8 +15,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// tabWriter is the writer that cli-runtime's table printer needs.
-type tabWriter interface {
+// TabWriter is the writer that cli-runtime's table printer needs.
+type TabWriter interface {
 	io.Writer
 	Flush() error
 }
@@ -24,7 +24,7 @@ type tabWriter interface {
 // TypeTable prints a table of one type, as kubectl get does. It buffers the cells, because the column widths
 // depend on all rows.
 type TypeTable struct {
-	out     tabWriter
+	out     TabWriter
 	options printers.PrintOptions
 	rows    *Rows
 	table   metav1.Table

@@ -76,9 +76,9 @@ func (t *TypeTable) Close() error { return t.Flush() }
 // csvTable prints all columns of the types as CSV, including the columns of wide tables. Dates are timestamps
 // and missing values are empty. Several types share one header, in which each distinct column occurs once.
 type csvTable struct {
-	out                     *csv.Writer
-	withNamespace, withKind bool
-	header                  []string
+	out                                  *csv.Writer
+	withCluster, withKind, withNamespace bool
+	header                               []string
 	// headerWritten is also set if the header is suppressed.
 	headerWritten bool
 	columnNames   []string // of the columns of all types
@@ -88,22 +88,27 @@ type csvTable struct {
 // newCSV returns a table with the columns of the first cluster that has objects.
 func (p *Output) newCSV(w *Writer, sections []Section, withKind bool) *csvTable {
 	t := &csvTable{out: csv.NewWriter(p.out), errOut: p.ErrOut, headerWritten: p.NoHeaders,
-		withNamespace: w.Cluster != "", withKind: withKind || p.ShowKind}
+		withCluster: w.Cluster != "", withKind: withKind || p.ShowKind, withNamespace: w.Cluster != ""}
 	for _, s := range sections {
 		t.mapColumns(p.WithLabelColumns(s.Rows))
 		t.withNamespace = t.withNamespace || p.TableOptions(s.Resource, w.Namespace, withKind).WithNamespace
 	}
-	if w.Cluster != "" {
-		t.header = append(t.header, "CLUSTER")
+	t.header = append(t.leadingCells("CLUSTER", "KIND", "NAMESPACE"), t.columnNames...)
+	return t
+}
+
+// leadingCells returns the cells before those of the type's columns.
+func (t *csvTable) leadingCells(cluster, kind, namespace string) (cells []string) {
+	if t.withCluster {
+		cells = append(cells, cluster)
 	}
 	if t.withKind {
-		t.header = append(t.header, "KIND")
+		cells = append(cells, kind)
 	}
 	if t.withNamespace {
-		t.header = append(t.header, "NAMESPACE")
+		cells = append(cells, namespace)
 	}
-	t.header = append(t.header, t.columnNames...)
-	return t
+	return cells
 }
 
 // printerFor returns the printer of a type. If the type has columns that the header lacks, it omits them and
@@ -155,16 +160,7 @@ func (p *csvPrinter) Print(o Object) error {
 		}
 		p.headerWritten = true
 	}
-	var row []string
-	if p.cluster != "" {
-		row = append(row, p.cluster)
-	}
-	if p.withKind {
-		row = append(row, p.kind)
-	}
-	if p.withNamespace {
-		row = append(row, obj.GetNamespace())
-	}
+	row := p.leadingCells(p.cluster, p.kind, obj.GetNamespace())
 	cells := make([]string, len(p.columnNames))
 	for i, value := range p.rows.Cells(obj, true) {
 		if value != nil && i < len(p.columnIndexes) && p.columnIndexes[i] < len(cells) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // WaitForVersion waits until the cache has every change up to a resource version, so that it shows the write
@@ -54,11 +55,8 @@ func (i *Informer) WaitUntilFresh(ctx context.Context) (resourceVersion string, 
 // none. The error joins the errors of all informers.
 func (f *Factory) WaitForVersion(ctx context.Context, gvr schema.GroupVersionResource,
 	resourceVersion string) error {
-	var errs []error
-	for _, e := range f.entries(gvr) {
-		errs = append(errs, e.informer.WaitForVersion(ctx, resourceVersion))
-	}
-	return errors.Join(errs...)
+	return errors.Join(naming.Map(f.entries(gvr),
+		func(e *entry) error { return e.informer.WaitForVersion(ctx, resourceVersion) })...)
 }
 
 // AwaitDeletion works like WaitForVersion for a deletion, for which the server returns no resource version.

@@ -103,11 +103,8 @@ func (r *Resource) CacheIndexes() []*Index {
 
 // allIndexes returns CacheIndexes and the indexes of references.
 func (r *Resource) allIndexes() []*Index {
-	indexes := r.CacheIndexes()
-	for _, reference := range r.References {
-		indexes = append(indexes, reference.Index)
-	}
-	return indexes
+	ofReferences := naming.Map(r.References, func(reference *Reference) *Index { return reference.Index })
+	return append(r.CacheIndexes(), ofReferences...)
 }
 
 // Index returns the index with a name.

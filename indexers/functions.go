@@ -33,10 +33,8 @@ func Compile(r *Resource) *Functions { return CompileIndexes(r.Indexes...) }
 
 // CompileIndexes works like Compile for some indexes.
 func CompileIndexes(indexes ...*Index) *Functions {
-	f := &Functions{}
-	for _, index := range indexes {
-		f.functions = append(f.functions, &indexFunction{index: index})
-	}
+	f := &Functions{functions: naming.Map(indexes,
+		func(index *Index) *indexFunction { return &indexFunction{index: index} })}
 	f.extraction = newExtraction(f.functions)
 	return f
 }

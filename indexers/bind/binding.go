@@ -269,19 +269,14 @@ func (b *Binding) Target(resource string) (*Target, error) {
 	if len(targets) == 1 && resource != "" {
 		return targets[0], nil
 	}
-	e := &TargetError{Resource: resource}
-	for _, r := range b.Config().Resources {
-		e.Known = append(e.Known, r.Name)
-	}
-	for _, t := range targets {
-		e.Types = append(e.Types, t.GVR)
-	}
+	known := naming.Texts(b.Config().Resources, func(r *indexers.Resource) string { return r.Name })
+	types := naming.Map(targets, func(t *Target) schema.GroupVersionResource { return t.GVR })
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.catalog == nil && slices.Contains(e.Known, resource) {
+	if b.catalog == nil && slices.Contains(known, resource) {
 		return nil, ErrNoTypes
 	}
-	return nil, e
+	return nil, &TargetError{Resource: resource, Types: types, Known: known}
 }
 
 // Close releases all informers. The binding cannot be used afterwards.

@@ -12,6 +12,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // View is an informer with indexes under their names in a config. In the informer they can have other names:
@@ -230,11 +231,9 @@ func (s viewSnapshot) Index(name string) (query.Index, bool) {
 }
 
 func (s viewSnapshot) IndexNames() []string {
-	names := []string{cache.NamespaceIndex}
-	for _, index := range s.view.queryIndexes {
-		names = append(names, index.Name)
-	}
-	names = slices.DeleteFunc(names, func(name string) bool { _, exists := s.Index(name); return !exists })
+	declared := naming.Texts(s.view.queryIndexes, func(index *indexers.Index) string { return index.Name })
+	names := slices.DeleteFunc(append(declared, cache.NamespaceIndex),
+		func(name string) bool { _, exists := s.Index(name); return !exists })
 	slices.Sort(names)
 	return names
 }

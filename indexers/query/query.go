@@ -197,11 +197,8 @@ func Eq(index string, parts ...string) Query { return newComparison(opEqual, ind
 
 // In matches objects with one of these values. The index must not be composite.
 func In(index string, values ...string) Query {
-	c := &comparison{op: opIn, index: index}
-	for _, v := range values {
-		c.values = append(c.values, value{parts: []string{v}})
-	}
-	return c
+	operands := naming.Map(values, func(text string) value { return value{parts: []string{text}} })
+	return &comparison{op: opIn, index: index, values: operands}
 }
 
 // Less matches objects with a smaller value in a sorted index. For a composite index the first parts are

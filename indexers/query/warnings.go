@@ -117,10 +117,7 @@ func WithSchema(q Query, schema func() *crd.Schema) Query {
 	case negation:
 		return negation{WithSchema(q.sub, schema)}
 	case junction:
-		q.subs = slices.Clone(q.subs)
-		for i, sub := range q.subs {
-			q.subs[i] = WithSchema(sub, schema)
-		}
+		q.subs = naming.Map(q.subs, func(sub Query) Query { return WithSchema(sub, schema) })
 		return q
 	}
 	return q

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -120,11 +121,8 @@ func (s *Storage) collectionOf(gvk schema.GroupVersionKind) (*collection, error)
 		return nil, &UnknownTypeError{GVK: gvk}
 	}
 	if c.typ.Version(gvk.Version) == nil {
-		unknown := &UnknownTypeError{GVK: gvk}
-		for _, v := range c.typ.Versions {
-			unknown.Served = append(unknown.Served, v.Name)
-		}
-		return nil, unknown
+		served := naming.Texts(c.typ.Versions, func(v readapi.Version) string { return v.Name })
+		return nil, &UnknownTypeError{GVK: gvk, Served: served}
 	}
 	return c, nil
 }

@@ -108,9 +108,7 @@ func objectsOf(list runtime.Object) (objects []any, version string, err error) {
 		return nil, "", err
 	}
 	extracted, err := meta.ExtractListWithAlloc(list)
-	for _, object := range extracted {
-		objects = append(objects, object)
-	}
+	objects = naming.Map(extracted, func(object runtime.Object) any { return object })
 	return objects, m.GetResourceVersion(), err
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Style is the output format and the additional columns of tables.
@@ -92,11 +93,8 @@ func ParseFormat(text string) (Format, error) {
 
 // Formats returns all formats. The formats with an argument end in "=...".
 func Formats() []string {
-	formats := slices.Clone(formatsWithoutArgument)
-	for _, name := range formatsWithArgument {
-		formats = append(formats, name+"=...")
-	}
-	return formats
+	return slices.Concat(formatsWithoutArgument,
+		naming.Texts(formatsWithArgument, func(name string) string { return name + "=..." }))
 }
 
 func FormatList() string { return strings.Join(Formats(), ", ") }

@@ -233,10 +233,7 @@ func (c cursor) kind() string {
 }
 
 func (c cursor) field(name string) (cursor, bool) {
-	next := c.schema.Properties[name]
-	if next == nil {
-		next = c.schema.AdditionalProperties
-	}
+	next := cmp.Or(c.schema.Properties[name], c.schema.AdditionalProperties)
 	return cursor{next, c.path + keyText(name)}, next != nil
 }
 

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -136,10 +137,7 @@ func (q *Querier) Aggregate(ctx context.Context, query Query, aggregation Aggreg
 		}
 		return err == nil
 	})
-	if err == nil {
-		err = exec.err
-	}
-	if err != nil {
+	if err = cmp.Or(err, exec.err); err != nil {
 		return nil, err
 	}
 	exec.plan.Examined, exec.plan.Found = exec.examined, matched

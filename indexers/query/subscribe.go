@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -119,10 +120,7 @@ func (f *follower) OnUpdate(oldObj, newObj any) {
 // OnDelete implements cache.ResourceEventHandler.
 func (f *follower) OnDelete(obj any) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		u := objectOf(tombstone.Obj)
-		if u == nil {
-			u = &unstructured.Unstructured{Object: map[string]any{}}
-		}
+		u := cmp.Or(objectOf(tombstone.Obj), &unstructured.Unstructured{Object: map[string]any{}})
 		f.remove(tombstone.Key, u, true)
 		return
 	}

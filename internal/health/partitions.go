@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -154,10 +155,8 @@ func withPartition(sorted []*partitionRecord, p *partitionRecord) []*partitionRe
 // recordUnknownNamespaces records why the list of namespaces is unknown.
 func (f *observations) recordUnknownNamespaces(namespaces string, reason status.Reason, err error,
 	now time.Time) {
-	p := f.partitions.get(namespaces)
-	if p == nil {
-		p = &partitionRecord{name: namespaces, incomplete: true, waitingSince: now}
-	}
+	p := cmp.Or(f.partitions.get(namespaces),
+		&partitionRecord{name: namespaces, incomplete: true, waitingSince: now})
 	p.fail(requests.VerbList, reason, err, now, f.degrades(p, now))
 	f.partitions.set(p)
 }

@@ -132,9 +132,7 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 		w.collectEvent(ctx, c, event)
 		return !c.complete && !c.falls && ctx.Err() == nil
 	})
-	if err == nil {
-		err = failure
-	}
+	err = cmp.Or(err, failure)
 	w.isLost = w.isLost || isVersionLost(err)
 	return c, c.falls || err != nil && ctx.Err() == nil && !isVersionLost(err) &&
 		!utilnet.IsConnectionRefused(err) && !apierrors.IsTooManyRequests(err)

@@ -75,13 +75,8 @@ func (o Options) withDefaults() Options {
 	if o.Indexers == nil {
 		o.Indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	if o.Logger == nil {
-		logger := klog.Background()
-		o.Logger = &logger
-	}
+	o.Clock = cmp.Or[clock.WithTicker](o.Clock, clock.RealClock{})
+	o.Logger = cmp.Or(o.Logger, new(klog.Background()))
 	if o.Selects == nil {
 		o.Selects = func(runtime.Object) bool { return true }
 	}
@@ -89,8 +84,6 @@ func (o Options) withDefaults() Options {
 		o.Backoff = standardBackoff()
 	}
 	o.ObjectDescription = cmp.Or(o.ObjectDescription, "objects")
-	if o.Format == nil {
-		o.Format = store.Objects(nil)
-	}
+	o.Format = cmp.Or(o.Format, store.Objects(nil))
 	return o
 }

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,11 +92,8 @@ func newEndpoint(config *rest.Config, httpClient *http.Client) (*endpoint, error
 			return nil, fmt.Errorf("create connection to %s: %w", base.Host, err)
 		}
 	}
-	e := &endpoint{config: config, base: base, transport: httpClient.Transport}
-	if e.transport == nil {
-		e.transport = http.DefaultTransport
-	}
-	return e, nil
+	transport := cmp.Or(httpClient.Transport, http.DefaultTransport)
+	return &endpoint{config: config, base: base, transport: transport}, nil
 }
 
 // Config returns a config for clients that share the connection. It has no credentials.

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -24,10 +25,7 @@ type responseRecorder struct {
 // recordResponses returns a copy of a client that records responses in attempts.
 func recordResponses(client *http.Client) *http.Client {
 	observed := *client
-	next := client.Transport
-	if next == nil {
-		next = http.DefaultTransport
-	}
+	next := cmp.Or(client.Transport, http.DefaultTransport)
 	observed.Transport = responseRecorder{next, requestsGzip(next)}
 	return &observed
 }

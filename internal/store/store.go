@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -47,10 +48,7 @@ type Store struct {
 }
 
 func New(options Options) *Store {
-	s := &Store{format: options.Format, report: options.Report}
-	if s.format == nil {
-		s.format = Objects(nil)
-	}
+	s := &Store{format: cmp.Or(options.Format, Objects(nil)), report: options.Report}
 	if packs, ok := s.format.(*Packed); ok {
 		packs.packer.SetLookup(s.lookup)
 		s.identitiesOnly = packs.identitiesOnly

@@ -1,6 +1,7 @@
 package print
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,7 @@ func (s *Stream) Err() error {
 
 func (s *Stream) writeLocked(p []byte) error {
 	_, err := s.w.Write(p)
-	if s.err == nil {
-		s.err = err
-	}
+	s.err = cmp.Or(s.err, err)
 	return err
 }
 

@@ -244,9 +244,8 @@ func (e *TargetError) Error() string {
 		return fmt.Sprintf("bind: the config has no resource %q; there are %s", e.Resource,
 			strings.Join(e.Known, ", "))
 	case len(e.Types) == 0:
-		return fmt.
-			Sprintf("bind: resource %q: no such type is known yet; it is bound once its CRD is installed "+
-				"and discovery has found it", e.Resource)
+		return fmt.Sprintf("bind: resource %q: no such type is known yet; it is bound once its CRD is installed "+
+			"and discovery has found it", e.Resource)
 	}
 	return fmt.Sprintf("bind: resource %q matches %d types; query each of its Targets",
 		e.Resource, len(e.Types))

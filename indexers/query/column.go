@@ -57,9 +57,8 @@ func (e *execution) repeatPerObject(col *column) error {
 	case err != nil:
 		return err
 	case index.declared == nil:
-		return errors.
-			New("the index stores each value of an object once, and no config declares its paths; " +
-				"name a path instead")
+		return errors.New("the index stores each value of an object once, and no config declares its paths; " +
+			"name a path instead")
 	case index.isSingleValued():
 		return nil
 	}

@@ -74,9 +74,8 @@ func (e *SortError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("cannot sort by %q: %v", e.Text, e.Err)
 	}
-	return fmt.
-		Sprintf("cannot sort by %q; write a sorted index, a path, name, namespace or age, then asc or desc, "+
-			"and several with commas, as in \"expiry desc, name\"", e.Text)
+	return fmt.Sprintf("cannot sort by %q; write a sorted index, a path, name, namespace or age, then asc or desc, "+
+		"and several with commas, as in \"expiry desc, name\"", e.Text)
 }
 
 // Unwrap returns Err.

@@ -52,10 +52,9 @@ func (o Object) String() string {
 // compare orders objects by type, namespace and name.
 func (o Object) compare(other Object) int {
 	return cmp.Or(
-		strings.Compare(o.Group, other.Group), strings.Compare(o.Resource,
-			other.Resource), strings.Compare(o.Kind, other.Kind),
-		strings.Compare(o.Namespace, other.Namespace), strings.Compare(o.Name,
-			other.Name), strings.Compare(o.UID, other.UID),
+		strings.Compare(o.Group, other.Group), strings.Compare(o.Resource, other.Resource),
+		strings.Compare(o.Kind, other.Kind), strings.Compare(o.Namespace, other.Namespace),
+		strings.Compare(o.Name, other.Name), strings.Compare(o.UID, other.UID),
 	)
 }
 

@@ -102,8 +102,7 @@ func (s *source) checkStored() error {
 // starts or stops dangling in between.
 func (g *Graph) Add(src InformerSource) (*Registration, error) {
 	if src.Type.Resource == "" || src.Type.Kind == "" {
-		return nil, fmt.
-			Errorf("references: a source needs both the resource and the kind of its type, got %+v", src.Type)
+		return nil, fmt.Errorf("references: a source needs both the resource and the kind of its type, got %+v", src.Type)
 	}
 	if src.Informer == nil {
 		return nil, errors.New("references: a source needs an informer")

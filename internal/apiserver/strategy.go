@@ -63,8 +63,8 @@ func (s *strategy) checkTarget(u *unstructured.Unstructured) error {
 		return apierrors.NewBadRequest(fmt.Sprintf(
 			"the name of the object (%s based on URL) was undeterminable: name must be provided", s.Name))
 	default:
-		return apierrors.NewBadRequest(fmt.
-			Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, s.Name))
+		return apierrors.NewBadRequest(
+			fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", name, s.Name))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (s *Source) collectedReasons(types []schema.GroupResource) (reasons []snaps
 	}
 	wanted := types
 	if len(types) == 0 {
-		wanted = slices.Concat(slices.Collect(maps.Keys(l.uncollected)), slices.Collect(maps.Keys(l.definedIn)))
+		wanted = slices.AppendSeq(slices.Collect(maps.Keys(l.uncollected)), maps.Keys(l.definedIn))
 	}
 	for _, gr := range wanted {
 		text := l.reasonOf(gr)

@@ -108,7 +108,15 @@ func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 			records = append(records, record)
 		}
 	}
-	return records, errors.Join(o.FilesErr(), unresolved)
+	var incomplete []schema.GroupResource // all if no types are named
+	if len(o.types) > 0 {
+		incomplete = append(naming.Map(types, func(t discovery.Type) schema.GroupResource { return t.GroupResource }),
+			schema.GroupResource{})
+	}
+	for _, name := range o.types {
+		incomplete = append(incomplete, o.IncompleteTypes(name)...)
+	}
+	return records, errors.Join(o.FilesErr(incomplete...), unresolved)
 }
 
 // discover runs a tracker until it has synced.

@@ -89,7 +89,11 @@ func printErrors(w io.Writer, err error) {
 	if comparison, ok := err.(*session.ComparisonError); ok {
 		err = comparison.Cause
 	}
-	for _, e := range session.SplitJoined(err) {
+	errs := session.SplitJoined(err)
+	for _, e := range errs {
+		if uncollected, ok := e.(*session.UncollectedError); ok && uncollected.IsToldBy(errs) {
+			continue
+		}
 		lines := []string{print.OneSafeLine(e.Error())}
 		if isMultiline(e) {
 			lines = strings.Split(e.Error(), "\n")

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation/path"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
@@ -265,9 +264,7 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 		w.notRead = append(w.notRead, unreadType{Type: "*." + failure.GroupVersion.String(),
 			Reason: fmt.Sprintf("could not be discovered: %v", failure.Err)})
 	}
-	nameOf := func(r discovery.Resource) schema.GroupResource { return r.GVR.GroupResource() }
-	filesErr := w.FilesErr(naming.Map(types, nameOf)...)
-	return types, errors.Join(session.UnknownGroups("", unknownGroups), filesErr), nil
+	return types, errors.Join(session.UnknownGroups("", unknownGroups), w.FilesErr()), nil
 }
 
 // cacheOptions returns the cache options of each type: the config's namespaces and selectors. Objects without

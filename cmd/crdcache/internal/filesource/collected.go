@@ -37,20 +37,47 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		gr = schema.GroupResource{Group: anyGroup, Resource: strings.ReplaceAll(gr.Resource, "-", "")}
 		l.reader.Problem(f, p, true, n)
 	}
-	reason := f.Location(p) + ": " + n.Reason
-	if earlier := l.uncollected[gr]; earlier != "" && !strings.Contains(earlier, reason) {
-		reason = earlier + "; " + reason
+	l.addReason(gr, f, f.Location(p)+": "+n.Reason)
+}
+
+// fileReason is why a file shows that objects are unknown.
+type fileReason struct {
+	file      *manifest.File
+	readCount int
+	text      string
+}
+
+func (l *loader) addReason(gr schema.GroupResource, f *manifest.File, text string) {
+	l.uncollected[gr] = append(l.uncollected[gr], fileReason{f, f.ReadCount, text})
+}
+
+// dropReasons drops the reasons of deleted files, and of the earlier content of others.
+func (l *loader) dropReasons(deletedFiles map[*manifest.File]bool) {
+	for gr, reasons := range l.uncollected {
+		l.uncollected[gr] = slices.DeleteFunc(reasons, func(r fileReason) bool {
+			return deletedFiles[r.file] || r.readCount != r.file.ReadCount
+		})
 	}
-	l.uncollected[gr] = reason
 }
 
 // anyGroup is the group of custom resources of which only the name is known.
 const anyGroup = "*"
 
-// reasonOf returns why not all objects of a type are known, or "".
-func (l *loader) reasonOf(gr schema.GroupResource) string {
-	return cmp.Or(l.uncollected[gr], l.uncollected[schema.ParseGroupResource(gr.Resource+"."+anyGroup)],
-		l.reasonOfBundles(gr))
+// reasonOf returns why not all objects of a type are known, or "". hasObjects is set if some are.
+func (l *loader) reasonOf(gr schema.GroupResource, hasObjects bool) string {
+	var texts []string
+	for _, of := range []schema.GroupResource{gr, {Group: anyGroup, Resource: gr.Resource}} {
+		textOf := func(r fileReason) string { return r.text }
+		texts = naming.AppendMissing(texts, naming.Texts(l.uncollected[of], textOf)...)
+	}
+	switch reason := cmp.Or(strings.Join(texts, "; "), l.reasonOfBundles(gr)); {
+	case reason == "":
+		return ""
+	case hasObjects:
+		return fmt.Sprintf("not all %s were collected: %s", gr, reason)
+	default:
+		return fmt.Sprintf("%s were not collected: %s", gr, reason)
+	}
 }
 
 // kindIn is a kind in a source: an archive, or a path of Options.
@@ -96,7 +123,7 @@ const ReasonNotCollected metav1.StatusReason = "NotCollected"
 func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	reason := s.reading.loader.reasonOf(gr)
+	reason := s.reading.loader.reasonOf(gr, false)
 	switch {
 	case s.reading.loader.omitted[gr]:
 		return apierrors.NewForbidden(gr, "", errors.New("the command named other types, so its objects are not kept"))
@@ -104,8 +131,7 @@ func (s *Source) refuse(gr schema.GroupResource, hasObjects bool) error {
 		return nil
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
-		Code: http.StatusForbidden, Reason: ReasonNotCollected,
-		Message: fmt.Sprintf("%s were not collected: %s", gr, reason)}}
+		Code: http.StatusForbidden, Reason: ReasonNotCollected, Message: reason}}
 }
 
 // deleteRecorded removes an object that a recording shows as deleted. A deleted definition makes its type
@@ -114,8 +140,8 @@ func (l *loader) deleteRecorded(f *manifest.File, e manifest.Entry) {
 	gv, _ := schema.ParseGroupVersion(e.APIVersion) // the recorded object had the same
 	if gv.Group == crdGroupKind.Group {
 		reason := fmt.Sprintf("%s: the CustomResourceDefinition %s was deleted", f.Location(e.Position), e.Name)
-		l.uncollected[schema.ParseGroupResource(e.Name)] = reason
-		l.uncollected[crd.GVR.GroupResource()] = reason
+		l.addReason(schema.ParseGroupResource(e.Name), f, reason)
+		l.addReason(crd.GVR.GroupResource(), f, reason)
 		return
 	}
 	matches := func(gk schema.GroupKind, plural string) bool {

@@ -32,10 +32,10 @@ func TestCollected(t *testing.T) {
 		want    string
 		sources []files
 	}{
-		"a bundle with a definition":         {widgetType, "403 NotCollected0", []files{bundle}},
+		"a bundle with a definition":         {widgetType, "403 NotCollected0 of more", []files{bundle}},
 		"and an object of another source":    {widgetType, "200 1 of more", []files{bundle, object}},
 		"and a list of another source":       {widgetType, "200 1", []files{bundle, list}},
-		"and a definition of another source": {widgetType, "403 NotCollected0", []files{bundle, plain}},
+		"and a definition of another source": {widgetType, "403 NotCollected0 of more", []files{bundle, plain}},
 		"and another bundle":                 {widgetType, "200 1 of more", []files{full, bundle}},
 		"a bundle with objects":              {widgetType, "200 1", []files{full}},
 		"a definition":                       {widgetType, "200 0", []files{plain}},
@@ -43,7 +43,7 @@ func TestCollected(t *testing.T) {
 		"unreadable objects":                 {widgetType, "200 1 of more", []files{full, {customErrors: `{"widgets.example.com": "denied"}`}}},
 		"no trace of definitions":            {crd.GVR, "404 0", []files{object}},
 		"an empty list of definitions":       {crd.GVR, "200 0", []files{{"a.yaml": emptyList}}},
-		"unreadable definitions":             {crd.GVR, "403 NotCollected0", []files{{errorsFile: `["denied"]`}}},
+		"unreadable definitions":             {crd.GVR, "403 NotCollected0 of more", []files{{errorsFile: `["denied"]`}}},
 		"definitions":                        {crd.GVR, "200 1", []files{bundle}},
 		"no trace of APIServices":            {apiServices, "404 0", []files{bundle}},
 	} {

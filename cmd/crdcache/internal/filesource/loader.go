@@ -40,7 +40,7 @@ type loader struct {
 	objectsOfUnknownKinds []pendingObject
 	emptyLists            []pendingObject // without data
 	// uncollected has the reasons why objects of types are unknown.
-	uncollected map[schema.GroupResource]string
+	uncollected map[schema.GroupResource][]fileReason
 	// definedIn has the bundles with the definition of a type that do not show which types were read. shownIn
 	// has the kinds with objects or lists, and whether they are lists.
 	definedIn map[schema.GroupResource][]kindIn
@@ -119,7 +119,7 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		definedIn:       map[schema.GroupResource][]kindIn{},
 		shownIn:         map[kindIn]bool{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
-		report:          report, uncollected: map[schema.GroupResource]string{},
+		report:          report, uncollected: map[schema.GroupResource][]fileReason{},
 	}
 	l.reader.OnNote, l.reader.OnDeleted = l.note, l.deleteRecorded
 	return l

@@ -3,6 +3,7 @@ package filesource
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,9 @@ func (s *Source) Handler() http.Handler {
 		case hasType && (!isRead || slices.Contains(connections, request.Subresource)):
 			readapi.WriteError(w, r,
 				apierrors.NewMethodNotSupported(request.GVR.GroupResource(), request.Verb))
+		case r.URL.Path == ReasonsPath:
+			text, _ := json.Marshal(s.Reasons()) // strings have no errors
+			writeResponse(w, "application/json", text)
 		case request.GVR == pods && request.Subresource == "log":
 			text, err := s.readLog(r, request)
 			if err != nil {
@@ -37,11 +41,7 @@ func (s *Source) Handler() http.Handler {
 			}
 			writeResponse(w, "text/plain", text)
 		default:
-			if hasType {
-				sendReasons(w.Header(), 299, s.Reasons(request.GVR.GroupResource()))
-			} else {
-				sendReasons(w.Header(), 199, s.Reasons())
-			}
+			s.announceReasons(w.Header(), request.GVR.GroupResource())
 			s.handler.ServeHTTP(w, r)
 		}
 	})

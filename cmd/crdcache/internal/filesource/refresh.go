@@ -134,6 +134,7 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 		l.add(e.file, e.Entry)
 	}
 	l.inferTypes()
+	l.dropReasons(deletedFiles)
 	var removedKeys []objectKey
 	for key, from := range l.origins {
 		if deletedFiles[from.file] || from.readCount != from.file.ReadCount && !from.file.HadErrors {

@@ -38,6 +38,14 @@ type UncollectedError struct{ Reason string }
 
 func (e *UncollectedError) Error() string { return "the answer is incomplete: " + e.Reason }
 
+// IsToldBy reports whether an error of a refused read has the same reason.
+func (e *UncollectedError) IsToldBy(errs []error) bool {
+	return slices.ContainsFunc(errs, func(other error) bool {
+		_, isOther := other.(*UncollectedError)
+		return !isOther && strings.Contains(other.Error(), e.Reason)
+	})
+}
+
 // UncomparedError says that one side of a comparison does not know the objects of a type.
 type UncomparedError struct {
 	Type  string

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,11 +101,8 @@ func (r *Reader) Get(ctx context.Context, objectArgs []ObjectArg) (*Types, []Get
 	var problems error
 	for i, arg := range objectArgs {
 		matches, err := r.Resolve(ctx, []string{arg.Type}, "get")
-		if err != nil && (len(matches) != 1 || !r.ReadsFiles()) {
-			return nil, nil, err
-		}
 		if len(matches) != 1 {
-			return nil, nil, Usagef("%q matches %d types: name one type", arg.Type, len(matches))
+			return nil, nil, cmp.Or(err, Usagef("%q matches %d types: name one type", arg.Type, len(matches)))
 		}
 		resources[i] = matches[0]
 		problems = JoinDistinct(problems, err)

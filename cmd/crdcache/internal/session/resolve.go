@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -66,8 +67,12 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 			resolution, err = lookup(ctx, name)
 			return err
 		})
+		incomplete := t.IncompleteTypes(name)
+		types = append(types, incomplete...)
 		if noMatch, ok := errors.AsType[*discovery.NoMatchError](err); ok {
-			errs = append(errs, t.explainNoMatch(ctx, noMatch, len(resources) > 0))
+			if len(incomplete) == 0 {
+				errs = append(errs, t.explainNoMatch(ctx, noMatch, len(resources) > 0))
+			}
 			continue
 		}
 		if err != nil {
@@ -116,12 +121,9 @@ func withVerbs(name string, resolution discovery.Resolution, verbs []string) ([]
 func (t *Target) explainNoMatch(ctx context.Context, noMatch *discovery.NoMatchError,
 	followsType bool) error {
 	canBeName := followsType && !t.CommaList
-	if name, err := discovery.ParseName(noMatch.Name); err == nil {
-		for _, r := range t.Reasons() {
-			gr := schema.ParseGroupResource(r.Type)
-			if MatchesName(name, gr.Group, nil, []string{gr.Resource, strings.TrimSuffix(gr.Resource, "s")}) {
-				return &UncollectedError{r.Text}
-			}
+	for _, r := range t.Reasons(crd.GVR.GroupResource()) {
+		if _, isBuiltin := naming.FindBuiltinByName(noMatch.Name); r.Type != "" && !isBuiltin {
+			return fmt.Errorf("%w; %w", noMatch, &UncollectedError{r.Text})
 		}
 	}
 	if !canBeName {

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +25,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
+	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
 // responses adapts the traffic between the clients of a command and a server. It is safe for concurrent use.
@@ -39,8 +43,8 @@ type responses struct {
 	lastFailure     atomic.Pointer[error]
 	announceFailure sync.Once
 	announceSilence sync.Once
-	// reasons has the values of snapshot.Reason that a server of files has sent.
-	reasons sync.Map
+	// reasons are those of a server of files; nil before its first answer about its types.
+	reasons atomic.Pointer[[]snapshot.Reason]
 }
 
 // silence is the time without an answer after which a command names its open request.
@@ -58,9 +62,11 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 			a.failed(r, err)
 			return nil, err
 		}
-		for _, r := range filesource.TakeReasons(response.Header) {
-			a.reasons.Store(r, nil)
+		if path.Base(r.URL.Path) == "api" || path.Base(r.URL.Path) == "apis" {
+			a.reasons.Store(readReasons(next, r, response.Header.Get(filesource.ReasonsHeader)))
 		}
+		isReason := func(warning string) bool { return strings.HasPrefix(warning, filesource.WarningPrefix) }
+		response.Header["Warning"] = slices.DeleteFunc(response.Header["Warning"], isReason)
 		isThrottled := response.StatusCode == http.StatusTooManyRequests
 		a.lastAnswerWas429.Store(isThrottled)
 		a.hasPriorityHeaders.Store(response.Header.Get("X-Kubernetes-Pf-Flowschema-Uid") != "")
@@ -72,6 +78,27 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		return response, nil
 	})
+}
+
+// readReasons reads filesource.Source.Reasons from the server that has answered r. There are none without a
+// path.
+func readReasons(next http.RoundTripper, r *http.Request, reasonsPath string) *[]snapshot.Reason {
+	var reasons []snapshot.Reason
+	if reasonsPath == "" {
+		return &reasons
+	}
+	request := r.Clone(r.Context())
+	request.URL.Path, request.URL.RawQuery = path.Join(path.Dir(r.URL.Path), reasonsPath), ""
+	request.Header.Del("If-None-Match")
+	response, err := next.RoundTrip(request)
+	if err == nil {
+		err = json.NewDecoder(response.Body).Decode(&reasons)
+		_ = response.Body.Close()
+	}
+	if err != nil {
+		reasons = []snapshot.Reason{{Text: fmt.Sprintf("the server has reasons, which cannot be read: %v", err)}}
+	}
+	return &reasons
 }
 
 // answerWatch answers the watches that the command does not send. It returns nil for other requests.

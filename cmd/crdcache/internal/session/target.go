@@ -20,6 +20,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/snapshot"
@@ -144,18 +145,16 @@ func (t *Target) SnapshotOrigin() snapshot.Origin {
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
 func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }
 
-// Reasons returns why objects may be missing or old. It works like filesource.Source.Reasons, also for a
-// server of files that has answered a request for discovery.
+// Reasons works like filesource.Source.Reasons, also for a server of files that has answered a request for
+// its types.
 func (t *Target) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reason) {
 	if t.source != nil {
 		return t.source.Reasons(types...)
 	}
-	for key := range t.responses.reasons.Range {
-		if r := key.(snapshot.Reason); r.Concerns(types...) {
-			reasons = append(reasons, r)
-		}
+	if all := t.responses.reasons.Load(); all != nil {
+		reasons = slices.DeleteFunc(slices.Clone(*all),
+			func(r snapshot.Reason) bool { return !r.Concerns(types...) })
 	}
-	slices.SortFunc(reasons, func(a, b snapshot.Reason) int { return strings.Compare(a.Text, b.Text) })
 	return reasons
 }
 
@@ -165,6 +164,26 @@ func (t *Target) Incomplete(gr schema.GroupResource) string {
 		return r.Text
 	}
 	return ""
+}
+
+// IncompleteTypes returns the types that a name can mean and of which not all objects are known.
+func (t *Target) IncompleteTypes(text string) (types []schema.GroupResource) {
+	name, err := discovery.ParseName(text)
+	if err != nil {
+		return nil
+	}
+	for _, r := range t.Reasons() {
+		gr := schema.ParseGroupResource(r.Type)
+		matches := func(i discovery.Interpretation) bool {
+			i.Version = "" // the versions are unknown
+			return i.Matches(gr.Group, nil, []string{gr.Resource, strings.TrimSuffix(gr.Resource, "s")})
+		}
+		if r.Type != "" && (slices.ContainsFunc(name.Interpretations, matches) ||
+			name.HasWildcard() && gr == crd.GVR.GroupResource()) {
+			types = append(types, gr)
+		}
+	}
+	return types
 }
 
 // FilesNotice describes the files and the time of their content.

@@ -185,9 +185,13 @@ func (o *diffVerb) compare(ctx context.Context) (different bool, err error) {
 			errs = append(errs, &session.UncomparedError{Type: m.Type, Cause: m.err})
 		}
 	}
+	var incomplete []schema.GroupResource // all if no types are named
+	if len(o.types) > 0 {
+		incomplete = append(slices.Clip(types), schema.GroupResource{})
+	}
 	for _, source := range o.sources {
 		source.target.RecordUse(true, types...)
-		errs = append(errs, source.target.FilesErr(append(types, schema.GroupResource{})...))
+		errs = append(errs, source.target.FilesErr(incomplete...))
 	}
 	return len(differences.Types) > 0, errors.Join(errs...)
 }
@@ -344,7 +348,11 @@ func (o *diffVerb) requestedTypes(comparison *snapshotComparison) (map[schema.Gr
 		}
 		if !found {
 			for i, f := range comparison.files {
-				if err := o.unknownGroups(i, f, "*"); err != nil {
+				err := o.unknownGroups(i, f, "*")
+				if incomplete := o.sources[i].target.IncompleteTypes(text); len(incomplete) > 0 {
+					err = o.sources[i].target.FilesErr(incomplete...)
+				}
+				if err != nil {
 					return nil, fmt.Errorf("cannot find the type %q: %w", text, err)
 				}
 			}

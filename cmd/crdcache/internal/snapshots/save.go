@@ -216,12 +216,9 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 	} else {
 		saver.types = slices.DeleteFunc(slices.Clone(saver.allTypes),
 			func(r discovery.Resource) bool { return !r.Preferred || !r.HasVerbs("list") })
-		types := []schema.GroupResource{{}}
-		for _, r := range saver.types {
-			types = append(types, r.GVR.GroupResource())
-		}
-		o.RecordUse(true, types...)
-		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr(types...))
+		typeOf := func(r discovery.Resource) schema.GroupResource { return r.GVR.GroupResource() }
+		o.RecordUse(true, naming.Map(saver.types, typeOf)...)
+		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr())
 	}
 	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)
 }

@@ -100,7 +100,9 @@ func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 	}
 	types, unresolved := o.selectTypes(snapshot)
 	records := make([]typeRecord, 0, len(types))
+	named := []schema.GroupResource{{}}
 	for _, t := range types {
+		named = append(named, t.GroupResource)
 		if !o.custom || t.Source == discovery.FromCRD {
 			o.RecordUse(false, t.GroupResource)
 			record := newTypeRecord(t, o.config.IndexNames(t))
@@ -108,15 +110,13 @@ func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 			records = append(records, record)
 		}
 	}
-	var incomplete []schema.GroupResource // all if no types are named
-	if len(o.types) > 0 {
-		incomplete = append(naming.Map(types, func(t discovery.Type) schema.GroupResource { return t.GroupResource }),
-			schema.GroupResource{})
-	}
 	for _, name := range o.types {
-		incomplete = append(incomplete, o.IncompleteTypes(name)...)
+		named = append(named, o.IncompleteTypes(name)...)
 	}
-	return records, errors.Join(o.FilesErr(incomplete...), unresolved)
+	if len(o.types) == 0 {
+		named = nil // all
+	}
+	return records, errors.Join(o.FilesErr(named...), unresolved)
 }
 
 // discover runs a tracker until it has synced.

@@ -72,7 +72,7 @@ func (f *ServerFlags) ContextTargets(ctx context.Context, streams genericiooptio
 		t.Cluster, t.Context = name, name
 		t.ErrOut = clusterPrefixWriter{t.ErrOut, name}
 		loader := clientcmd.NewNonInteractiveClientConfig(raw, name, &overrides, f.kubeconfig.loadingRules())
-		t.contextErr = f.connect(ctx, t, loader)
+		t.contextErr = f.connect(t, loader)
 		targets[i] = t
 	}
 	return targets, nil

@@ -80,8 +80,7 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// readReasons reads filesource.Source.Reasons from the server that has answered r. There are none without a
-// path.
+// readReasons reads filesource.Source.Reasons from the server that has answered r, if it has a path of them.
 func readReasons(next http.RoundTripper, r *http.Request, reasonsPath string) *[]snapshot.Reason {
 	var reasons []snapshot.Reason
 	if reasonsPath == "" {

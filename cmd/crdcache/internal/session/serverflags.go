@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
@@ -69,7 +70,7 @@ func (f *ServerFlags) Target(ctx context.Context, streams genericiooptions.IOStr
 	}
 	t := f.newTarget(streams)
 	loader := f.kubeconfig.loader()
-	if err := f.connect(ctx, t, loader); err != nil {
+	if err := f.connect(t, loader); err != nil {
 		return nil, err
 	}
 	raw, err := loader.RawConfig()
@@ -98,7 +99,7 @@ func (f *ServerFlags) newTarget(streams genericiooptions.IOStreams) *Target {
 }
 
 // connect sets the server and the namespace of a target.
-func (f *ServerFlags) connect(ctx context.Context, t *Target, loader clientcmd.ClientConfig) (err error) {
+func (f *ServerFlags) connect(t *Target, loader clientcmd.ClientConfig) (err error) {
 	if t.Rest, err = loader.ClientConfig(); err != nil {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
@@ -106,7 +107,7 @@ func (f *ServerFlags) connect(ctx context.Context, t *Target, loader clientcmd.C
 	t.Rest.QPS = -1
 	t.responses.target = t
 	t.Rest.Wrap(t.responses.wrap)
-	t.setWarningHandler()
+	t.Rest.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	if !f.allNamespaces {
 		if t.Namespace, _, err = loader.Namespace(); err != nil {
 			return fmt.Errorf("read the namespace of the kubeconfig: %w", err)

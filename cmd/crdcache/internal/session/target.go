@@ -105,14 +105,9 @@ func (t *Target) openFiles(ctx context.Context, options filesource.Options) erro
 	t.Rest.Wrap(t.responses.wrap)
 	if t.source.Snapshot() != nil {
 		debug.SetGCPercent(gcPercentSnapshot)
-		t.setWarningHandler()
+		t.Rest.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	}
 	return nil
-}
-
-// setWarningHandler prints the server's warnings.
-func (t *Target) setWarningHandler() {
-	t.Rest.WarningHandler = rest.NewWarningWriter(t.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 }
 
 // Warnf writes a warning to stderr.

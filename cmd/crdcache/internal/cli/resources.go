@@ -16,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -100,9 +101,8 @@ func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 	}
 	types, unresolved := o.selectTypes(snapshot)
 	records := make([]typeRecord, 0, len(types))
-	named := []schema.GroupResource{{}}
+	named := naming.Map(types, func(t discovery.Type) schema.GroupResource { return t.GroupResource })
 	for _, t := range types {
-		named = append(named, t.GroupResource)
 		if !o.custom || t.Source == discovery.FromCRD {
 			o.RecordUse(false, t.GroupResource)
 			record := newTypeRecord(t, o.config.IndexNames(t))
@@ -110,13 +110,10 @@ func (o *resourcesVerb) read(ctx context.Context) ([]typeRecord, error) {
 			records = append(records, record)
 		}
 	}
-	for _, name := range o.types {
-		named = append(named, o.IncompleteTypes(name)...)
+	if unresolved != nil { // an uncollected definition can have the name
+		named = append(named, crd.GVR.GroupResource())
 	}
-	if len(o.types) == 0 {
-		named = nil // all
-	}
-	return records, errors.Join(o.FilesErr(named...), unresolved)
+	return records, errors.Join(o.FilesErr(o.types, named...), unresolved)
 }
 
 // discover runs a tracker until it has synced.

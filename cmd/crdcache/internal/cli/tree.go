@@ -264,7 +264,7 @@ func (w *treeData) selectTypes(ctx context.Context) (types []discovery.Resource,
 		w.notRead = append(w.notRead, unreadType{Type: "*." + failure.GroupVersion.String(),
 			Reason: fmt.Sprintf("could not be discovered: %v", failure.Err)})
 	}
-	return types, errors.Join(session.UnknownGroups("", unknownGroups), w.FilesErr()), nil
+	return types, errors.Join(session.UnknownGroups("", unknownGroups), w.FilesErr(nil)), nil
 }
 
 // cacheOptions returns the cache options of each type: the config's namespaces and selectors. Objects without

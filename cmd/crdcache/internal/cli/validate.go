@@ -124,7 +124,8 @@ func (o *validateVerb) readDefinitions(ctx context.Context, groups []string) ([]
 	if err != nil {
 		return nil, o.target.Explain(ctx, err)
 	}
-	if err = o.target.FilesErr(crd.GVR.GroupResource()); !o.live && err == nil && len(definitions) == 0 {
+	err = o.target.FilesErr([]string{crd.GVR.GroupResource().String()})
+	if !o.live && err == nil && len(definitions) == 0 {
 		err = fmt.Errorf("%w in %s", crd.ErrNoDefinitions, strings.Join(o.crds, ", "))
 	}
 	return definitions, err

@@ -76,7 +76,7 @@ func (l *loader) reasonOf(gr schema.GroupResource, hasObjects bool) string {
 	case hasObjects:
 		return fmt.Sprintf("not all %s were collected: %s", gr, reason)
 	default:
-		return fmt.Sprintf("%s were not collected: %s", gr, reason)
+		return fmt.Sprintf("%s were not collected: %s", strings.TrimSuffix(gr.String(), "."+anyGroup), reason)
 	}
 }
 

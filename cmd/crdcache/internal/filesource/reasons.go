@@ -41,8 +41,15 @@ func (s *Source) collectedReasons() (reasons []snapshot.Reason) {
 		return nil
 	}
 	types := slices.AppendSeq(slices.Collect(maps.Keys(l.uncollected)), maps.Keys(l.definedIn))
+	for _, k := range l.kinds { // the kind of a name of any group
+		if l.uncollected[schema.GroupResource{Group: anyGroup, Resource: k.typ.Names.Plural}] != nil {
+			types = append(types, k.typ.GroupResource())
+		}
+	}
 	for _, gr := range types {
-		if text := l.reasonOf(gr, s.hasObjects(gr)); text != "" && gr.Group != anyGroup {
+		text := l.reasonOf(gr, s.hasObjects(gr))
+		isNamed := func(o schema.GroupResource) bool { return o != gr && o.Resource == gr.Resource }
+		if text != "" && (gr.Group != anyGroup || !slices.ContainsFunc(types, isNamed)) {
 			reasons = append(reasons, snapshot.Reason{Type: gr.String(), Text: text})
 		}
 	}

@@ -196,8 +196,8 @@ func (s *cacheServer) info() localserver.Info {
 	for _, cached := range s.binding.Targets() {
 		history := cached.Informer.History()
 		isLive, text := s.server.State(cached.GVR.GroupResource())
-		if reason := s.Incomplete(cached.GVR.GroupResource()); reason != "" {
-			isLive, text = false, reason
+		if reasons := s.Reasons(cached.GVR.GroupResource()); len(reasons) > 0 {
+			isLive, text = false, reasons[0].Text
 		}
 		cachedType := localserver.CachedType{
 			Resource: cached.Type, Namespace: history.Namespace, State: text,

@@ -59,7 +59,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 	}
 	var resources []discovery.Resource
 	var errs []error
-	types := []schema.GroupResource{{}} // not empty, which would mean all
+	var types []schema.GroupResource
 	seenTypes := map[schema.GroupVersionResource]bool{}
 	for _, name := range names {
 		var resolution discovery.Resolution
@@ -67,10 +67,8 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 			resolution, err = lookup(ctx, name)
 			return err
 		})
-		incomplete := t.IncompleteTypes(name)
-		types = append(types, incomplete...)
 		if noMatch, ok := errors.AsType[*discovery.NoMatchError](err); ok {
-			if len(incomplete) == 0 {
+			if len(t.IncompleteTypes(name)) == 0 {
 				errs = append(errs, t.explainNoMatch(ctx, noMatch, len(resources) > 0))
 			}
 			continue
@@ -92,7 +90,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 		}
 	}
 	// An unreadable file can contain the requested type.
-	return resources, errors.Join(append(errs, t.FilesErr(types...))...)
+	return resources, errors.Join(append(errs, t.FilesErr(names, types...))...)
 }
 
 // withVerbs returns the types of a resolution that support the verbs, also those that cannot be watched. It

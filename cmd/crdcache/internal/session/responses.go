@@ -43,7 +43,7 @@ type responses struct {
 	lastFailure     atomic.Pointer[error]
 	announceFailure sync.Once
 	announceSilence sync.Once
-	// reasons are those of a server of files; nil before its first answer about its types.
+	// reasons are those of a server of files; nil if it has none.
 	reasons atomic.Pointer[[]snapshot.Reason]
 }
 
@@ -62,8 +62,8 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 			a.failed(r, err)
 			return nil, err
 		}
-		if path.Base(r.URL.Path) == "api" || path.Base(r.URL.Path) == "apis" {
-			a.reasons.Store(readReasons(next, r, response.Header.Get(filesource.ReasonsHeader)))
+		if reasonsPath := response.Header.Get(filesource.ReasonsHeader); reasonsPath != "" {
+			a.reasons.Store(readReasons(next, r, reasonsPath))
 		}
 		isReason := func(warning string) bool { return strings.HasPrefix(warning, filesource.WarningPrefix) }
 		response.Header["Warning"] = slices.DeleteFunc(response.Header["Warning"], isReason)
@@ -80,12 +80,9 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// readReasons reads filesource.Source.Reasons from the server that has answered r, if it has a path of them.
+// readReasons reads filesource.Source.Reasons from the server that has answered r.
 func readReasons(next http.RoundTripper, r *http.Request, reasonsPath string) *[]snapshot.Reason {
 	var reasons []snapshot.Reason
-	if reasonsPath == "" {
-		return &reasons
-	}
 	request := r.Clone(r.Context())
 	request.URL.Path, request.URL.RawQuery = path.Join(path.Dir(r.URL.Path), reasonsPath), ""
 	request.Header.Del("If-None-Match")

@@ -23,6 +23,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
@@ -153,14 +154,6 @@ func (t *Target) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reas
 	return reasons
 }
 
-// Incomplete returns why objects of a type may be missing or old, or "".
-func (t *Target) Incomplete(gr schema.GroupResource) string {
-	for _, r := range t.Reasons(gr) {
-		return r.Text
-	}
-	return ""
-}
-
 // IncompleteTypes returns the types that a name can mean and of which not all objects are known.
 func (t *Target) IncompleteTypes(text string) (types []schema.GroupResource) {
 	name, err := discovery.ParseName(text)
@@ -171,7 +164,10 @@ func (t *Target) IncompleteTypes(text string) (types []schema.GroupResource) {
 		gr := schema.ParseGroupResource(r.Type)
 		matches := func(i discovery.Interpretation) bool {
 			i.Version = "" // the versions are unknown
-			return i.Matches(gr.Group, nil, []string{gr.Resource, strings.TrimSuffix(gr.Resource, "s")})
+			plural := i
+			plural.Resource = naming.GuessPlural(i.Resource)
+			return i.Matches(gr.Group, nil, []string{gr.Resource}) ||
+				plural.Matches(gr.Group, nil, []string{gr.Resource})
 		}
 		if r.Type != "" && (slices.ContainsFunc(name.Interpretations, matches) ||
 			name.HasWildcard() && gr == crd.GVR.GroupResource()) {
@@ -209,11 +205,18 @@ func (t *Target) FilesTitle() string {
 }
 
 // FilesErr returns the problems of the files that --from names or that the server reads. They include the
-// named types, or all types without a name, of which not all objects are known.
-func (t *Target) FilesErr(types ...schema.GroupResource) error {
+// types of the arguments of which not all objects are known, or all such types without names.
+func (t *Target) FilesErr(names []string, types ...schema.GroupResource) error {
 	errs := []error{nil}
 	if t.source != nil {
 		errs[0] = t.source.Err()
+	}
+	types = append(types, schema.GroupResource{}) // not empty, which would mean all
+	for _, name := range names {
+		types = append(types, t.IncompleteTypes(name)...)
+	}
+	if len(names) == 0 {
+		types = nil
 	}
 	for _, r := range t.Reasons(types...) {
 		if t.source == nil || r.Type != "" { // others are in errs[0]

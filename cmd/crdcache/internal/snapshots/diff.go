@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,15 +186,11 @@ func (o *diffVerb) compare(ctx context.Context) (different bool, err error) {
 			errs = append(errs, &session.UncomparedError{Type: m.Type, Cause: m.err})
 		}
 	}
-	var incomplete []schema.GroupResource // all if no types are named
-	if len(o.types) > 0 {
-		incomplete = append(slices.Clip(types), schema.GroupResource{})
-	}
 	for _, source := range o.sources {
 		source.target.RecordUse(true, types...)
-		errs = append(errs, source.target.FilesErr(incomplete...))
+		errs = append(errs, source.target.FilesErr(o.types, types...))
 	}
-	return len(differences.Types) > 0, errors.Join(errs...)
+	return len(differences.Types) > 0, session.JoinDistinct(errs...)
 }
 
 // checkNamespace limits the comparison to the namespace of a snapshot that has only one.
@@ -348,11 +345,8 @@ func (o *diffVerb) requestedTypes(comparison *snapshotComparison) (map[schema.Gr
 		}
 		if !found {
 			for i, f := range comparison.files {
-				err := o.unknownGroups(i, f, "*")
-				if incomplete := o.sources[i].target.IncompleteTypes(text); len(incomplete) > 0 {
-					err = o.sources[i].target.FilesErr(incomplete...)
-				}
-				if err != nil {
+				err := o.sources[i].target.FilesErr([]string{text}, crd.GVR.GroupResource())
+				if err = cmp.Or(err, o.unknownGroups(i, f, "*")); err != nil {
 					return nil, fmt.Errorf("cannot find the type %q: %w", text, err)
 				}
 			}

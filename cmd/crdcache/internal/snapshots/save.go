@@ -218,7 +218,7 @@ func (o *snapshotSaveVerb) newSaver(ctx context.Context) (saver *snapshotSaver, 
 			func(r discovery.Resource) bool { return !r.Preferred || !r.HasVerbs("list") })
 		typeOf := func(r discovery.Resource) schema.GroupResource { return r.GVR.GroupResource() }
 		o.RecordUse(true, naming.Map(saver.types, typeOf)...)
-		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr())
+		unresolved = errors.Join(session.UnknownGroups("", saver.unknownGroups), o.FilesErr(nil))
 	}
 	return saver, unresolved, o.resolveRedactions(limitedCtx, saver)
 }

@@ -251,9 +251,7 @@ const schemaFile = "../docs/index-config.schema.json"
 // TestSchemaFile verifies that the schema file is up to date: "make generate" writes it.
 func TestSchemaFile(t *testing.T) {
 	if *rewrite {
-		if err := os.WriteFile(schemaFile, indexers.Schema(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(schemaFile, indexers.Schema(), 0o644))
 	}
 	want, err := os.ReadFile(schemaFile)
 	if err != nil || !bytes.Equal(want, indexers.Schema()) {

@@ -28,9 +28,7 @@ func TestDocumentedExamples(t *testing.T) {
 	_, rest, _ := strings.Cut(docs, "look at this object:\n\n```yaml\n")
 	text, rest, _ := strings.Cut(rest, "```")
 	var object map[string]any
-	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(text), &object))
 	examples, _, _ := strings.Cut(rest, "\n## ")
 	found := documentedIndex.FindAllStringSubmatch(examples+"\n", -1)
 	if n := strings.Count(examples, "```yaml"); len(found) != n || n < 20 {
@@ -166,9 +164,7 @@ func TestEveryFieldHasAnExample(t *testing.T) {
 		}
 	}
 	var schema any
-	if err := json.Unmarshal(indexers.Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, json.Unmarshal(indexers.Schema(), &schema))
 	check(schema)
 	if fields < 35 {
 		t.Errorf("the schema has %d fields, want at least 35", fields)
@@ -212,9 +208,7 @@ func TestDocumentedLookups(t *testing.T) {
 	} {
 		f := compile(t, index)
 		indexer := cache.NewIndexer(func(any) (string, error) { return "x", nil }, f.Indexers())
-		if err := indexer.Add(object); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, indexer.Add(object))
 		count := func(key string) int {
 			keys, err := indexer.IndexKeys("i", key)
 			noError(t, err)

@@ -106,9 +106,7 @@ func TestDocumentsGiveTheSameKeys(t *testing.T) {
 func compareKeys(t *testing.T, decoded, encoded *indexers.Functions, document []byte) {
 	t.Helper()
 	var object map[string]any
-	if err := kjson.Unmarshal(document, &object); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, kjson.Unmarshal(document, &object))
 	want, got := decoded.Keys(object), encoded.KeysJSON(document, nil)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("keys of %s (-decoded +document):\n%s", document, diff)

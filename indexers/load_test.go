@@ -59,9 +59,7 @@ func TestLoad(t *testing.T) {
 		good:  configWith("  - name: w\n    match: {group: '', version: v1, kind: Pod}\n    indexes: [{name: a, path: .a}]\n"),
 		large: strings.Repeat("#", 5<<20),
 	} {
-		if err := os.WriteFile(path, []byte(strings.Replace(text, "NAME", "n", 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(path, []byte(strings.Replace(text, "NAME", "n", 1)), 0o600))
 	}
 	c, err := indexers.Load(good)
 	noError(t, err)

@@ -50,9 +50,7 @@ func metricSource(t *testing.T, r *indexers.Resource, objects ...string) indexer
 		document, err := yaml.YAMLToJSON([]byte(text))
 		noError(t, err)
 		var object map[string]any
-		if err := json.Unmarshal(document, &object); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, json.Unmarshal(document, &object))
 		keys := functions.KeysJSON(document, nil)
 		if diff := cmp.Diff(functions.Keys(object), keys, cmp.Transformer("empty", func(k []string) []string {
 			return append([]string{}, k...)
@@ -275,9 +273,7 @@ func TestDocumentedMetrics(t *testing.T) {
 	_, docs, _ := strings.Cut(text, "look at these objects:\n\n```yaml\n")
 	text, docs, _ = strings.Cut(docs, "```")
 	var list []any
-	if err := yaml.Unmarshal([]byte(text), &list); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(text), &list))
 	var objects []string
 	for _, object := range list {
 		document, _ := json.Marshal(object)

@@ -79,9 +79,7 @@ func TestExampleConfigsMatchObjects(t *testing.T) {
 		kindObjects := loadObjects(t, kind)
 		for _, o := range kindObjects {
 			before := o.DeepCopy()
-			if err := store.Add(o); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, store.Add(o))
 			if diff := cmp.Diff(before.Object, o.Object); diff != "" {
 				t.Fatalf("Add changed %s (-before +after):\n%s", o.GetName(), diff)
 			}
@@ -246,9 +244,7 @@ func runGoldenCases(t *testing.T, folder string, least int,
 			got := run(t, indexers.Source{Name: name + ".yaml", Data: data})
 			golden := strings.TrimSuffix(path, ".yaml") + ".golden"
 			if *rewrite {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, os.WriteFile(golden, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(golden)
 			noError(t, err)

@@ -58,9 +58,7 @@ func TestDocumentedReferences(t *testing.T) {
 	text, rest, _ := strings.Cut(rest, "```")
 	section, _, _ := strings.Cut(rest, "\n## ")
 	var object map[string]any
-	if err := yaml.Unmarshal([]byte(text), &object); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(text), &object))
 	found := documentedReference.FindAllStringSubmatch(section, -1)
 	if n := strings.Count(section, "```yaml"); len(found) != n || n < 5 {
 		t.Fatalf("%d of %d examples have a target, want all, and at least 5", len(found), n)

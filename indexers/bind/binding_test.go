@@ -21,9 +21,7 @@ import (
 func TestPatternBindsLaterType(t *testing.T) {
 	s := newFixture(t)
 	binding := s.follow(parse(t, anyExample))
-	if err := s.tracker.WaitForSync(s.ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.tracker.WaitForSync(s.ctx))
 	var missing *bind.TargetError
 	if _, err := binding.Querier("all"); !errors.As(err, &missing) || len(missing.Types) != 0 {
 		t.Errorf("Querier before any type exists: got the error %v, want a *TargetError without types", err)
@@ -54,9 +52,7 @@ func TestApply(t *testing.T) {
 	first, err := binding.Target("widgets")
 	noError(t, err)
 
-	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(parse(t, widgetsBySize)))
 	if !queryReturns(binding, "widgets", "size>5", "home/lamp", "home/table") ||
 		!queryReturns(binding, "widgets", "color=lamp", "home/lamp") {
 		t.Error("queries of the new indexes do not return the matching widgets")
@@ -70,18 +66,14 @@ func TestApply(t *testing.T) {
 		t.Errorf("Stats = %+v, want two indexes, color first, with 3 matches each", stats)
 	}
 
-	if err := binding.Apply(parse(t, "  # the same\n"+widgetsBySize)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(parse(t, "  # the same\n"+widgetsBySize)))
 	if same, err := binding.Target("widgets"); err != nil || same.Informer != first.Informer ||
 		same.Resource != binding.Config().Resources[0] {
 		t.Errorf("Target after an equal config = %+v, %v; want the same informer and the new resource", same,
 			err)
 	}
 
-	if err := binding.Apply(parse(t, widgetsDecoded)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(parse(t, widgetsDecoded)))
 	s.eventually("a new informer runs", func() bool {
 		target, err := binding.Target("widgets")
 		return err == nil && target.Informer != first.Informer
@@ -92,9 +84,7 @@ func TestApply(t *testing.T) {
 	}
 	s.eventually("the old informer stops", first.Informer.IsStopped)
 
-	if err := binding.Apply(parse(t, anyExample)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(parse(t, anyExample)))
 	if len(binding.Targets()) != 0 {
 		t.Errorf("Targets = %v, want none after the resource is removed", binding.Targets())
 	}

@@ -82,9 +82,7 @@ func newFixtureWithMiddleware(t *testing.T, middleware func(http.Handler) http.H
 	factory, err := dynamicinformer.New(dynamicinformer.Options{Config: server,
 		Types: tracker.Types(), Linger: -1})
 	noError(t, err)
-	if err := factory.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, factory.Start(ctx))
 	t.Cleanup(func() {
 		if err := factory.Shutdown(ctx); err != nil {
 			t.Error(err)

@@ -46,16 +46,12 @@ func TestNumberedNames(t *testing.T) {
 	}
 
 	// the numbers of the removed index are free; the new index size needs no number
-	if err := second.Apply(parse(t, widgetsBySize)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, second.Apply(parse(t, widgetsBySize)))
 	if !queryReturns(second, "widgets", "color=lamp", "home/lamp") || !queryReturns(second, "widgets", "size>5",
 		"home/lamp", "home/table") || !queryReturns(third, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("after a change of the second binding, a query of the second or the third returns wrong widgets")
 	}
-	if err := second.Apply(parse(t, widgetsByColor)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, second.Apply(parse(t, widgetsByColor)))
 	if !queryReturns(second, "widgets", "color=red", "home/chair", "home/lamp") {
 		t.Error("after the second binding's first config is applied again, its query returns wrong widgets")
 	}

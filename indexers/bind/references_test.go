@@ -132,9 +132,7 @@ func TestPending(t *testing.T) {
 		Effect: testcluster.Status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you")})
 	before := time.Now()
 	next := parse(t, widgetsDecoded)
-	if err := binding.Apply(next); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(next))
 	var pending []bind.Pending
 	s.eventually("the change is pending because of Forbidden", func() bool {
 		pending = binding.Pending()
@@ -178,9 +176,7 @@ func TestQuerierFollowsItsResource(t *testing.T) {
 	}
 	for round, text := range []string{widgetsDecoded, widgetsByColor, strings.Replace(widgetsByColor, "[{",
 		"[{name: size, path: .spec.size}, {", 1)} {
-		if err := binding.Apply(parse(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, binding.Apply(parse(t, text)))
 		for len(binding.Pending()) > 0 {
 			if keys, err := redKeys(); err != nil || !slices.Equal(keys, []string{"home/chair",
 				"home/lamp"}) {
@@ -244,9 +240,7 @@ func TestReplacementIsRecent(t *testing.T) {
 				}
 			}
 		}})
-	if err := binding.Apply(parse(t, widgetsDecoded)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(parse(t, widgetsDecoded)))
 	s.eventually("the versions are compared", func() bool {
 		select {
 		case <-compared:

@@ -148,9 +148,7 @@ func TestReloadsWhileReading(t *testing.T) {
 	load.reload(parse(t, widgetsByColor), parse(t, widgetsBySize), parse(t, widgetsDecoded),
 		parse(t, widgetsByColor+anyExample))
 	load.wg.Wait()
-	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(parse(t, widgetsBySize)))
 	s.eventually("the last config is applied", func() bool {
 		return queryReturns(binding, "widgets", "color=lamp",
 			"home/lamp")
@@ -244,9 +242,7 @@ func TestRemovedVersion(t *testing.T) {
 		return err == nil && target.GVR.Version == "v2" && queryReturns(binding, "widgets", "color=red", "home/chair",
 			"home/lamp") && graph.Stats().Informers == 1 && graph.Stats().Synced == 1
 	})
-	if err := binding.Apply(parse(t, widgetsBySize)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, binding.Apply(parse(t, widgetsBySize)))
 	if target, err := binding.Target("widgets"); err != nil || target.GVR.Version != "v2" ||
 		!queryReturns(binding, "widgets", "size=12", "home/table") {
 		t.Errorf("Target after Apply = %v, %v; want version v2 with the new index", target, err)

@@ -113,9 +113,7 @@ func TestApplyServesUntilTheNextHasSynced(t *testing.T) {
 	// the second config replaces the first before its sync; the third adds an index to the second
 	for _, text := range []string{widgetsDecoded, pruned,
 		strings.Replace(pruned, "[{", "[{name: size, path: .spec.size}, {", 1)} {
-		if err := binding.Apply(parse(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, binding.Apply(parse(t, text)))
 		if !queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") {
 			t.Error("the query returns wrong widgets while the next informer lists")
 		}
@@ -142,9 +140,7 @@ func TestCloseKeepsReusedNames(t *testing.T) {
 	s.eventually("bound", func() bool {
 		return queryReturns(first, "widgets", "color=red", "home/chair", "home/lamp")
 	})
-	if err := first.Apply(parse(t, widgetsBySize)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, first.Apply(parse(t, widgetsBySize)))
 	second := s.follow(parse(t, widgetsByColor))
 	target, err := second.Target("widgets")
 	noError(t, err)
@@ -170,9 +166,7 @@ func TestApplyLeavesOtherResourcesAlone(t *testing.T) {
 		strings.NewReplacer("one", "three"),
 		strings.NewReplacer(),
 	} {
-		if err := binding.Apply(parse(t, change.Replace(twoResourcesOfOneType))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, binding.Apply(parse(t, change.Replace(twoResourcesOfOneType))))
 		if !queryReturns(binding, "two", "k=lamp", "home/lamp") || !queryReturns(binding, "two", "size>5", "home/lamp", "home/table") {
 			t.Errorf("queries of the second resource changed with the first resource")
 		}
@@ -192,12 +186,8 @@ func TestApplyRevertedBeforeSync(t *testing.T) {
 	binding := s.follow(parse(t, widgetsByColor))
 	s.eventually("bound", func() bool { return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") })
 	for range 20 {
-		if err := binding.Apply(parse(t, widgetsDecoded)); err != nil {
-			t.Fatal(err)
-		}
-		if err := binding.Apply(parse(t, widgetsByColor)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, binding.Apply(parse(t, widgetsDecoded)))
+		noError(t, binding.Apply(parse(t, widgetsByColor)))
 		if !queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp") {
 			t.Error("the query returns wrong widgets after a reverted change")
 		}

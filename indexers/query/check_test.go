@@ -139,9 +139,7 @@ func TestCancelWithinOneObject(t *testing.T) {
 		dynamicinformer.StoragePacked} {
 		f := functions(t)
 		s := newCache(t, mode, f)
-		if err := s.GetIndexer().Replace([]any{large}, "1"); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.GetIndexer().Replace([]any{large}, "1"))
 		querier := query.New(cacheSource{s}, f.Indexes()...)
 		options := query.Options{AllowScan: true}
 		for name, runQuery := range map[string]func(context.Context) error{

@@ -39,9 +39,7 @@ func TestDocumentedQueries(t *testing.T) {
 	c, err := indexers.Parse(indexers.Source{Name: "docs.yaml", Data: []byte(blocks[0])})
 	noError(t, err)
 	var objects []map[string]any
-	if err := yaml.Unmarshal([]byte(blocks[1]), &objects); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, yaml.Unmarshal([]byte(blocks[1]), &objects))
 	f := indexers.Compile(c.Resources[0])
 	s := newCache(t, dynamicinformer.StoragePacked, f)
 	for _, o := range objects {

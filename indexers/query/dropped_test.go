@@ -37,9 +37,7 @@ func TestDroppedFields(t *testing.T) {
 		"metadata": {`class=gold`: {}, `heavy=x`: {}, `where(.spec)`: {}, `*`: {SortBy: "weight"}},
 	} {
 		s := newCacheOf(t, fieldDroppingOptions[name])
-		if err := s.AddIndexes(f); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.AddIndexes(f))
 		for text, options := range queries {
 			q, err := query.Parse(text)
 			if err != nil {
@@ -85,9 +83,7 @@ spec:
 	metrics := config.Resources[0].Metrics
 	for option, want := range map[string]string{"": "[[1] [1] 0]", "keep": "[[1] [] 1]"} {
 		s := newCacheOf(t, fieldDroppingOptions[option])
-		if err := s.AddIndexes(indexers.CompileIndexes(config.Resources[0].CacheIndexes()...)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, s.AddIndexes(indexers.CompileIndexes(config.Resources[0].CacheIndexes()...)))
 		put(t, s, &unstructured.Unstructured{Object: m{"metadata": m{"name": "a"},
 			"spec": m{"class": "gold", "size": int64(1)}}})
 		source := query.MetricSource(widgets, metrics, cacheSource{s}.Snapshot())

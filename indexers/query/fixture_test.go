@@ -147,9 +147,7 @@ func newCacheQuerier(t testing.TB, objects ...*unstructured.Unstructured) *query
 	all[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, all)
 	for _, o := range objects {
-		if err := indexer.Add(o); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, indexer.Add(o))
 	}
 	return query.New(query.ForIndexer(indexer), f.Indexes()...)
 }
@@ -159,9 +157,7 @@ func compileIndexes(b testing.TB, text string, limits ...string) *indexers.Funct
 	b.Helper()
 	c, err := indexers.Parse(indexers.Source{Name: "x.yaml", Data: []byte(`{apiVersion: crdcache.dev/v1beta1, kind: IndexConfig, metadata: {name: p}, spec: {defaults: {index: {` + strings.Join(limits, ", ") + `}}, resources: [
   {name: w, match: {group: example.com, kind: Widget}, indexes: [` + text + `]}]}}`)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	noError(b, err)
 	return indexers.Compile(c.Resources[0])
 }
 

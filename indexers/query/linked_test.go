@@ -61,9 +61,7 @@ func newReferenceQuerier(t *testing.T) (*query.Querier, *references.Graph, *info
 			t.Fatal(err)
 		}
 	}
-	if err := graph.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, graph.WaitForSync(t.Context()))
 	objects := []*unstructured.Unstructured{
 		newWidget("a/x", "edge", 1, "gold"), newWidget("a/y", "edge", 2, "silver"), newWidget("b/x", "edge", 3,
 			"gold"), newWidget("b/y", "core", 4, "iron"), newWidget("b/z", "edge", 5, nil),
@@ -204,9 +202,7 @@ func TestUncheckedReferencesWarn(t *testing.T) {
 		Kind: "Gadget", Namespaced: true}, Informer: &informerStub{}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := graph.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, graph.WaitForSync(t.Context()))
 	r, err := querier.Query(t.Context(), query.Dangling("gadget"), query.Options{})
 	if err != nil || len(r.Plan.Warnings) > 0 {
 		t.Errorf("Query once the graph has the target's informer = %v, %v; want no warnings", r.Plan, err)

@@ -347,9 +347,7 @@ func TestDroppedValuesWarn(t *testing.T) {
 		"client-go": func(f *indexers.Functions, objects ...*unstructured.Unstructured) query.Source {
 			indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, f.Indexers())
 			for _, u := range objects {
-				if err := indexer.Add(u); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, indexer.Add(u))
 			}
 			return query.ForIndexer(indexer, f)
 		},

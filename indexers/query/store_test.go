@@ -290,12 +290,8 @@ func TestFreshnessOfIncompleteShard(t *testing.T) {
 	}()
 	informer, err := factory.ForResource(widgets)
 	noError(t, err)
-	if err := factory.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := informer.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, factory.Start(t.Context()))
+	noError(t, informer.WaitForSync(t.Context()))
 	querier := query.New(bind.ForInformer(informer))
 	if s := querier.Freshness(); !s.Synced {
 		t.Errorf("Freshness of a complete shard = %+v, want Synced", s)

@@ -29,9 +29,7 @@ func newNumberedQuerier(t testing.TB, objects, fewCount int) (*query.Querier, qu
 		u.Object["status"] = m{"notAfter": "2026-01-01T00:00:00Z"}
 		all = append(all, u)
 	}
-	if err := s.GetIndexer().Replace(all, "1"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, s.GetIndexer().Replace(all, "1"))
 	source := cacheSource{s}
 	return query.New(source, f.Indexes()...), source
 }

@@ -80,9 +80,7 @@ func newPagedServer(t *testing.T) *pagedServer {
 
 func (s *pagedServer) apply(t *testing.T, text string) {
 	t.Helper()
-	if err := apitest.ApplyJSON(s.storage, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, apitest.ApplyJSON(s.storage, []byte(text)))
 }
 
 func (s *pagedServer) applyGizmo(t *testing.T, i int, color string) {

@@ -33,9 +33,7 @@ func TestMain(m *testing.M) {
 func newCluster(t *testing.T, options testcluster.Options) *testcluster.Cluster {
 	t.Helper()
 	cluster, err := testcluster.New(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return cluster
 }
 
@@ -43,10 +41,15 @@ func newCluster(t *testing.T, options testcluster.Options) *testcluster.Cluster 
 func newClientset(t *testing.T, c *testcluster.Cluster) *kubernetes.Clientset {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(c.Config())
+	noError(t, err)
+	return clients
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return clients
 }
 
 // TestClients verifies that typed, metadata and dynamic clients see the same objects, and discovery maps
@@ -67,18 +70,14 @@ func TestClients(t *testing.T) {
 		t.Error(err)
 	}
 	bare, err := metadata.NewForConfig(cluster.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	partial, err := bare.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace("default").
 		Get(ctx, "a", metav1.GetOptions{})
 	if err != nil || partial.UID != created.UID {
 		t.Errorf("Get() of metadata = %v, %v, want the UID of the created object", partial, err)
 	}
 	groups, err := restmapper.GetAPIGroupResources(typed.Discovery())
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	mapper := restmapper.NewDiscoveryRESTMapper(groups)
 	for kind, want := range map[schema.GroupKind]string{
 		{Group: "apps", Kind: "Deployment"}: "deployments", {Kind: "Pod"}: "pods", {Group: "example.com",
@@ -102,9 +101,7 @@ func TestStrategicMergePatch(t *testing.T) {
 	const patch = `{"spec":{"containers":[{"name":"y","image":"2"}]}}`
 	got, err := newClientset(t, cluster).CoreV1().Pods("default").Patch(ctx, "a",
 		types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	images := map[string]string{}
 	for _, c := range got.Spec.Containers {
 		images[c.Name] = c.Image
@@ -129,9 +126,7 @@ func TestStrategicMergePatch(t *testing.T) {
 				"metadata": map[string]any{"name": "a"}}}
 		}
 		object.SetNamespace("default")
-		if err := tt.cluster.Load(ctx, object); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, tt.cluster.Load(ctx, object))
 		_, err := tt.cluster.Client().Resource(tt.gvr).Namespace("default").Patch(ctx, "a",
 			types.StrategicMergePatchType, []byte(`{}`), metav1.PatchOptions{})
 		if err == nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnsupportedMediaType ||
@@ -182,9 +177,7 @@ func TestRefusals(t *testing.T) {
 	config := cluster.Config()
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	if _, err := clients.CoreV1().ConfigMaps("default").Create(ctx,
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err == nil {
 		t.Error("a request in protobuf succeeded, want an error")
@@ -216,13 +209,9 @@ func TestNamespaces(t *testing.T) {
 	}
 	namespaceWatch, err := namespaces.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=web",
 		ResourceVersion: created.ResourceVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer namespaceWatch.Stop()
-	if err := namespaces.Delete(ctx, "web", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, namespaces.Delete(ctx, "web", metav1.DeleteOptions{}))
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].GetDeletionTimestamp() == nil {
 		t.Errorf("the remaining objects are %v, %v, want one terminating object", list, err)
@@ -256,16 +245,12 @@ func TestDefinitions(t *testing.T) {
 	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1",
 		Resource: "customresourcedefinitions"}
 	definition, err := source.Client().Resource(crds).Get(ctx, "widgets.example.com", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	definition.SetResourceVersion("")
 	cluster := newCluster(t, testcluster.Options{})
 	client := cluster.Client()
 	created, err := client.Resource(crds).Create(ctx, definition, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	conditions, _, _ := unstructured.NestedSlice(created.Object, "status", "conditions")
 	if len(conditions) != 2 || conditions[1].(map[string]any)["type"] != "Established" {
 		t.Errorf("the conditions are %v, want Established", conditions)
@@ -278,9 +263,7 @@ func TestDefinitions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := client.Resource(crds).Delete(ctx, "widgets.example.com", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, client.Resource(crds).Delete(ctx, "widgets.example.com", metav1.DeleteOptions{}))
 	if _, err := client.Resource(widgets).Namespace("default").Create(ctx, newWidget("b"),
 		metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("Create() of a terminating type = %v, want Forbidden", err)
@@ -315,9 +298,7 @@ func TestLoad(t *testing.T) {
 		"b.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: web}}",
 		"z.yaml": string(files["crds/widgets.yaml"].Data), "notes.txt": "no manifest",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	created := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", Namespace: "web",
@@ -325,9 +306,7 @@ func TestLoad(t *testing.T) {
 	cluster := newCluster(t, testcluster.Options{Paths: []string{dir}, Scheme: clientscheme.Scheme,
 		Objects: []runtime.Object{&corev1.SecretList{Items: []corev1.Secret{*secret}}}})
 	widget, err := cluster.Client().Resource(widgets).Namespace("web").Get(ctx, "a", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	got := map[string]any{"spec": widget.Object["spec"], "status": widget.Object["status"],
 		"generation": widget.GetGeneration(), "uid": widget.GetUID() != ""}
 	want := map[string]any{"spec": map[string]any{"replicas": int64(1)},

@@ -35,9 +35,7 @@ func newInjector(t testing.TB) *testcluster.Injector {
 		err = errors.Join(err, apitest.ApplyJSON(storage,
 			[]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"`+name+`"}}`)))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return testcluster.NewInjector(readapi.NewHandler(storage, readapi.HandlerOptions{}))
 }
 
@@ -72,9 +70,7 @@ func TestListEffects(t *testing.T) {
 	i := newInjector(t)
 	for way, config := range transports(t, i) {
 		client, err := dynamic.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for name, tt := range tests {
 			t.Run(way+" "+name, func(t *testing.T) {
 				remove := i.Add(testcluster.Fault{Effect: tt.effect})
@@ -98,9 +94,7 @@ func TestDrop(t *testing.T) {
 	i.Add(testcluster.Fault{Effect: testcluster.Drop()})
 	for way, config := range transports(t, i) {
 		client, err := rest.HTTPClientFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		response, err := client.Get(config.Host + "/version")
 		if err == nil {
 			response.Body.Close()
@@ -116,9 +110,7 @@ func TestStall(t *testing.T) {
 	i.Add(testcluster.Fault{Effect: testcluster.Stall(1, 8)})
 	for transport, config := range transports(t, i) {
 		client, err := rest.HTTPClientFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		url := config.Host + "/apis/example.com/v1/widgets?watch=1"
@@ -143,13 +135,9 @@ func TestStall(t *testing.T) {
 func get(ctx context.Context, t *testing.T, client *http.Client, url string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	response, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return response
 }
 
@@ -171,9 +159,7 @@ func TestWatchEffects(t *testing.T) {
 	i := newInjector(t)
 	for transport, config := range transports(t, i) {
 		client, err := rest.HTTPClientFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		for name, tt := range tests {
 			t.Run(transport+" "+name, func(t *testing.T) {
 				defer i.Add(testcluster.Fault{Match: testcluster.Match{Verbs: []string{"watch-list"},
@@ -280,9 +266,7 @@ func TestFaultsEndWithRequest(t *testing.T) {
 			i := newInjector(t)
 			i.Add(testcluster.Fault{Effect: effect})
 			client, err := dynamic.NewForConfig(readapi.Config(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() { // ends with the request's arrival, or with the test
 				_ = i.Await(t.Context(), testcluster.Match{}, 1)

@@ -25,9 +25,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	const n = 3000
 	f, err := open(snapshotOf(t, n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	contents := f.Contents()
 	if contents.Tool != "test" || contents.Server.Host != "there" ||
 		time.Since(contents.Created) > time.Hour {
@@ -43,9 +41,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	i := 0
 	for r, err := range objects.All {
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		want := string(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919)))
 		if string(r.JSON) != want || r.Position != i {
 			t.Fatalf("record %d at position %d is %s", i, r.Position, r.JSON)
@@ -130,13 +126,9 @@ func TestObjects(t *testing.T) {
 				}
 				return
 			}
-			if err := errors.Join(err, section.Close("1"), w.Commit()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, errors.Join(err, section.Close("1"), w.Commit()))
 			f, err := open(out.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			r, ok, err := f.Objects(gizmos.GVR().GroupResource()).Get("a")
 			if want := cmp.Or(tt.want, tt.object); !ok || err != nil || string(r.JSON) != want {
 				t.Errorf("Get() = %s, %v, %v, want %s", r.JSON, ok, err, want)
@@ -152,13 +144,9 @@ func TestObjects(t *testing.T) {
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	text := snapshotOf(t, 20)
 	f, err := open(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	want, err := readAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for i := range text {
 		for bit := range 8 {
 			flipped := slices.Clone(text)
@@ -193,17 +181,11 @@ func TestOtherFormatVersion(t *testing.T) {
 func TestAbort(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.snapshot")
-	if err := os.WriteFile(path, []byte("earlier"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, os.WriteFile(path, []byte("earlier"), 0o600))
 	w, err := snapshot.Create(path, snapshot.Origin{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	section := w.BeginType(gizmos)
-	if err := section.Add(gizmo("a", "b", "")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, section.Add(gizmo("a", "b", "")))
 	w.Abort()
 	if err := section.Close("1"); err == nil {
 		t.Error("Close() of a section after Abort succeeded, want an error")
@@ -227,14 +209,10 @@ func TestCommit(t *testing.T) {
 			err = w.Commit()
 		}
 		w.Abort()
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 	}
 	f, err := snapshot.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer f.Close()
 	info, err := os.Stat(path)
 	if err != nil || f.Contents().Tool != "1" || info.Mode().Perm() != 0o600 {
@@ -359,9 +337,7 @@ func TestInvalidBlocks(t *testing.T) {
 			frame := snapshot.Frame(tt.record)
 			index := fmt.Sprintf(`{"types":[{"version":"v1","resource":"gizmos","kind":"Gizmo","objects":1,"blocks":[{"at":32,"stored":%d,"objects":1,"first":"a","last":"a"}]}]}`, len(frame))
 			f, err := open(snapshot.Assemble(frame, []byte(index)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if err := f.Verify(t.Context()); err == nil || !strings.Contains(err.Error(), "at byte 32: ") ||
 				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Verify() = %v, want an error with the position", err)

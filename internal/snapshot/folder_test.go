@@ -55,9 +55,7 @@ func (p *persistedType) save(t *testing.T, s *disk.Store, before map[string]stri
 		err = content.Load(t.Context(),
 			func(persistence.Checkpoint, persistence.LoadFunc) error { return nil })
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	err = content.Save(t.Context(), p.at, before == nil, func(put persistence.PutRecord) error {
 		if before != nil {
 			var text []byte
@@ -104,9 +102,7 @@ func numbers(from, to int) (list []int) {
 func expectFolder(t *testing.T, dir string, types ...*persistedType) *snapshot.File {
 	t.Helper()
 	f, err := snapshot.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	want := map[string]string{}
 	for _, p := range types {
 		for key, json := range p.objects {
@@ -204,9 +200,7 @@ func TestDamagedFolder(t *testing.T) {
 	if err == nil {
 		err = os.Truncate(logs[0], info.Size()-1)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	p.objects = before
 	if c := expectFolder(t, dir, p).Contents(); len(c.Notes) != 1 || !strings.Contains(c.Notes[0].Error(), "at byte ") {
 		t.Errorf("notes = %q, want the incomplete save", c.Notes)

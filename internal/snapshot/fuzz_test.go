@@ -96,13 +96,9 @@ func FuzzAdd(f *testing.F) {
 		if section.Add(object) != nil {
 			return
 		}
-		if err := errors.Join(section.Close(""), w.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(section.Close(""), w.Commit()))
 		file, err := open(out.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		all, err := readAll(file)
 		if err != nil || len(all) != 1 {
 			t.Fatalf("the section has %v, %v, want 1 object", all, err)
@@ -133,19 +129,13 @@ func FuzzLists(f *testing.F) {
 			}
 			want = append(want, fmt.Sprintf(`"text":"%d"`, i))
 		}
-		if err := errors.Join(section.Close("1"), w.Commit()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t, errors.Join(section.Close("1"), w.Commit()))
 		file, err := open(out.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		got, lastKey, read, isOrdered := make([]string, len(want)), "", 0, true
 		objects := file.Objects(gizmos.GVR().GroupResource())
 		for record, err := range objects.All {
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t, err)
 			if record.Key < lastKey {
 				t.Errorf("%q comes after %q", record.Key, lastKey)
 			}
@@ -211,21 +201,15 @@ func snapshotOf(tb testing.TB, n int) []byte {
 	w := snapshot.NewWriter(&out, snapshot.Origin{Tool: "test", Server: snapshot.Server{Host: "there"}})
 	section := w.BeginType(gizmos)
 	for i := range n {
-		if err := section.Add(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919))); err != nil {
-			tb.Fatal(err)
-		}
+		noError(tb, section.Add(gizmo("web", fmt.Sprintf("g-%06d", i), fmt.Sprintf("%0300d", i*7919))))
 	}
-	if err := section.Close("17"); err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, section.Close("17"))
 	why := metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}
 	if err := w.AddMissing(snapshot.Type{Version: "v1", Resource: "secrets", Kind: "Secret"}, why,
 		false); err != nil {
 		tb.Fatal(err)
 	}
-	if err := w.Commit(); err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, w.Commit())
 	return out.Bytes()
 }
 
@@ -249,8 +233,13 @@ func readAll(f *snapshot.File) (map[string]string, error) {
 func apiVersionOf(t *testing.T, object []byte) string {
 	t.Helper()
 	var typ metav1.TypeMeta
-	if err := json.Unmarshal(object, &typ); err != nil {
+	noError(t, json.Unmarshal(object, &typ))
+	return typ.APIVersion
+}
+
+func noError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return typ.APIVersion
 }

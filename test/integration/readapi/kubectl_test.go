@@ -111,9 +111,7 @@ func startKubectl(t *testing.T, args ...string) (wait func() outcome) {
 	cmd := exec.CommandContext(t.Context(), harness.KubectlPath(t), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+harness.Kubeconfig(t), "KUBECACHEDIR="+t.TempDir())
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	return func() outcome {
 		_ = cmd.Wait() // the exit code is the result
 		return outcome{withoutAges(stdout.String()), withoutAges(stderr.String()),
@@ -154,9 +152,7 @@ var missingTypePrefixes = []string{
 func TestBuiltInTypes(t *testing.T) {
 	harness.Require(t, harness.Since("1.37")) // testcluster behaves like 1.37
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	real := discovery.NewDiscoveryClientForConfigOrDie(harness.Config(t))
 	ours := discovery.NewDiscoveryClientForConfigOrDie(cluster.Config())
 	if diff := cmp.Diff(typesOf(t, real), typesOf(t, ours)); diff != "" {
@@ -171,9 +167,7 @@ func TestBuiltInTypes(t *testing.T) {
 func typesOf(t *testing.T, client discovery.DiscoveryInterface) map[string]metav1.APIResource {
 	t.Helper()
 	_, lists, err := client.ServerGroupsAndResources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]metav1.APIResource{}
 	for _, list := range lists {
 		for _, r := range list.APIResources {
@@ -206,9 +200,7 @@ func newCachePair(t *testing.T) *serverPair {
 		gvrs = append(gvrs, schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
 	}
 	server, err := harness.StartCacheServer(config, gvrs...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener := httptest.NewServer(server)
 	t.Cleanup(func() {
 		listener.CloseClientConnections()
@@ -217,9 +209,7 @@ func newCachePair(t *testing.T) *serverPair {
 			t.Error(err)
 		}
 	})
-	if err := server.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.WaitForSync(t.Context()))
 	return &serverPair{apiServer: config, crdcache: &rest.Config{Host: listener.URL, QPS: -1}}
 }
 
@@ -254,9 +244,7 @@ func newPair(t *testing.T) *serverPair {
 		Names:    crd.Names{Plural: "namespaces", Kind: "Namespace", ShortNames: []string{"ns"}},
 		Versions: []readapi.Version{{Name: "v1"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.copyObjects(t, crd.GVR)
 	p.copyObjects(t, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	for _, plural := range plurals {
@@ -272,13 +260,9 @@ func newPair(t *testing.T) *serverPair {
 func (p *serverPair) copyObjects(t *testing.T, gvr schema.GroupVersionResource) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(p.apiServer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list, err := client.Resource(gvr).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range list.Items {
 		if _, err := p.storage.Restore(&list.Items[i]); err != nil {
 			t.Fatal(err)

@@ -40,14 +40,10 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 	}
 	harness.InstallCRDs(t, definitions...)
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": namespace}}}
-	if err := cluster.Load(t.Context(), definitions[0], definitions[1], home); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.Load(t.Context(), definitions[0], definitions[1], home))
 	real, ours := newTestedServer(t, harness.Config(t)), newTestedServer(t, cluster.Config())
 	watches := map[string][2]*events{}
 	for _, k := range kinds {
@@ -61,13 +57,9 @@ func testRandomWrites(t *testing.T, r *rand.Rand) {
 		k := pickRandom(r, kinds...)
 		s := newStep(r, k)
 		want, err := real.send(t.Context(), s.newRequest(real))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := ours.send(t.Context(), s.newRequest(ours))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		before = append(before, fmt.Sprint(k.kind, ": ", s.name, ": ", want.Code))
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("step %d (-real +ours):\n%s\nafter\n%s", i, diff,
@@ -195,18 +187,12 @@ type events struct {
 func (s *testedServer) startWatch(t *testing.T, k kind, selector string) *events {
 	t.Helper()
 	a, err := s.listVersion(t.Context(), k)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+k.collection+
 		"?watch=true&resourceVersion="+a+"&"+selector, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	response, err := s.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { response.Body.Close() })
 	return &events{s, bufio.NewReader(response.Body)}
 }
@@ -238,9 +224,7 @@ func (e *events) readAll(t *testing.T) []any {
 			t.Fatalf("%v after %v", err, all)
 		}
 		var event map[string]any
-		if err := json.Unmarshal(line, &event); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(line, &event))
 		object := event["object"].(map[string]any)
 		metadata, _ := object["metadata"].(map[string]any)
 		uid := fmt.Sprint(metadata["uid"])

@@ -84,14 +84,10 @@ func TestRefusals(t *testing.T) {
 	gizmo := newDefinition(group, "Gizmo", "Namespaced", true)
 	harness.InstallCRDs(t, gizmo)
 	cluster, err := testcluster.New(t.Context(), testcluster.Options{Scheme: clientgoscheme.Scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{"name": namespace}}}
-	if err := cluster.Load(t.Context(), gizmo, home); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.Load(t.Context(), gizmo, home))
 	core, custom := "/api/v1/namespaces/"+namespace, "/apis/"+group+"/v1/namespaces/"+namespace+"/gizmos"
 	object := func(apiVersion, kind, rest string) string {
 		return `{"apiVersion":"` + apiVersion + `","kind":"` + kind + `","metadata":{"name":"a"` + rest + "}"
@@ -153,13 +149,9 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			want, err := real.send(t.Context(), step.request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got, err := ours.send(t.Context(), step.request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-real +ours):\n%s", diff)
 			}

@@ -33,9 +33,7 @@ type testedServer struct {
 func newTestedServer(t *testing.T, config *rest.Config) *testedServer {
 	t.Helper()
 	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &testedServer{base: config.Host, client: client, states: map[string][]map[string]any{},
 		tokens: map[string]string{}}
 }

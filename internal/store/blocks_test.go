@@ -27,9 +27,7 @@ func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n i
 		var w packed.BlockWriter
 		for n := first; n < min(first+perBlock, objects); n++ {
 			o, err := s.format.Packer().Pack(certificate(n, version))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if added, err := w.Add(o); err != nil || !added {
 				t.Fatalf("Add() = %v, %v, want true", added, err)
 			}
@@ -39,9 +37,7 @@ func restoreBlocks(t testing.TB, s *Store, objects, version int, isLeft func(n i
 		read, err := packed.ReadBlock(index,
 			func() ([]byte, error) { return io.ReadAll(flate.NewReader(bytes.NewReader(compressed))) },
 			len(compressed))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for k, o := range read {
 			if isLeft == nil || !isLeft(first+k) {
 				all = append(all, KeyedItem{Key: o.Key(), Item: s.format.Item(o)})
@@ -58,15 +54,11 @@ func deflated(t testing.TB, text []byte) []byte {
 	t.Helper()
 	var compressed bytes.Buffer
 	w, err := flate.NewWriter(&compressed, flate.BestSpeed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := w.Write(text); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return bytes.Clone(compressed.Bytes())
 }
 

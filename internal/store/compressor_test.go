@@ -203,9 +203,7 @@ func TestFormats(t *testing.T) {
 			for n := range 2 * samplesToTrain { // to have compressed objects
 				keyed := keyedCertificate(t, format, n, 1)
 				want, err := packed.NewPacker(managedFieldsPruner(t)).Pack(certificate(n, 1))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if diff := cmp.Diff(want.Unstructured(), format.Object(keyed.Item)); diff != "" {
 					t.Fatalf("object %d (-want +got):\n%s", n, diff)
 				}

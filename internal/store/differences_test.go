@@ -24,9 +24,7 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 		o, err := packed.NewPacker(nil).Pack(fmt.Appendf(nil,
 			`{"apiVersion":"v1","kind":"A","metadata":{"namespace":"ns-%d","name":"object-%d","uid":"%d"}}`,
 			n/100, n, n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		list[n] = KeyedItem{Key: o.Key(), Item: o}
 	}
 	at := func(n int) KeyedItem { return list[n] }

@@ -30,9 +30,7 @@ func certificate(n, version int) []byte {
 func managedFieldsPruner(t testing.TB) *packed.Pruner {
 	t.Helper()
 	pruner, err := packed.NewPruner(packed.Prune{ManagedFields: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pruner
 }
 
@@ -40,9 +38,7 @@ func managedFieldsPruner(t testing.TB) *packed.Pruner {
 func keyedCertificate(t testing.TB, format Format, n, version int) KeyedItem {
 	t.Helper()
 	o, err := format.Packer().Pack(certificate(n, version))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key := strings.Clone(o.Key())
 	return KeyedItem{Key: key, ResourceVersion: o.GetResourceVersion(), Item: format.Item(o)}
 }
@@ -84,8 +80,13 @@ func byApp(obj any) ([]string, error) {
 func decode(t testing.TB, item Item) *unstructured.Unstructured {
 	t.Helper()
 	u, err := item.(*packed.Object).Decode()
+	must(t, err)
+	return u
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u
 }

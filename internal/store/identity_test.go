@@ -18,9 +18,7 @@ func keyedIdentity(t testing.TB, s *Store, namespace, name, uid, version string)
 	o, err := s.format.Packer().Pack(fmt.Appendf(nil,
 		`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"spec":{"big":%q}}`,
 		name, namespace, uid, version, strings.Repeat("x", 300)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return KeyedItem{Key: o.Key(), ResourceVersion: version, Item: s.format.Item(o)}
 }
 

@@ -20,9 +20,7 @@ import (
 func versionOf(t testing.TB, object any) int64 {
 	t.Helper()
 	version, err := strconv.ParseInt(object.(*unstructured.Unstructured).GetResourceVersion(), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return version - 1_000_000
 }
 

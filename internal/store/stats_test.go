@@ -86,9 +86,7 @@ func TestStatsAgreeWithTheHeap(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := New(Options{Format: tc.format, Indexers: tc.indexers})
 			if tc.sorted {
-				if err := s.AddExtractor(sortedByUID{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.AddExtractor(sortedByUID{}))
 			}
 			replaceAll(t, s, 100, 0) // one-time allocations
 			replaceAll(t, s, 0, 0)
@@ -132,9 +130,7 @@ func TestIndexesAreLean(t *testing.T) {
 			clientGoStore := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 			crdcacheStore := New(Options{})
 			for _, u := range list {
-				if err := clientGoStore.Add(u); err != nil {
-					t.Fatal(err)
-				}
+				must(t, clientGoStore.Add(u))
 				key := u.GetNamespace() + "/" + u.GetName()
 				if _, ok := crdcacheStore.Put(crdcacheStore.Prepare(KeyedItem{Key: key,
 					Item: u})); !ok {
@@ -143,9 +139,7 @@ func TestIndexesAreLean(t *testing.T) {
 			}
 			grown := func(add func(cache.Indexers) error) int64 {
 				before := heap()
-				if err := add(cache.Indexers{"index": index}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, add(cache.Indexers{"index": index}))
 				return heap() - before
 			}
 			their, our := grown(clientGoStore.AddIndexers), grown(crdcacheStore.AddIndexers)
@@ -174,9 +168,7 @@ func TestStatsAreAccurate(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", objects), func(t *testing.T) {
 				s := New(Options{Format: format(),
 					Indexers: withIndexes(cache.Indexers{"uid": byUID, "app": byApp})})
-				if err := s.AddExtractor(sortedByUID{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, s.AddExtractor(sortedByUID{}))
 				replaceAll(t, s, objects, 1)
 				compareWithExactStats(t, s)
 				random := rand.New(rand.NewPCG(1, 2))
@@ -305,18 +297,12 @@ func TestReloadsDoNotGrow(t *testing.T) {
 	}
 	before := size()
 	for n := range 100 {
-		if err := s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}, "a", "b"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}, "a", "b"))
 		name := fmt.Sprint("extra-", n)
-		if err := s.AddIndexers(cache.Indexers{name: byUID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AddIndexers(cache.Indexers{name: byUID}))
 		s.RemoveIndexes(name)
 	}
-	if err := s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}, "a", "b"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AddExtractor(&fixedExtractor{[]string{"a", "b"}}, "a", "b"))
 	if after := size(); after > before+10*10 { // the varints of the functions' ids grow
 		t.Errorf("the index values of 10 objects grew from %d to %d bytes", before, after)
 	}

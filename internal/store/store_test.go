@@ -126,9 +126,7 @@ func TestStoreAgainstModel(t *testing.T) {
 				model = replaceRandomly(t, r, store, model)
 			default:
 				name := fmt.Sprint("parity", step)
-				if err := store.AddIndexers(cache.Indexers{name: byParity}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, store.AddIndexers(cache.Indexers{name: byParity}))
 				funcs = maps.Clone(funcs)
 				funcs[name] = byParity
 			}
@@ -183,9 +181,7 @@ func TestPutRejectsMissingIndex(t *testing.T) {
 	th := &thing{key: "k", number: 1}
 	stale := store.Prepare(th.keyed())
 	batch := store.PrepareAll([]KeyedItem{th.keyed()})
-	if err := store.AddIndexers(cache.Indexers{"parity": byParity}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.AddIndexers(cache.Indexers{"parity": byParity}))
 	if _, ok := store.Put(stale); ok {
 		t.Error("Put accepted an object without values for the new index")
 	}
@@ -321,9 +317,7 @@ func TestReplaceWhileAnIndexIsAdded(t *testing.T) {
 		t.Error("an incomplete index is visible")
 	}
 	close(gate)
-	if err := <-added; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-added)
 	model.check(t, store, cache.Indexers{"parity": byParity})
 }
 

@@ -151,9 +151,7 @@ func TestHandlersAndIndexesDoNotCountAsReads(t *testing.T) {
 		format.Pair(items[0], item)
 		format.Pair(item, items[(k+1)%len(items)])
 	}
-	if err := s.AddIndexers(cache.Indexers{"uid": byUID}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.AddIndexers(cache.Indexers{"uid": byUID}))
 	for _, item := range s.Snapshot().Items() {
 		if use := item.(*packed.Object).Usage(); use.Read {
 			t.Fatalf("an object counts as read: %+v", use)
@@ -204,9 +202,7 @@ func TestRelistsKeepCompressedRows(t *testing.T) {
 	batch := make([]KeyedItem, 300)
 	for n := range batch {
 		o, err := s.format.Packer().Pack(certificate(n, 1+n/299)) // only the last one is changed
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		batch[n] = KeyedItem{Key: o.Key(), ResourceVersion: o.Version(), Item: o}
 	}
 	prepared := s.PrepareAll(batch)
@@ -337,9 +333,7 @@ func expectModel(t *testing.T, s *Store, model map[int]int) {
 	got := map[string]string{}
 	for key, item := range now.All {
 		u, err := item.(*packed.Object).Decode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got[key] = u.GetResourceVersion()
 	}
 	want, byNamespace := map[string]string{}, map[string]int{}

@@ -26,13 +26,9 @@ func printTable(t *testing.T, columns []crd.Column, options printers.PrintOption
 	var out bytes.Buffer
 	table := NewTypeTable(&out, NewRows(columns), options)
 	for _, obj := range objects {
-		if err := table.Print(NewObject(obj)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.Print(NewObject(obj)))
 	}
-	if err := table.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, table.Close())
 	var lines []string
 	for line := range strings.Lines(out.String()) {
 		lines = append(lines, strings.TrimRight(line, " \n"))
@@ -97,9 +93,7 @@ func TestSortedValues(t *testing.T) {
 		"100m", "1", "1Ki", "2Gi", "3G", "Web", "node-010", "node-10", "node-9", "web",
 	}
 	order, err := ParseOrder(".value")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for seed := range uint64(10) {
 		shuffled := slices.Clone(values)
 		rand.New(rand.NewPCG(seed, 0)).Shuffle(len(shuffled), func(i, j int) {
@@ -132,12 +126,8 @@ func TestTableOfColumnsThatCannotBeParsed(t *testing.T) {
 				"metadata": map[string]any{"name": "x"},
 				"spec":     map[string]any{"text": "some"},
 			}}
-			if err := table.Print(NewObject(obj)); err != nil {
-				t.Fatal(err)
-			}
-			if err := table.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, table.Print(NewObject(obj)))
+			must(t, table.Close())
 			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
 			}
@@ -164,9 +154,7 @@ func TestWriteErrors(t *testing.T) {
 	format := func(name string) func(io.Writer) Printer {
 		return func(w io.Writer) Printer {
 			p, err := NewPrinter(Format{Name: name}, w, List, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return p
 		}
 	}

@@ -137,9 +137,7 @@ func TestPrintEndsLines(t *testing.T) {
 	broken := errors.New("interrupted")
 	for _, name := range []string{"name", "jsonl"} {
 		format, err := ParseFormat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		section := Section{Each: func(w *Writer) error {
 			object := &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "A", "metadata": map[string]any{"name": strings.Repeat("a", 100)},

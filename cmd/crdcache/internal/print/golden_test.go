@@ -42,7 +42,7 @@ func compareWithKubectl(t *testing.T, format string, objects []*unstructured.Uns
 	}[format]
 	failure := theirs.PrintObj(newList(objects), &want)
 	// kubectl fails for a few control characters that the YAML library misreads in JSON.
-	if err := printAll(format, &got, objects); err != nil {
+	if err := printAll(format, &got, objects, false); err != nil {
 		t.Fatalf("%s: kubectl fails with %v, this package with %v", format, failure, err)
 	}
 	if failure == nil && got.String() != want.String() {
@@ -56,18 +56,14 @@ func compareRawWithKubectl(t *testing.T, format string, objects []*unstructured.
 	var cached []*unstructured.Unstructured
 	for _, obj := range objects {
 		data, err := json.Marshal(obj.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		u := &unstructured.Unstructured{}
-		if err := u.UnmarshalJSON(data); err != nil {
-			t.Fatal(err)
-		}
+		must(t, u.UnmarshalJSON(data))
 		cached = append(cached, u)
 	}
 	var want, got bytes.Buffer
-	failure := printAll(format, &want, cached)
-	if err := printAllRaw(format, &got, cached); (err != nil) != (failure != nil) {
+	failure := printAll(format, &want, cached, false)
+	if err := printAll(format, &got, cached, true); (err != nil) != (failure != nil) {
 		t.Fatalf("%s fails with %v for decoded objects, with %v for JSON", format, failure, err)
 	}
 	if failure == nil && got.String() != want.String() {
@@ -75,18 +71,21 @@ func compareRawWithKubectl(t *testing.T, format string, objects []*unstructured.
 	}
 }
 
-func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructured) error {
+// printAll prints decoded objects, or their JSON.
+func printAll(format string, w io.Writer, objects []*unstructured.Unstructured, asJSON bool) error {
 	printer, err := NewPrinter(Format{Name: format}, w, List, false)
 	if err != nil {
 		return err
 	}
 	for _, obj := range objects {
-		raw, err := json.Marshal(obj.Object)
-		if err != nil {
-			return err
-		}
 		object := NewObject(obj)
-		object.Decoded, object.JSON = nil, raw
+		if asJSON {
+			raw, err := json.Marshal(obj.Object)
+			if err != nil {
+				return err
+			}
+			object.Decoded, object.JSON = nil, raw
+		}
 		if err := printer.Print(object); err != nil {
 			return err
 		}
@@ -94,17 +93,11 @@ func printAllRaw(format string, w io.Writer, objects []*unstructured.Unstructure
 	return printer.Close()
 }
 
-func printAll(format string, w io.Writer, objects []*unstructured.Unstructured) error {
-	printer, err := NewPrinter(Format{Name: format}, w, List, false)
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	for _, obj := range objects {
-		if err := printer.Print(NewObject(obj)); err != nil {
-			return err
-		}
-	}
-	return printer.Close()
 }
 
 func newThing(name string, spec any) *unstructured.Unstructured {
@@ -206,12 +199,8 @@ func FuzzListsEqualKubectl(f *testing.F) {
 		// Cached objects are decoded from JSON, so text is UTF-8 and numbers are finite.
 		for _, obj := range objects {
 			data, err := json.Marshal(obj.Object)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := obj.UnmarshalJSON(data); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, obj.UnmarshalJSON(data))
 		}
 		for _, format := range []string{JSON, YAML, Name} {
 			compareWithKubectl(t, format, objects)
@@ -311,13 +300,9 @@ func newTableClient(t *testing.T, list, events string) (*TableClient, *[]*http.R
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL}
 	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tables, err := NewPlainClient(config, server.Client())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return NewTableClient(tables, client), &requests
 }
 
@@ -327,9 +312,7 @@ func TestPrintedList(t *testing.T) {
 		`["a\u0007",null]`)), "")
 	list, err := printed.Resource(pods).Namespace("web").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "a=b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if request := (*requests)[0]; request.URL.Path != "/api/v1/namespaces/web/pods" ||
 		request.URL.RawQuery != "includeObject=Object&labelSelector=a%3Db" ||
 		!strings.Contains(request.Header.Get("Accept"), "as=Table") {
@@ -365,9 +348,7 @@ func TestPrintedWatch(t *testing.T) {
 		event("BOOKMARK", `{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"9"}}`)+
 		event("ERROR", `{"apiVersion":"v1","kind":"Status","code":410,"reason":"Expired"}`))
 	w, err := printed.Resource(pods).Watch(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Stop()
 	var got []string
 	for e := range w.ResultChan() {

@@ -13,9 +13,7 @@ import (
 // TestHangup verifies that a closed pipe is detected without writing.
 func TestHangup(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Close()
 	ctx, cancel := WithHangup(t.Context(), NewStream(w))
 	defer cancel()

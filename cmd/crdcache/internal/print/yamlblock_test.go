@@ -66,9 +66,7 @@ func FuzzYAMLItems(f *testing.F) {
 
 func BenchmarkYAMLItem(b *testing.B) {
 	raw, err := json.Marshal(certificate().Object)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Run("item", func(b *testing.B) {
 		b.ReportAllocs()
 		var out []byte
@@ -137,13 +135,9 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 		all[fmt.Sprintf("%04x", r)] = map[string]any{"k" + string(r) + "k": "v" + string(r) + "v"}
 	}
 	text, err := MarshalYAML(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var back map[string]any
-	if err := yaml.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(text, &back))
 	if diff := cmp.Diff(all, back); diff != "" {
 		t.Errorf("text after encoding and decoding (-want +got):\n%s", diff)
 	}
@@ -154,13 +148,9 @@ func TestMarshalYAMLAnyCharacter(t *testing.T) {
 func TestYAMLLongKey(t *testing.T) {
 	object := map[string]any{"data": map[string]any{strings.Repeat("k", 2000): int64(1 << 60)}, "kind": "A"}
 	text, err := MarshalYAML(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var back map[string]any
-	if err := goyaml.Unmarshal(text, &back); err != nil {
-		t.Fatal(err)
-	}
+	must(t, goyaml.Unmarshal(text, &back))
 	if got := fmt.Sprint(back["data"]); !strings.HasSuffix(got, ":1152921504606846976]") || len(got) < 2000 {
 		t.Errorf("the decoded object is %s, want the long key with its exact number", got)
 	}

@@ -63,6 +63,23 @@ func seriesOf(t *testing.T, from prometheus.Gatherer) map[string]float64 {
 	return series
 }
 
+// TestLastError verifies that the status has the last error, also that of a panic.
+func TestLastError(t *testing.T) {
+	f := newFixture(t, Options{})
+	panics := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		panic("expected")
+	})
+	err := f.all.Ensure(t.Context(), "apples", Settings{For: watchOf("apple"), Reconciler: panics})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.all.controllers["apples"].queue.Add(reconcile.Request{NamespacedName: named("a")})
+	f.eventually("the panic as the last error", func() bool {
+		s, _ := f.all.Status("apples")
+		return s.LastError != nil && strings.Contains(s.LastError.Error(), "panicked")
+	})
+}
+
 // TestMetrics verifies that results, errors and panics have the effects and the metrics of a controller of
 // controller-runtime. It verifies that the queue, the running reconciles and the results of a controller also
 // have series with its name, until Stop.

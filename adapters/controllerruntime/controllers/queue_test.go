@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -16,12 +17,13 @@ import (
 )
 
 // TestQueue verifies that a queue returns requests by priority and in order, once, not while they are
-// processed, after their delay, and not after ShutDown.
+// processed, after their delay, and not after ShutDown, nor after the end of their controller.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := &queue{}
 		all.changed = sync.NewCond(&all.mu)
-		k := &running{ctx: t.Context(), controllers: &Controllers{queue: all}}
+		ctx, stop := context.WithCancel(t.Context())
+		k := &running{ctx: ctx, controllers: &Controllers{queue: all}}
 		k.settings.Store(&Settings{MaxConcurrent: 1})
 		q := newRequests(k, nil)
 		k.queue = q
@@ -75,7 +77,14 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%d requeues, want 1", n)
 		}
 
+		wasShuttingDown := q.ShuttingDown()
 		q.Add(request("a"))
+		stop()
+		q.Add(request("c"))
+		if wasShuttingDown || !q.ShuttingDown() || q.Len() != 1 {
+			t.Errorf("ShuttingDown() = %t before the end, %t with %d requests after it; want false, true, 1",
+				wasShuttingDown, q.ShuttingDown(), q.Len())
+		}
 		add(0, time.Minute, false, "b")
 		all.ShutDown()
 		if i, _, shutdown := all.GetWithPriority(); !shutdown {

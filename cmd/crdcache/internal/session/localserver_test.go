@@ -95,6 +95,7 @@ func TestSilentServer(t *testing.T) {
 				t.Error("a silent server answered")
 			}
 		}
+		synctest.Wait()
 		const want = "warning: waiting: the API server does not answer GET http://server/api/v1/pods (--timeout 1m0s)\n"
 		if errOut.String() != want {
 			t.Errorf("stderr is %q, want %q", errOut.String(), want)

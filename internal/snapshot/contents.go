@@ -14,8 +14,8 @@ import (
 
 // Origin describes the origin of a file. All fields are optional.
 type Origin struct {
-	// Created is the time at which saving began, or zero in a snapshot of manifests. A Writer sets it by
-	// default.
+	// Created is the time at which saving began, or of the content of saved files; zero if it is unknown. A
+	// Writer sets it by default.
 	Created time.Time `json:"created,omitzero"`
 	// Tool is the name and version of the program that wrote the file.
 	Tool   string `json:"tool,omitempty"`

@@ -47,6 +47,9 @@ func logsIn(path string) (paths []string) {
 
 // openFolder loads the content of a folder.
 func openFolder(path string) (*File, error) {
+	if !IsFolder(path) {
+		return nil, fmt.Errorf("%s is neither a snapshot nor a folder of saved caches", path)
+	}
 	f := &File{close: func() error { return nil }}
 	var logs []folderLog
 	for _, path := range logsIn(path) {

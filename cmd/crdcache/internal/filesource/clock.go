@@ -37,11 +37,9 @@ func (c *clock) read(object []byte) {
 	}
 }
 
-// now returns the newest time, or the current one if there is none.
-func (c *clock) now() time.Time {
+// time returns the newest time, or zero if there is none.
+func (c *clock) time() time.Time {
 	newest, _ := c.newest.Load().(string)
-	if t, err := time.Parse(time.RFC3339, newest); err == nil {
-		return t
-	}
-	return time.Now()
+	t, _ := time.Parse(time.RFC3339, newest)
+	return t
 }

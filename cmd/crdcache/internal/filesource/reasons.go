@@ -84,9 +84,8 @@ func (s *Source) announceReasons(header http.Header, gr schema.GroupResource) {
 		}
 		return
 	}
-	for i, r := range s.Reasons(gr) {
-		if i < maxWarnings {
-			header.Add("Warning", WarningPrefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(r.Text), " ")))
-		}
+	reasons := s.Reasons(gr)
+	for _, r := range reasons[:min(len(reasons), maxWarnings)] {
+		header.Add("Warning", WarningPrefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(r.Text), " ")))
 	}
 }

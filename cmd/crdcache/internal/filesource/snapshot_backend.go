@@ -3,7 +3,6 @@ package filesource
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -95,7 +94,7 @@ func (b *snapshotBackend) typeFromDefinition(t snapshot.Type) (readapi.Type, boo
 func (s *Source) newSnapshotHandler(b *snapshotBackend) http.Handler {
 	contents := b.file.Contents()
 	server := contents.Server
-	s.now = func() time.Time { return cmp.Or(contents.Created, time.Now()) }
+	s.Time = func() time.Time { return contents.Created }
 	served := s.newHandler(b)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")

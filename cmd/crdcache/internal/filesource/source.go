@@ -1,6 +1,7 @@
 package filesource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -57,7 +58,8 @@ type Source struct {
 	backend     versionedBackend
 	unconverted atomic.Bool // set by SelectVersions
 	clock       clock
-	now         func() time.Time // the time of the content
+	// Time returns the time of the content, or zero if it is unknown.
+	Time func() time.Time
 
 	// reading is locked while files are read.
 	reading struct {
@@ -99,7 +101,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		Compress: true, OmitSystemTypes: true, Now: now, Select: s.selectObjects, Refuse: s.refuse,
 	})
 	s.backend = s.storage
-	s.now, s.handler = s.clock.now, s.newHandler(s.storage)
+	s.Time, s.handler = s.clock.time, s.newHandler(s.storage)
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	s.reading.loader = newLoader(s.storage, &s.clock, s.addProblem)
@@ -143,7 +145,7 @@ var Schemas func(schema.GroupVersion) (kinds, others map[string]any)
 func (s *Source) Table(gr schema.GroupResource) (columns []metav1.TableColumnDefinition,
 	cells func(object map[string]any) []any) {
 	columns, cellsUntil := Table(gr)
-	return columns, func(object map[string]any) []any { return cellsUntil(object, s.now()) }
+	return columns, func(o map[string]any) []any { return cellsUntil(o, cmp.Or(s.Time(), time.Now())) }
 }
 
 // newHandler returns a handler with the tables of Table and the schemas of Schemas.

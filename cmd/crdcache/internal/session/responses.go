@@ -85,7 +85,6 @@ func readReasons(next http.RoundTripper, r *http.Request, reasonsPath string) *[
 	var reasons []snapshot.Reason
 	request := r.Clone(r.Context())
 	request.URL.Path, request.URL.RawQuery = path.Join(path.Dir(r.URL.Path), reasonsPath), ""
-	request.Header.Del("If-None-Match")
 	response, err := next.RoundTrip(request)
 	if err == nil {
 		err = json.NewDecoder(response.Body).Decode(&reasons)

@@ -138,6 +138,9 @@ func (t *Target) SnapshotOrigin() snapshot.Origin {
 	return snapshot.Origin{}
 }
 
+// FilesTime returns the time of the content of the files, or zero if it is unknown.
+func (t *Target) FilesTime() time.Time { return t.source.Time() }
+
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
 func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }
 

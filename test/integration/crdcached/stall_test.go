@@ -108,6 +108,10 @@ func (v *attackedServer) testResets(t *testing.T) {
 			}
 		}
 		_ = r.conn.Close()
+		for isBusy := true; isBusy; { // until the last of the requests have ended
+			answer, err := v.get(t, v.guestConfig, v.path(v.open), nil)
+			isBusy = err == nil && answer.code == http.StatusTooManyRequests
+		}
 		v.expectCodes(t, v.guestConfig, v.path(v.open), nil, http.StatusOK)
 	}
 }

@@ -105,6 +105,14 @@ func (s *Storage) Object(gr schema.GroupResource, namespace, name, version strin
 	return objectOrNil(c.objects[key])
 }
 
+// HasObjects reports whether a type is known and has objects.
+func (s *Storage) HasObjects(gr schema.GroupResource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.mu.types[gr]
+	return c != nil && len(c.objects) > 0
+}
+
 // Versions returns the number of objects of a type by the version in which requests for all versions read
 // them, and the number of objects that are stored in one of the named versions.
 func (s *Storage) Versions(gr schema.GroupResource, named ...string) (counts map[string]int, namedCount int) {

@@ -15,9 +15,11 @@ import (
 // Reasons returns why objects of the given types, or of all types, may be missing or old. The problems of
 // files concern all types, and are last.
 func (s *Source) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reason) {
-	all := s.collectedReasons()
+	var all []snapshot.Reason
 	if s.snapshot != nil {
 		all = s.snapshot.Contents().Incomplete
+	} else {
+		all = s.collectedReasons()
 	}
 	for _, r := range all {
 		if r.Type != "" && r.Concerns(types...) { // serveSnapshot reports those of all types
@@ -37,9 +39,6 @@ func (s *Source) collectedReasons() (reasons []snapshot.Reason) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	l := s.reading.loader
-	if l == nil {
-		return nil
-	}
 	types := slices.AppendSeq(slices.Collect(maps.Keys(l.uncollected)), maps.Keys(l.definedIn))
 	for _, k := range l.kinds { // the kind of a name of any group
 		if l.uncollected[schema.GroupResource{Group: anyGroup, Resource: k.typ.Names.Plural}] != nil {
@@ -47,7 +46,7 @@ func (s *Source) collectedReasons() (reasons []snapshot.Reason) {
 		}
 	}
 	for _, gr := range types {
-		text := l.reasonOf(gr, s.hasObjects(gr))
+		text := l.reasonOf(gr, s.storage.HasObjects(gr))
 		isNamed := func(o schema.GroupResource) bool { return o != gr && o.Resource == gr.Resource }
 		if text != "" && (gr.Group != anyGroup || !slices.ContainsFunc(types, isNamed)) {
 			reasons = append(reasons, snapshot.Reason{Type: gr.String(), Text: text})
@@ -57,19 +56,10 @@ func (s *Source) collectedReasons() (reasons []snapshot.Reason) {
 	return slices.Compact(reasons)
 }
 
-func (s *Source) hasObjects(gr schema.GroupResource) bool {
-	if s.storage.Collection(gr) == nil {
-		return false
-	}
-	counts, _ := s.storage.Versions(gr)
-	return len(counts) > 0
-}
-
 const (
-	// WarningPrefix begins warnings about incomplete answers, which kubectl prints. There are at most
-	// maxWarnings, because clients bound the header.
+	// WarningPrefix begins warnings about incomplete answers, which kubectl prints.
 	WarningPrefix = "299 crdcache-incomplete "
-	maxWarnings   = 8
+	maxWarnings   = 8 // clients bound the header
 	// ReasonsHeader is set in answers about the types of a source with Reasons, to ReasonsPath, whose answer
 	// has the reasons in JSON.
 	ReasonsHeader = "Crdcache-Reasons"

@@ -64,6 +64,8 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 		}
 		if reasonsPath := response.Header.Get(filesource.ReasonsHeader); reasonsPath != "" {
 			a.reasons.Store(readReasons(next, r, reasonsPath))
+		} else if strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList") {
+			a.reasons.Store(nil)
 		}
 		isReason := func(warning string) bool { return strings.HasPrefix(warning, filesource.WarningPrefix) }
 		response.Header["Warning"] = slices.DeleteFunc(response.Header["Warning"], isReason)

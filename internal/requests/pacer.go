@@ -37,16 +37,15 @@ func NewPacer(typeKnown, newNamespace bool, retry *RetrySignal) *Pacer {
 }
 
 // record updates the state after an outcome, and returns the outcome's effect.
-func (p *Pacer) record(o requestOutcome) outcomeEffect {
+func (p *Pacer) record(o requestOutcome) (effect outcomeEffect) {
 	o.now, o.random = time.Now(), rand.Float64()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next, e := p.facts.step(p.mu.state, o)
-	p.mu.state = next
+	p.mu.state, effect = p.facts.step(p.mu.state, o)
 	if o.provesContact() {
 		p.outage.end()
 	}
-	return e
+	return effect
 }
 
 // headerTimeout returns the time to wait for response headers.

@@ -110,6 +110,7 @@ func (r *Reader) Watch(ctx context.Context, options metav1.ListOptions) (watch.I
 		r.continuity.Failed(err)
 		return nil, err
 	}
+	l.record(requestOutcome{verb: VerbWatch})
 	o.isTrial = isTrial
 	o.maxSilence = l.pacer.maxSilence(o.attempt, options.TimeoutSeconds)
 	return newPipe(o.attempt, func(take func(watch.Event) bool) {

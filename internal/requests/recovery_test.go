@@ -159,6 +159,28 @@ func compareRecovery(r *clientComparison, outage testOutage, http2 bool, count i
 	}
 }
 
+// TestSuspendedServerIsNotPolled suspends a server until any moment of a watch without a response. Its answer
+// to a list afterwards does not show that a proxy holds back watches.
+func TestSuspendedServerIsNotPolled(t *testing.T) {
+	for after := time.Duration(0); after < time.Minute; after += 2 * time.Second {
+		synctest.Test(t, func(t *testing.T) {
+			r, n := newClientComparison(t), newNetwork()
+			r.connectThrough(n, false)
+			r.startOurs(false)
+			r.awaitSync(gadgets)
+			r.awaitSteady()
+			n.setFault(freezes)
+			time.Sleep(silenceHTTP1 + after)
+			n.heal()
+			before := r.countLists(gadgets)
+			time.Sleep(minWatchTimeout)
+			if lists := r.countLists(gadgets) - before; lists > 1 {
+				t.Errorf("%d lists after a suspension of %v, want at most one", lists, silenceHTTP1+after)
+			}
+		})
+	}
+}
+
 // awaitSteady waits until no watch is younger than ShortWatch. If an outage closed a younger watch, both
 // would list.
 func (r *clientComparison) awaitSteady() {

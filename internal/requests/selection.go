@@ -166,9 +166,8 @@ func (s *Selection) prepareWatch(options *metav1.ListOptions) (selector string) 
 	}
 	ranges := s.Ranges().requestRanges()
 	s.requested.Store(&ranges)
-	selector = ranges.Selector(s.Key)
-	options.ShardSelector = selector
-	return selector
+	options.ShardSelector = ranges.Selector(s.Key)
+	return options.ShardSelector
 }
 
 type shardRequest struct {

@@ -134,11 +134,17 @@ func (l *listWatch) judge(o *openWatch) error {
 	return err
 }
 
-// isHeldBack reports whether the server answers lists, but no watch. The type is polled then.
+// isHeldBack reports whether the server answers lists, but no watch. The type is polled then. A server that
+// was suspended during the watch also answers the list after it, but not the one before.
 func (l *listWatch) isHeldBack(ctx context.Context) bool {
 	timed, cancel := context.WithTimeout(ctx, versionRequestTimeout)
 	defer cancel()
-	if _, err := l.continuity.requestVersion(timed); err != nil {
+	_, err := l.continuity.requestVersion(timed)
+	l.pacer.mu.Lock()
+	answeredBefore := l.pacer.mu.state.listAnswered
+	l.pacer.mu.state.listAnswered = err == nil
+	l.pacer.mu.Unlock()
+	if err != nil || !answeredBefore {
 		return false
 	}
 	l.pacer.watches.recordHeldBack(true)

@@ -102,6 +102,8 @@ type targetState struct {
 	firstRoundDone bool
 	// hasListed and hasFailed describe the current round.
 	hasListed, hasFailed bool
+	// listAnswered is set while the latest answer of the server was to a list, not to a watch.
+	listAnswered bool
 	// watchOpenSince is the time when the open watch began; zero if none is open.
 	watchOpenSince time.Time
 
@@ -212,12 +214,10 @@ func (s targetState) withoutOldFailures(now time.Time) targetState {
 // failures of watches count until one receives an event.
 func (s targetState) succeeded(o requestOutcome) targetState {
 	endsFailure := o.phase == phaseFlowing || o.phase == phaseListed && s.reason != status.ReasonWatchClosed
-	switch {
-	case !o.verb.Watches():
-		s.hasListed = true
+	s.listAnswered = !o.verb.Watches()
+	s.hasListed = s.hasListed || s.listAnswered || o.phase == phaseListed
+	if s.listAnswered {
 		endsFailure = !s.verb.Watches()
-	case o.phase == phaseListed:
-		s.hasListed = true
 	}
 	if o.verb == VerbWatch && s.pollCause != pollSilent {
 		s.pollCause = pollNone

@@ -59,9 +59,9 @@ func TestStep(t *testing.T) {
 		state   targetState
 		effect  outcomeEffect
 	}{
-		"a list": {requestOutcome{verb: VerbList}, targetState{hasListed: true},
+		"a list": {requestOutcome{verb: VerbList}, targetState{hasListed: true, listAnswered: true},
 			outcomeEffect{reports: true, verb: VerbList, listSucceeded: true}},
-		"a further page": {requestOutcome{verb: VerbListMore}, targetState{hasListed: true},
+		"a further page": {requestOutcome{verb: VerbListMore}, targetState{hasListed: true, listAnswered: true},
 			outcomeEffect{reports: true, verb: VerbListMore, listSucceeded: true}},
 		"a watch": {requestOutcome{verb: VerbWatch}, targetState{watchOpenSince: start},
 			outcomeEffect{reports: true, verb: VerbWatch, watchOpened: true}},

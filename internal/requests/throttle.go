@@ -48,11 +48,10 @@ func (t responseRecorder) RoundTrip(r *http.Request) (*http.Response, error) {
 		return response, err
 	}
 	response = detachResponse(response)
-	if a != nil {
-		a.closesWithContext = reflect.TypeOf(response.Body).PkgPath() == http2Package
-	}
+	isHTTP2 := reflect.TypeOf(response.Body).PkgPath() == http2Package
 	decompress(r, response)
 	if a != nil {
+		a.closesWithContext = isHTTP2
 		a.record(response)
 	}
 	return response, nil

@@ -46,24 +46,19 @@ func (l *listWatch) Interrupt()       { l.interruption.interrupt() }
 
 // CurrentVersion returns the server's current resource version, from a consistent list of one object. It
 // retries with backoff until it succeeds or ctx ends.
-func (l *listWatch) CurrentVersion(ctx context.Context) (string, error) {
+func (l *listWatch) CurrentVersion(ctx context.Context) (version string, err error) {
 	for {
 		if err := l.pacer.awaitWatch(ctx); err != nil {
 			return "", err
 		}
-		version, err := l.attemptVersion(ctx)
+		err = l.attemptMore(ctx, func(request context.Context) (err error) {
+			version, err = l.reportedVersion(request, true)
+			return err
+		})
 		if err == nil || ctx.Err() != nil {
 			return version, err
 		}
 	}
-}
-
-func (l *listWatch) attemptVersion(ctx context.Context) (version string, err error) {
-	err = l.attemptMore(ctx, func(request context.Context) (err error) {
-		version, err = l.reportedVersion(request, true)
-		return err
-	})
-	return version, err
 }
 
 // attemptMore makes a request with a slot of the limiter, and records the outcome as that of VerbListMore.

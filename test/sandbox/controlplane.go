@@ -131,8 +131,7 @@ func (cp *controlPlane) newEtcd(binaries string) error {
 	// Without fsync, data survives a killed process but not a crash of the machine. This is much faster
 	// and sufficient for a sandbox.
 	server.Configure().Set("unsafe-no-fsync", "true").
-		Set("quota-backend-bytes", "8589934592").
-		Set("log-level", "info")
+		Set("quota-backend-bytes", "8589934592").Set("log-level", "info")
 	cp.etcd = &component{name: etcdName, dir: cp.dir, server: server, log: log}
 	return nil
 }

@@ -177,10 +177,8 @@ func writeToEtcd(ctx context.Context, etcd *clientv3.Client, id objectIdentity,
 		return false, err
 	}
 	key := etcdKey(id.namespace, id.name)
-	response, err := etcd.Txn(ctx).
-		If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).
-		Then(clientv3.OpPut(key, string(data)+"\n")).
-		Commit()
+	response, err := etcd.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).
+		Then(clientv3.OpPut(key, string(data)+"\n")).Commit()
 	if err != nil {
 		return false, fmt.Errorf("etcd: %w", err)
 	}
@@ -217,8 +215,7 @@ func newStoredObject(id objectIdentity, c objectContent) map[string]any {
 	manager := func(name, subresource string, delay time.Duration, fields map[string]any) map[string]any {
 		entry := map[string]any{"manager": name, "operation": "Update",
 			"apiVersion": certificateResource.GroupVersion().String(),
-			"time":       timestamp(id.created.Add(delay)),
-			"fieldsType": "FieldsV1", "fieldsV1": fields}
+			"time":       timestamp(id.created.Add(delay)), "fieldsType": "FieldsV1", "fieldsV1": fields}
 		if subresource != "" {
 			entry["subresource"] = subresource
 		}

@@ -68,8 +68,7 @@ func NewStage(t testing.TB, config *rest.Config, build NewInformerFunc, verb str
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stage{t: t, ctx: ctx, new: build, verb: verb, config: config, direct: direct,
-		Faults: NewFaults()}
+	s := &Stage{t: t, ctx: ctx, new: build, verb: verb, config: config, direct: direct, Faults: NewFaults()}
 	if verb == "list" {
 		s.Faults.RefuseWatchList()
 	}

@@ -107,8 +107,7 @@ type shardedWatch struct {
 // Unwrap is called by http.ResponseController.
 func (w *shardedWatch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *shardedWatch) Flush() {
-	_ = http.NewResponseController(w.ResponseWriter).
-		Flush()
+	_ = http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 func (w *shardedWatch) Write(data []byte) (int, error) {

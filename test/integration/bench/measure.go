@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -63,10 +64,21 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 		PerType: step.PerType, Idle: step.Idle.Duration, Kubeconfig: r.kubeconfig(), Events: step.Events,
 		Budget: step.Budget.Duration, Command: r.commandOf(step, name),
 	}
+	if name == experiment.FileCount || name == experiment.ServedFiles {
+		if err := r.writeLines(ctx); err != nil {
+			return measurement{}, fmt.Errorf("writing the objects: %w", err)
+		}
+	}
 	switch name {
-	case experiment.ServedDump, experiment.ServedQuery, experiment.ServedIndex, experiment.ServedTable:
-		task.Serve = []string{r.options.crdcache, "serve", certificatesType, "-A", "--detach", "--config",
+	case experiment.ServedDump, experiment.ServedQuery, experiment.ServedIndex, experiment.ServedTable,
+		experiment.ServedFiles:
+		task.Serve = []string{r.options.crdcache, "serve", certificatesType, "-A", "--idle", "10m", "--config",
 			"../../../testdata/indexes/cert-manager.yaml"}
+	}
+	if name == experiment.ServedFiles {
+		task.Kubeconfig = r.linesPath() + ".kubeconfig"
+		task.Serve = append(task.Serve, "--from", r.linesPath(), "--from", r.crds, "--write-kubeconfig",
+			task.Kubeconfig)
 	}
 	if step.Experiment == experiment.SyncList {
 		task.Env = []string{experiment.NoWatchList}
@@ -93,11 +105,33 @@ func (r *runner) measure(ctx context.Context, step Step, name string) (measureme
 	return measurement{metrics: outcome.Metrics}, err
 }
 
-// commandArguments are the arguments of the subjects of the experiment Answers.
-var commandArguments = map[string][]string{
-	experiment.VersionCommand: {"version"},
-	experiment.ServedIndex:    {"query", certificatesType, "-A", "--index", "secret=billing-admin-000001-00140-tls"},
-	experiment.ServedTable:    {"dump", certificatesType, "-n", "team-000"},
+// The arguments of the subjects of the experiments Answers and QueryCount.
+var (
+	indexArguments = []string{"query", certificatesType, "-A", "--index", "secret=billing-admin-000001-00140-tls"}
+
+	commandArguments = map[string][]string{
+		experiment.VersionCommand: {"version"},
+		experiment.ServedIndex:    indexArguments,
+		experiment.ServedFiles:    indexArguments,
+		experiment.ServedTable:    {"dump", certificatesType, "-n", "team-000"},
+		experiment.LiveCount:      {"query", certificatesType, "-A", "--count"},
+		experiment.FileCount:      {"query", certificatesType, "-A", "--count", "--from"}, // linesPath follows
+	}
+)
+
+// linesPath is the path of the sandbox's objects as JSON lines.
+func (r *runner) linesPath() string { return filepath.Join(r.sandbox.Dir, "certificates.jsonl") }
+
+// writeLines writes the sandbox's objects, with all fields that the API server sends.
+func (r *runner) writeLines(ctx context.Context) error {
+	file, err := os.Create(r.linesPath())
+	if err != nil {
+		return err
+	}
+	dump := exec.CommandContext(ctx, r.options.crdcache, "dump", certificatesType, "-A", "-o", "jsonl",
+		"--show-managed-fields", "--kubeconfig", r.sandbox.Kubeconfig, "--cache", "none")
+	dump.Stdout, dump.Stderr = file, r.options.progress
+	return errors.Join(dump.Run(), file.Close())
 }
 
 // commandOf returns the program and the arguments of a task, if the experiment needs a command.
@@ -108,8 +142,12 @@ func (r *runner) commandOf(step Step, name string) []string {
 		format = "json"
 	case experiment.DumpYAML:
 		format = "yaml"
-	case experiment.Answers:
-		return append([]string{r.options.crdcache}, commandArguments[name]...)
+	case experiment.Answers, experiment.QueryCount:
+		command := append([]string{r.options.crdcache}, commandArguments[name]...)
+		if name == experiment.FileCount {
+			command = append(command, r.linesPath())
+		}
+		return command
 	default:
 		return nil
 	}

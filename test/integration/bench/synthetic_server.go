@@ -64,9 +64,9 @@ func (r *runner) recordWatchList(ctx context.Context) ([]byte, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it took more than a minute"))
 	defer cancel()
-	body, err := client.Get().AbsPath(certificatesPath).Param("watch", "true").Param("sendInitialEvents",
-		"true").
-		Param("resourceVersionMatch", "NotOlderThan").Param("allowWatchBookmarks", "true").Stream(ctx)
+	body, err := client.Get().AbsPath(certificatesPath).Param("watch", "true").
+		Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan").
+		Param("allowWatchBookmarks", "true").Stream(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("recording a watch-list: %w", err)
 	}
@@ -91,16 +91,15 @@ func (r *runner) measureSynthetic(ctx context.Context, step Step, task experimen
 	updated := false
 	var sent map[string]time.Time
 	outcome, err := startChild(ctx, task, func(ctx context.Context) (err error) {
-		if updated && step.Experiment == experiment.Controllers {
+		switch {
+		case !updated:
+			updated = true
+			sent, err = r.api.update(ctx, step.Events, step.Rate)
+		case step.Experiment == experiment.Controllers:
 			_, err = r.api.update(ctx, step.Events, step.Rate)
-			return err
-		}
-		if updated {
+		default:
 			r.api.expire()
-			return nil
 		}
-		updated = true
-		sent, err = r.api.update(ctx, step.Events, step.Rate)
 		return err
 	})
 	if err != nil {

@@ -108,9 +108,8 @@ func inspectServer(ctx context.Context, config *rest.Config) (server, error) {
 		return server{}, fmt.Errorf("the version %q: %w", answer.GitVersion, err)
 	}
 	err = client.Get().AbsPath("/api/v1/namespaces").Param("watch", "true").Param("timeoutSeconds", "1").
-		Param("sendInitialEvents", "true").Param("resourceVersionMatch",
-		"NotOlderThan").Param("allowWatchBookmarks", "true").
-		Do(ctx).Error()
+		Param("sendInitialEvents", "true").Param("resourceVersionMatch", "NotOlderThan").
+		Param("allowWatchBookmarks", "true").Do(ctx).Error()
 	if err != nil && !apierrors.IsInvalid(err) {
 		return server{}, err
 	}

@@ -23,13 +23,7 @@ func newClientGo(o Options) (Cache, error) {
 }
 
 // newClientGoTrimmed returns the same informer with the usual transform of operators.
-func newClientGoTrimmed(o Options) (Cache, error) {
-	c, err := newClientGo(o)
-	if err != nil {
-		return nil, err
-	}
-	return c, c.(*sharedInformer).informer.SetTransform(stripManagedFields)
-}
+func newClientGoTrimmed(o Options) (Cache, error) { return newClientGoWith(stripManagedFields, o) }
 
 func stripManagedFields(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
@@ -40,11 +34,15 @@ func stripManagedFields(object any) (any, error) {
 
 // newClientGoKept returns the same informer with a hand-written transform that keeps five fields.
 func newClientGoKept(o Options) (Cache, error) {
+	return newClientGoWith(keepOnly(keepPaths(o.Kind)), o)
+}
+
+func newClientGoWith(transform cache.TransformFunc, o Options) (Cache, error) {
 	c, err := newClientGo(o)
 	if err != nil {
 		return nil, err
 	}
-	return c, c.(*sharedInformer).informer.SetTransform(keepOnly(keepPaths(o.Kind)))
+	return c, c.(*sharedInformer).informer.SetTransform(transform)
 }
 
 // newClientGoMetadata returns the informer of client-go's metadatainformer. Its objects have no spec and

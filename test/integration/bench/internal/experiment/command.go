@@ -14,24 +14,35 @@ import (
 	"time"
 )
 
-// command runs the task's command and discards its output. A small child starts it, because a process
-// inherits the peak memory of its parent.
+// command runs the task's command. It checks a printed count, and discards all other output. A small child
+// starts the command, because a process inherits the peak memory of its parent.
 func command(ctx context.Context, task Task, _ func() error) (_ Outcome, err error) {
 	if len(task.Serve) > 0 {
-		program := task.Command[0]
-		if _, err := runCommand(ctx, task, nil, task.Serve); err != nil {
-			return Outcome{}, err
-		}
-		defer func() {
-			_, ended := runCommand(context.WithoutCancel(ctx), task, nil, []string{program, "serve", "stop"})
-			err = errors.Join(err, ended)
+		serving, cancel := context.WithCancelCause(ctx)
+		ended := make(chan error, 1)
+		go func() { // ends with the server
+			_, err := runCommand(ctx, task, nil, task.Serve)
+			cancel(err)
+			ended <- err
 		}()
-		check(awaitServer(ctx, task, program))
+		defer func() {
+			_, stopped := runCommand(ctx, task, nil, []string{task.Command[0], "serve", "stop"})
+			err = errors.Join(err, stopped, <-ended)
+		}()
+		check(awaitServer(serving, task))
+	}
+	var out io.Writer
+	var printed bytes.Buffer
+	if task.Experiment == QueryCount {
+		out = &printed
 	}
 	start := time.Now()
-	cmd, err := runCommand(ctx, task, nil, task.Command)
+	cmd, err := runCommand(ctx, task, out, task.Command)
 	check(err)
 	wall := time.Since(start)
+	if out != nil && printed.String() != fmt.Sprintln(task.Objects) {
+		return Outcome{}, fmt.Errorf("%v printed %q, want %d", task.Command, &printed, task.Objects)
+	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return Outcome{}, fmt.Errorf("%v: the system does not report CPU and memory", task.Command)
@@ -61,20 +72,13 @@ func runCommand(ctx context.Context, task Task, out io.Writer, args []string) (*
 // syncedPattern matches the state and the number of objects of a type in a server's status.
 var syncedPattern = regexp.MustCompile(`Synced +[1-9]`)
 
-// awaitServer waits until the server has the objects.
-func awaitServer(ctx context.Context, task Task, program string) error {
-	for {
-		var status bytes.Buffer
-		if _, err := runCommand(ctx, task, &status, []string{program, "serve", "status"}); err != nil {
-			return err
-		}
-		if syncedPattern.Match(status.Bytes()) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
+// awaitServer waits until the server has the objects. ctx ends with the server.
+func awaitServer(ctx context.Context, task Task) (err error) {
+	var status bytes.Buffer
+	for err == nil && !syncedPattern.Match(status.Bytes()) {
+		err = pause(ctx, 100*time.Millisecond)
+		// It fails until the server listens.
+		_, _ = runCommand(ctx, task, &status, []string{task.Command[0], "serve", "status"})
 	}
+	return err
 }

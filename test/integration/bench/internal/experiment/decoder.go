@@ -91,12 +91,10 @@ func packingDecoder() (decoder, error) {
 
 // decodeObjects measures the decoding of single objects and of a list.
 func decodeObjects(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	list, items, err := fetchSamples(ctx, task)
-	check(err)
+	list, items := fetchSamples(ctx, task)
 	d, err := newDecoder(task.Subject)
 	check(err)
-	singleCost := averageCost(task.Budget,
-		func(n int) error { return d.object(items[n%len(items)]) })
+	singleCost := averageCost(task.Budget, func(n int) error { return d.object(items[n%len(items)]) })
 	listCost := averageCost(2*task.Budget, func(int) error {
 		got, err := d.list(list)
 		if err == nil && got != len(items) {

@@ -23,6 +23,8 @@ const (
 	// DumpJSON and DumpYAML run a command that prints all objects.
 	DumpJSON = "dump-json"
 	DumpYAML = "dump-yaml"
+	// QueryCount runs a command that counts all objects.
+	QueryCount = "query-count"
 	// Answers runs commands with short answers.
 	Answers = "answers"
 	// Decode decodes JSON into unstructured objects.
@@ -69,11 +71,15 @@ const (
 	CrdcacheQuery = "crdcache-query"
 	ServedDump    = "crdcache-dump-served"
 	ServedQuery   = "crdcache-query-served"
-	// VersionCommand prints the version. ServedIndex queries an index for one object, and ServedTable prints
-	// a table of 1,000 objects; both read from crdcache serve.
+	// LiveCount counts the objects of the API server, and FileCount the same objects as JSON lines.
+	LiveCount = "crdcache-count"
+	FileCount = "crdcache-count-files"
+	// VersionCommand prints the version. ServedIndex queries an index for one object, ServedFiles the same of
+	// served files, and ServedTable prints a table of 1,000 objects; these read from crdcache serve.
 	VersionCommand = "crdcache-version"
 	ServedIndex    = "crdcache-index-served"
 	ServedTable    = "crdcache-table-served"
+	ServedFiles    = "crdcache-index-files"
 	// ControllerRuntimeManager is a manager with controller-runtime's cache, CrdcacheManager with crdcache's,
 	// CompressedManager with crdcache's compressed cache.
 	ControllerRuntimeManager = "manager-stock"
@@ -107,6 +113,7 @@ var experiments = map[string]Func{
 	Reads:       readCache,
 	DumpJSON:    command,
 	DumpYAML:    command,
+	QueryCount:  command,
 	Answers:     command,
 	Decode:      decodeObjects,
 	Paths:       evaluatePaths,

@@ -37,8 +37,7 @@ func manage(ctx context.Context, task Task, ready func() error) (Outcome, error)
 	watch := startStopwatch()
 	reconciled := newReconciledCount(task.Objects)
 	updates := newEventTimes(task.Events)
-	manager, err := newManager(task, reconciled, updates)
-	check(err)
+	manager := newManager(task, reconciled, updates)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -71,17 +70,13 @@ func manage(ctx context.Context, task Task, ready func() error) (Outcome, error)
 }
 
 // newManager returns a manager with the task's cache and a controller.
-func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) (ctrl.Manager, error) {
+func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) ctrl.Manager {
 	config, err := config(task)
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	// Without a logger, controller-runtime keeps the loggers of all reconciliations.
 	ctrl.SetLogger(logr.Discard())
 	scheme := k8sruntime.NewScheme()
-	if err := certmanagerv1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
+	check(certmanagerv1.AddToScheme(scheme))
 	options := ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"},
 		// Like most operators.
@@ -102,30 +97,24 @@ func newManager(task Task, reconciled *reconciledCount, updates *eventTimes) (ct
 		setOperatorOptions(task, &options)
 	}
 	manager, err := ctrl.NewManager(config, options)
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	object := func() client.Object { return managedObject(task.Experiment) }
 	controller := ctrl.NewControllerManagedBy(manager).Named("bench")
 	if task.Experiment == Operator {
 		controller.For(object(), builder.WithPredicates(updateRecorder{times: updates},
-			predicate.GenerationChangedPredicate{})).
-			Owns(&owned[first]{}).Owns(&owned[second]{})
+			predicate.GenerationChangedPredicate{})).Owns(&owned[first]{}).Owns(&owned[second]{})
 	} else {
 		controller.For(object())
 	}
-	err = controller.Complete(
+	check(controller.Complete(
 		reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			if err := manager.GetClient().Get(ctx, request.NamespacedName, object()); err != nil {
 				return reconcile.Result{}, err
 			}
 			reconciled.add(request.String())
 			return reconcile.Result{}, nil
-		}))
-	if err != nil {
-		return nil, err
-	}
-	return manager, nil
+		})))
+	return manager
 }
 
 // managedObject returns an empty object in the form that the experiment reads.

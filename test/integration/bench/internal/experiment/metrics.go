@@ -3,7 +3,7 @@ package experiment
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"strconv"
 
 	"k8s.io/client-go/dynamic"
@@ -96,32 +96,22 @@ func Latencies() map[string]float64 {
 const sampleCount = 500
 
 // fetchSamples returns the JSON of a list from the API server, and that of its items.
-func fetchSamples(ctx context.Context, task Task) (list []byte, items [][]byte, err error) {
+func fetchSamples(ctx context.Context, task Task) (list []byte, items [][]byte) {
 	config, err := config(task)
-	if err != nil {
-		return nil, nil, err
-	}
+	check(err)
 	config = dynamic.ConfigFor(config)
 	config.GroupVersion = nil
 	client, err := rest.UnversionedRESTClientFor(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	list, err = client.Get().AbsPath("/apis", certificates.Group, certificates.Version,
-		certificates.Resource).
-		Param("limit", strconv.Itoa(sampleCount)).Do(ctx).Raw()
-	if err != nil {
-		return nil, nil, err
-	}
+	check(err)
+	list, err = client.Get().AbsPath(pathOf(certificates)).Param("limit", strconv.Itoa(sampleCount)).Do(ctx).Raw()
+	check(err)
 	var parsed struct{ Items []json.RawMessage }
-	if err := json.Unmarshal(list, &parsed); err != nil {
-		return nil, nil, err
-	}
+	check(json.Unmarshal(list, &parsed))
 	if len(parsed.Items) == 0 {
-		return nil, nil, fmt.Errorf("there are no objects")
+		check(errors.New("there are no objects"))
 	}
 	for _, item := range parsed.Items {
 		items = append(items, item)
 	}
-	return list, items, nil
+	return list, items
 }

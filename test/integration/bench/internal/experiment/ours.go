@@ -33,10 +33,8 @@ var (
 // storageModes returns crdcache's storage modes.
 func storageModes() []Subject {
 	object := dynamicinformer.Storage{Mode: dynamicinformer.StorageObject}
-	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed,
-		Compression: s2.New()}
-	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
-		Compression: s2.New()}
+	compressed := dynamicinformer.Storage{Mode: dynamicinformer.StorageCompressed, Compression: s2.New()}
+	adaptive := dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New()}
 	metadata := dynamicinformer.Storage{Mode: dynamicinformer.StorageMetadata}
 	none := dynamicinformer.Storage{Mode: dynamicinformer.StorageNone}
 	return []Subject{

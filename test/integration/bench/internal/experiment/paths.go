@@ -30,8 +30,7 @@ type evaluator func(object map[string]any) error
 
 // evaluatePaths measures single expressions over decoded objects, and eight expressions over JSON.
 func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	_, items, err := fetchSamples(ctx, task)
-	check(err)
+	_, items := fetchSamples(ctx, task)
 	objects := make([]map[string]any, len(items))
 	for i, item := range items {
 		check(json.Unmarshal(item, &objects[i]))
@@ -58,8 +57,7 @@ func evaluatePaths(ctx context.Context, task Task, _ func() error) (Outcome, err
 		})
 	}
 	evaluate := eight()
-	metrics[PathEight] = averageCost(task.Budget,
-		func(n int) error { return evaluate(items[n%len(items)]) })
+	metrics[PathEight] = averageCost(task.Budget, func(n int) error { return evaluate(items[n%len(items)]) })
 	return Outcome{Metrics: metrics}, nil
 }
 

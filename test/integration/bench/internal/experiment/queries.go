@@ -137,8 +137,7 @@ type fakeInformer struct {
 }
 
 func (t *fakeInformer) AddEventHandler(
-	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration,
-	error) {
+	handler cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	t.ResourceEventHandler = handler
 	return t, nil
 }

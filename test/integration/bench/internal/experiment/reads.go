@@ -20,8 +20,7 @@ const (
 
 // readCache reads a filled cache, adds an index and reads by it.
 func readCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	cache, err := newCache(task, NoHandler, nil)
-	check(err)
+	cache := newCache(task, NoHandler, nil)
 	reader, ok := cache.(Reader)
 	if !ok {
 		return Outcome{}, fmt.Errorf("%s cannot be read", task.Subject)
@@ -125,12 +124,10 @@ func (r *readMeasurement) measureMany(metric string, list func() (int, error), w
 func (r *readMeasurement) measureIndexAdd() {
 	before := liveHeap()
 	keys := selectEvenly(r.keys, hotObjects)
-	took, longest, err := longestCall(
-		func(n int) error {
-			_, err := r.reader.Get(keys[n%len(keys)])
-			return err
-		},
-		r.reader.AddIndex)
+	took, longest, err := longestCall(func(n int) error {
+		_, err := r.reader.Get(keys[n%len(keys)])
+		return err
+	}, r.reader.AddIndex)
 	check(err)
 	r.metrics[IndexAdd] = took.Seconds() * 1e3
 	r.metrics[IndexPause] = longest.Seconds() * 1e3

@@ -15,8 +15,7 @@ import (
 func scaleCache(ctx context.Context, task Task, ready func() error) (Outcome, error) {
 	s := &scaleMeasurement{task: task, metrics: map[string]float64{}, updates: newEventTimes(task.Events),
 		relist: newEventTimes(1)}
-	cache, err := newCache(task, KeyHandler, s.recordKey)
-	check(err)
+	cache := newCache(task, KeyHandler, s.recordKey)
 	reader, ok := cache.(Reader)
 	if !ok {
 		return Outcome{}, fmt.Errorf("%s cannot be read", task.Subject)

@@ -20,7 +20,7 @@ func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error
 	config.Dial = countingDialer(&received)
 	o := Options{Config: config, GVR: certificates, Kind: certificateKind}
 	var dropped func() int64
-	f := fillCache(ctx, func() (cache Cache, err error) {
+	f := fillCache(ctx, func() (cache Cache) {
 		switch task.Subject {
 		case ServerReplica, ClientReplica:
 			cache, dropped, err = newReplica(o, Replicas)
@@ -29,7 +29,8 @@ func fillReplica(ctx context.Context, task Task, _ func() error) (Outcome, error
 		default:
 			cache, err = newSubject(task.Subject, o)
 		}
-		return cache, err
+		check(err)
+		return cache
 	})
 	receivedBytes := received.Load()
 	check(checkShare(task, f.objects, dropped))

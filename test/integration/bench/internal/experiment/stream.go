@@ -29,8 +29,7 @@ func newStream(o Options) (Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &watchStream{client: client, url: strings.TrimSuffix(o.Config.Host, "/") +
-		pathOf(o.GVR) +
+	s := &watchStream{client: client, url: strings.TrimSuffix(o.Config.Host, "/") + pathOf(o.GVR) +
 		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"}
 	if o.Handler != NoHandler {
 		s.onObject = o.OnSeen

@@ -13,7 +13,7 @@ const NoWatchList = "KUBE_FEATURE_WatchListClient=false"
 
 // syncCache fills a cache without handlers.
 func syncCache(ctx context.Context, task Task, _ func() error) (Outcome, error) {
-	f := fillCache(ctx, func() (Cache, error) { return newCache(task, NoHandler, nil) })
+	f := fillCache(ctx, func() Cache { return newCache(task, NoHandler, nil) })
 	if f.objects != task.Objects {
 		return Outcome{}, fmt.Errorf("the cache has %d objects, want %d", f.objects, task.Objects)
 	}
@@ -56,12 +56,11 @@ type fillCost struct {
 	heap, idle, peak int64
 }
 
-func fillCache(ctx context.Context, make func() (Cache, error)) (f fillCost) {
+func fillCache(ctx context.Context, make func() Cache) (f fillCost) {
 	before := liveHeap()
 	f.idle = statusBytes("VmRSS:")
 	watch := startStopwatch()
-	cache, err := make()
-	check(err)
+	cache := make()
 	check(cache.Sync(ctx))
 	f.cpu, f.wall = watch.Elapsed()
 	f.peak = peakRSS()

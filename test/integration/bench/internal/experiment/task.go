@@ -41,7 +41,7 @@ type Task struct {
 	Resumes bool
 	// Command is a program with its arguments.
 	Command []string
-	// Serve starts a cache server in the background before Command. It is optional.
+	// Serve is a cache server that runs until Command ends. It is optional.
 	Serve []string
 	// Env has environment variables for the child as "name=value".
 	Env []string
@@ -82,15 +82,15 @@ func config(task Task) (*rest.Config, error) {
 	return config, nil
 }
 
-func newCache(task Task, handler Handler, onSeen func(string)) (Cache, error) {
+func newCache(task Task, handler Handler, onSeen func(string)) Cache {
 	config, err := config(task)
-	if err != nil {
-		return nil, err
-	}
+	check(err)
 	options := Options{Config: config, GVR: certificates, Kind: certificateKind, Handler: handler,
 		OnSeen: onSeen}
 	if task.Size == Pods {
 		options.GVR, options.Kind = schema.GroupVersionResource{Version: "v1", Resource: "pods"}, podKind
 	}
-	return newSubject(task.Subject, options)
+	cache, err := newSubject(task.Subject, options)
+	check(err)
+	return cache
 }

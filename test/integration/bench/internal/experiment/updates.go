@@ -17,8 +17,7 @@ func measureUpdates(ctx context.Context, task Task, ready func() error) (Outcome
 		handler = ReadHandler
 	}
 	times := newEventTimes(task.Events)
-	cache, err := newCache(task, handler, times.record)
-	check(err)
+	cache := newCache(task, handler, times.record)
 	check(cache.Sync(ctx))
 	defer runtime.KeepAlive(cache)
 	return times.receive(ctx, task, ready), nil

@@ -44,10 +44,9 @@ func promiseRows(outcomes []Outcome) [][]string {
 	var rows [][]string
 	for _, o := range outcomes {
 		if o.Measured && (o.Headline || !o.Met) {
-			rows = append(rows, []string{o.Title + ", " +
-				strings.TrimPrefix(subjectTitle(o.Subject), "crdcache, "), o.peerTitle(),
-				formatThousands(int64(o.Objects)),
-				o.formatBound(o.Target), o.formatMeasured(), o.verdict()})
+			subject := strings.TrimPrefix(subjectTitle(o.Subject), "crdcache, ")
+			rows = append(rows, []string{o.Title + ", " + subject, o.peerTitle(),
+				formatThousands(int64(o.Objects)), o.formatBound(o.Target), o.formatMeasured(), o.verdict()})
 		}
 	}
 	return rows

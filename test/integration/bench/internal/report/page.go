@@ -73,8 +73,7 @@ func renderPage(r *Result, folder string) ([]byte, []chart, error) {
 			continue
 		}
 		shown := pageSection{Title: s.Title, Text: s.Text,
-			Objects: formatThousands(int64(s.tableSize(r))) + " " +
-				s.Unit, Rows: rows}
+			Objects: formatThousands(int64(s.tableSize(r))) + " " + s.Unit, Rows: rows}
 		for _, c := range s.Columns {
 			if c.Chart == "" {
 				continue

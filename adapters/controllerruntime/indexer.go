@@ -45,12 +45,11 @@ func (x *indexer) List() []any {
 	objects := []any{}
 	for _, scoped := range x.resource.current.Load().informersByNamespace {
 		for _, stored := range scoped.informer().Snapshot().AllStored() {
-			object, err := x.object(scoped, stored)
-			if err != nil {
+			if object, err := x.object(scoped, stored); err != nil {
 				utilruntime.HandleError(err) // a store is read without a context
-				continue
+			} else {
+				objects = append(objects, object)
 			}
-			objects = append(objects, object)
 		}
 	}
 	return objects

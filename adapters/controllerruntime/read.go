@@ -146,15 +146,13 @@ func (c *Cache) list(ctx context.Context, written *writeLog, list client.ObjectL
 		}
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.converter.FillList(list, results, ptr.Deref(options.UnsafeDisableDeepCopy, false))
 	}
-	if err := r.converter.FillList(list, results, ptr.Deref(options.UnsafeDisableDeepCopy,
-		false)); err != nil {
-		return err
+	if err == nil {
+		list.SetContinue("continue-not-supported")
 	}
-	list.SetContinue("continue-not-supported")
-	return nil
+	return err
 }
 
 // resourceToList returns the resource of the items of a list.
@@ -199,15 +197,13 @@ func (r *resource) informersToList(ctx context.Context, written *writeLog, s *in
 
 // itemOf returns an empty item of a list.
 func (c *Cache) itemOf(gvk schema.GroupVersionKind, list client.ObjectList) (runtime.Object, error) {
+	var item runtime.Object = &unstructured.Unstructured{}
 	switch convert.FormOf(list) {
-	case convert.Unstructured:
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(gvk)
-		return u, nil
+	case convert.Typed:
+		return c.scheme.New(gvk)
 	case convert.Metadata:
-		m := &metav1.PartialObjectMetadata{}
-		m.SetGroupVersionKind(gvk)
-		return m, nil
+		item = &metav1.PartialObjectMetadata{}
 	}
-	return c.scheme.New(gvk)
+	item.GetObjectKind().SetGroupVersionKind(gvk)
+	return item, nil
 }

@@ -62,8 +62,7 @@ func (r *registration) remove() {
 
 // HasSynced reports whether the handler has processed the initial list of every namespace.
 func (r *registration) HasSynced() bool {
-	return !slices.ContainsFunc(r.parts(),
-		func(p scopedRegistration) bool { return !p.HasSynced() })
+	return !slices.ContainsFunc(r.parts(), func(p scopedRegistration) bool { return !p.HasSynced() })
 }
 
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.

@@ -54,15 +54,14 @@ func (t *typeSettings) byNamespace(namespaced bool) map[string]cache.Config {
 func withDefaults(config *rest.Config, options cache.Options) (*rest.Config, cache.Options, error) {
 	config = rest.CopyConfig(config)
 	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
+	var err error
 	if options.HTTPClient == nil {
-		var err error
 		if options.HTTPClient, err = rest.HTTPClientFor(config); err != nil {
 			return nil, options, fmt.Errorf("could not create HTTP client from config: %w", err)
 		}
 	}
 	options.Scheme = cmp.Or(options.Scheme, scheme.Scheme)
 	if options.Mapper == nil {
-		var err error
 		if options.Mapper, err = apiutil.NewDynamicRESTMapper(config, options.HTTPClient); err != nil {
 			return nil, options, fmt.Errorf("could not create RESTMapper from config: %w", err)
 		}

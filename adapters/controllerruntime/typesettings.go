@@ -63,8 +63,7 @@ func (c *Cache) SetTypeSettings(ctx context.Context, object client.Object, setti
 		return context.Cause(ctx)
 	}
 	defer func() { <-c.settingsSemaphore }()
-	err = errFormsChanged
-	for errors.Is(err, errFormsChanged) {
+	for err = errFormsChanged; errors.Is(err, errFormsChanged); {
 		err = c.takeOver(ctx, gvk, newSettings, c.resourcesOf(gvk))
 	}
 	if err != nil {

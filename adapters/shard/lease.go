@@ -124,10 +124,7 @@ func (l *ownLease) acquire(ctx context.Context, observed *observedLease) error {
 	if err != nil {
 		return err
 	}
-	l.token = greatestToken(lease) + 1
-	if observed != nil {
-		l.token = max(l.token, observed.token+1)
-	}
+	l.token = max(greatestToken(lease), cmp.Or(observed, &observedLease{}).token) + 1
 	return l.write(ctx, lease) // which fails if the Lease has changed
 }
 

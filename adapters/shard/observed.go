@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -52,18 +53,14 @@ type observedLeases struct {
 }
 
 func (o *observedLeases) record(lease *coordinationv1.Lease, now time.Time) {
-	if observed := o.leases[lease.Name]; observed != nil && !observed.deleted &&
-		apiequality.Semantic.DeepEqual(observed.spec, lease.Spec) {
+	observed := cmp.Or(o.leases[lease.Name], &observedLease{deleted: true})
+	if !observed.deleted && apiequality.Semantic.DeepEqual(observed.spec, lease.Spec) {
 		return
 	}
-	next := &observedLease{
+	o.leases[lease.Name] = &observedLease{
 		spec: lease.Spec, labels: lease.Labels, resourceVersion: lease.ResourceVersion, observedAt: now,
-		token: greatestToken(lease),
+		token: max(greatestToken(lease), observed.token),
 	}
-	if observed := o.leases[lease.Name]; observed != nil {
-		next.token = max(next.token, observed.token)
-	}
-	o.leases[lease.Name] = next
 }
 
 func (o *observedLeases) recordDeleted(name string) {

@@ -113,11 +113,10 @@ func (f *factory) StartWithContext(ctx context.Context) {
 		return
 	}
 	for _, e := range f.mu.entries {
-		if e.started {
-			continue
+		if !e.started {
+			e.started = true
+			f.runningInformers.Go(func() { e.informer.Informer().RunWithContext(ctx) }) // ended by ctx
 		}
-		e.started = true
-		f.runningInformers.Go(func() { e.informer.Informer().RunWithContext(ctx) }) // ended by ctx
 	}
 }
 

@@ -138,15 +138,13 @@ func (h *convertingHandler) OnDelete(stored any) {
 	if isTombstone {
 		stored = tombstone.Obj
 	}
-	object := h.lastState(stored)
-	if object == nil {
-		return
-	}
-	if isTombstone {
+	switch object := h.lastState(stored); {
+	case object == nil:
+	case isTombstone:
 		h.inner.OnDelete(toolscache.DeletedFinalStateUnknown{Key: tombstone.Key, Obj: object})
-		return
+	default:
+		h.inner.OnDelete(object)
 	}
-	h.inner.OnDelete(object)
 }
 
 func (h *convertingHandler) onLeftShard(stored any) {

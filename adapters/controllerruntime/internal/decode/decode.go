@@ -125,10 +125,7 @@ func (d *document) byteAt(i int) byte {
 
 // copyText returns a string that does not alias the data.
 func (d *document) copyText(text []byte) string {
-	if len(text) == 0 {
-		return ""
-	}
-	if len(text) > maxShortText {
+	if len(text) == 0 || len(text) > maxShortText {
 		return string(text)
 	}
 	if len(d.arena) < len(text) {

@@ -7,10 +7,11 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
-	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/crdcache/crdcache/discovery/crd"
@@ -73,13 +74,21 @@ func Definitions(columns []Column) []metav1.TableColumnDefinition {
 }
 
 // Cell returns the cell of an object as a kube-apiserver does: nil if there is no value or its type differs
-// from the column's. A date is returned as its age.
-func (c Column) Cell(object map[string]any) any {
+// from the column's. A date is returned as its age at a time.
+func (c Column) Cell(object map[string]any, at time.Time) any {
 	value := c.Value(object)
-	if text, ok := value.(string); ok && c.Type == "date" {
-		return age(text)
+	text, ok := value.(string)
+	if !ok || c.Type != "date" {
+		return value
 	}
-	return value
+	var t metav1.Time
+	if err := t.UnmarshalQueryParameter(text); err != nil {
+		return "<invalid>"
+	}
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(at.Sub(t.Time))
 }
 
 // Value works like Cell, except that it returns dates unchanged.
@@ -157,12 +166,4 @@ func DecodedCell(cell any) any {
 		return number
 	}
 	return integer
-}
-
-func age(timestamp string) string {
-	var t metav1.Time
-	if err := t.UnmarshalQueryParameter(timestamp); err != nil {
-		return "<invalid>"
-	}
-	return metatable.ConvertToHumanReadableDateType(t)
 }

@@ -47,11 +47,11 @@ func TestCell(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			columns := NewColumns([]crd.Column{{Name: "C", Type: tt.columnType, JSONPath: tt.path}})
-			if diff := cmp.Diff(tt.want, columns[0].Cell(object)); diff != "" {
+			if diff := cmp.Diff(tt.want, columns[0].Cell(object, time.Now())); diff != "" {
 				t.Errorf("Cell (-want +got):\n%s", diff)
 			}
 			columns[0].fields = nil
-			if diff := cmp.Diff(tt.want, columns[0].Cell(object)); diff != "" {
+			if diff := cmp.Diff(tt.want, columns[0].Cell(object, time.Now())); diff != "" {
 				t.Errorf("Cell with client-go's jsonpath (-want +got):\n%s", diff)
 			}
 		})

@@ -49,18 +49,6 @@ func (e *encoder) prepare(list bool, objects ...Object) error {
 	return e.checkConversion(objects...)
 }
 
-func (e *encoder) initTable() (err error) {
-	if e.table, err = newTabulator(e.resource.version.Columns, e.form.version, e.includeObject); err != nil {
-		return err
-	}
-	if e.resource.table != nil {
-		if columns, cells := e.resource.table(e.resource.typ.GroupResource()); len(columns) > 0 {
-			e.table.headers, e.table.printCells = columns, cells
-		}
-	}
-	return nil
-}
-
 // checkConversion returns an error for objects that need a conversion webhook.
 func (e *encoder) checkConversion(objects ...Object) error {
 	if !e.resource.typ.NeedsConversion {

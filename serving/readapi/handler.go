@@ -28,6 +28,8 @@ type HandlerOptions struct {
 	// Table returns the columns of a type in tables, and a function that returns the cells of an object.
 	// Default, or if it returns no columns: the columns of the type.
 	Table func(schema.GroupResource) ([]metav1.TableColumnDefinition, func(object map[string]any) []any)
+	// Now returns the time until which ages in tables count. Default: time.Now.
+	Now func() time.Time
 	// Schemas returns the OpenAPI schemas of built-in kinds, by kind, and the schemas to which they refer, by
 	// name. Default: such objects have any fields.
 	Schemas func(schema.GroupVersion) (kinds, others map[string]any)
@@ -74,6 +76,9 @@ func NewHandler(b Backend, options HandlerOptions) http.Handler {
 	}
 	options.BookmarkInterval = cmp.Or(max(options.BookmarkInterval, 0), DefaultBookmarkInterval)
 	options.WatchTimeout = cmp.Or(max(options.WatchTimeout, 0), DefaultWatchTimeout)
+	if options.Now == nil {
+		options.Now = time.Now
+	}
 	options.WriteTimeout = cmp.Or(options.WriteTimeout, DefaultWriteTimeout)
 	return &handler{backend: b, options: options}
 }
@@ -102,7 +107,7 @@ type resource struct {
 	collection Collection
 	typ        Type
 	version    *Version
-	table      func(schema.GroupResource) ([]metav1.TableColumnDefinition, func(map[string]any) []any)
+	options    *HandlerOptions
 }
 
 func (h *handler) serveResource(w http.ResponseWriter, r *http.Request) {
@@ -189,7 +194,7 @@ func (h *handler) resolve(path string) (*resource, error) {
 		if versioned, ok := c.(Versioned); ok {
 			c = versioned.InVersion(t.gv.Version)
 		}
-		target := &resource{requestTarget: t, collection: c, typ: c.Type(), table: h.options.Table}
+		target := &resource{requestTarget: t, collection: c, typ: c.Type(), options: &h.options}
 		target.version = target.typ.Version(t.gv.Version)
 		switch {
 		case target.version == nil || t.hasWrongNamespace(target.typ):

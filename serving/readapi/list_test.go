@@ -150,11 +150,12 @@ func tableOf(t *testing.T, a testkit.Answer) metav1.Table {
 func TestTable(t *testing.T) {
 	s := apiserver.NewStorage(apiserver.StorageOptions{})
 	apply(t, s, testkit.WidgetCRD)
-	born := time.Now().Add(-61 * time.Minute).UTC().Format(time.RFC3339)
+	const born = "2026-01-02T03:04:05Z"
+	now := func() time.Time { return time.Date(2026, 1, 2, 4, 5, 5, 0, time.UTC) }
 	apply(t, s, fmt.Sprintf("{apiVersion: example.com/v1, kind: Widget, metadata: {name: full, creationTimestamp: %q}, spec: {color: red, size: 3, weight: 2, born: %q}, status: {ready: true}}", born, born))
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: odd}, spec: {color: {a: [1]}, size: "3", weight: 0.5, born: never}, status: {ready: "true"}}`)
 	apply(t, s, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: void}}`)
-	h := handlerOf(s)
+	h := readapi.NewHandler(s, readapi.HandlerOptions{Now: now})
 	got := tableOf(t, get(h, widgetsPath, "Accept", asTable))
 	var columns []string
 	for _, c := range got.ColumnDefinitions {

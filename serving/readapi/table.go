@@ -3,13 +3,13 @@ package readapi
 import (
 	"cmp"
 	"encoding/json"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/display"
 )
 
@@ -20,33 +20,42 @@ type tabulator struct {
 	includeObject metav1.IncludeObjectPolicy
 	headers       []metav1.TableColumnDefinition // nil after the first table
 	columns       []display.Column
+	now           func() time.Time
 	// printCells replaces columns if it is set.
 	printCells func(object map[string]any) []any
 }
 
 var metaDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
-// newTabulator returns a tabulator. Like a kube-apiserver it drops the first column with an invalid path and
-// all later ones.
-func newTabulator(columns []crd.Column, version, include string) (*tabulator, error) {
-	t := &tabulator{version: version, includeObject: metav1.IncludeObjectPolicy(include)}
+// initTable prepares the encoder for tables. Like a kube-apiserver it drops the first column with an invalid
+// path and all later ones.
+func (e *encoder) initTable() error {
+	options := e.resource.options
+	t := &tabulator{version: e.form.version, includeObject: metav1.IncludeObjectPolicy(e.includeObject),
+		now: options.Now}
 	switch t.includeObject {
 	case "":
 		t.includeObject = metav1.IncludeMetadata
 	case metav1.IncludeMetadata, metav1.IncludeObject, metav1.IncludeNone:
 	default:
-		err := field.Invalid(field.NewPath("includeObject"), include,
+		err := field.Invalid(field.NewPath("includeObject"), e.includeObject,
 			"must be 'Metadata', 'Object', 'None', or empty")
-		return nil, apierrors.NewBadRequest("Unable to convert to Table as requested: " + err.Error())
+		return apierrors.NewBadRequest("Unable to convert to Table as requested: " + err.Error())
 	}
-	t.columns = display.NewColumns(columns)
+	t.columns = display.NewColumns(e.resource.version.Columns)
 	t.headers = display.Definitions(t.columns)
 	t.headers[0].Description = metaDocs["name"]
 	for i, c := range t.columns {
 		t.headers[i+1].Description = cmp.Or(c.Description,
 			"Custom resource definition column (in JSONPath format): "+c.JSONPath)
 	}
-	return t, nil
+	if options.Table != nil {
+		if columns, cells := options.Table(e.resource.typ.GroupResource()); len(columns) > 0 {
+			t.headers, t.printCells = columns, cells
+		}
+	}
+	e.table = t
+	return nil
 }
 
 // appendHead appends the part of a table before its rows. Only the first table of a watch has headers.
@@ -74,7 +83,7 @@ func (t *tabulator) cells(content map[string]any) []any {
 	cells := make([]any, 0, 1+len(t.columns))
 	cells = append(cells, name)
 	for _, c := range t.columns {
-		cells = append(cells, c.Cell(content))
+		cells = append(cells, c.Cell(content, t.now()))
 	}
 	return cells
 }

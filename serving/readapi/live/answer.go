@@ -175,7 +175,7 @@ func (r *rowBuilder) rowOf(object *unstructured.Unstructured) Row {
 	row := Row{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels(),
 		Cells: []any{object.GetName()}}
 	for _, c := range r.columns {
-		row.Cells = append(row.Cells, c.Cell(object.Object))
+		row.Cells = append(row.Cells, c.Cell(object.Object, time.Now()))
 	}
 	return row
 }

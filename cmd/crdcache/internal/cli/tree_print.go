@@ -111,7 +111,7 @@ func (o *treeVerb) printTable(records []treeRecord) error {
 	}
 	for _, record := range records {
 		t := treeTable{out: out, cluster: record.Cluster, groups: map[string]map[string]bool{},
-			now: time.Now()}
+			now: o.readers[0].Now()}
 		for _, tree := range record.Trees {
 			t.addGroups(tree)
 		}

@@ -11,8 +11,9 @@ import (
 type clock struct{ newest atomic.Value } // a string
 
 // pastTimes are fields of times that have passed. Others, such as an end of validity, can lie ahead.
-var pastTimes = []string{"creationTimestamp", "eventTime", "finishedAt", "lastHeartbeatTime", "lastObservedTime",
-	"lastTimestamp", "lastTransitionTime", "lastUpdateTime", "renewTime", "startedAt", "time"}
+var pastTimes = []string{"completionTime", "completionTimestamp", "creationTimestamp", "eventTime", "finishedAt",
+	"lastHeartbeatTime", "lastObservedTime", "lastScheduleTime", "lastSuccessfulTime", "lastTimestamp",
+	"lastTransitionTime", "lastUpdateTime", "renewTime", "startTime", "startTimestamp", "startedAt", "time"}
 
 // read reads the times in an object. It must not be called concurrently.
 func (c *clock) read(object []byte) {

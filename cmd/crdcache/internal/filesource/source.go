@@ -145,12 +145,16 @@ var Schemas func(schema.GroupVersion) (kinds, others map[string]any)
 func (s *Source) Table(gr schema.GroupResource) (columns []metav1.TableColumnDefinition,
 	cells func(object map[string]any) []any) {
 	columns, cellsUntil := Table(gr)
-	return columns, func(o map[string]any) []any { return cellsUntil(o, cmp.Or(s.Time(), time.Now())) }
+	return columns, func(o map[string]any) []any { return cellsUntil(o, s.Now()) }
 }
+
+// Now returns the time until which ages count: that of the files, or the current time if it is unknown.
+func (s *Source) Now() time.Time { return cmp.Or(s.Time(), time.Now()) }
 
 // newHandler returns a handler with the tables of Table and the schemas of Schemas.
 func (s *Source) newHandler(b readapi.Backend) http.Handler {
-	return readapi.NewHandler(b, readapi.HandlerOptions{WriteTimeout: -1, Table: s.Table, Schemas: Schemas})
+	return readapi.NewHandler(b, readapi.HandlerOptions{WriteTimeout: -1, Table: s.Table, Schemas: Schemas,
+		Now: s.Now})
 }
 
 func (s *Source) addProblem(p *manifest.Problem) {

@@ -154,7 +154,7 @@ func (r *follower) loadInitialRows() {
 	customTypes := slices.DeleteFunc(slices.Clone(r.resources),
 		func(resource discovery.Resource) bool { return discoveredType(snapshot, resource).UID == "" })
 	r.initialRows = map[schema.GroupVersionResource]*print.Rows{}
-	for i, rows := range print.LoadRows(r.ctx, r.Definitions(r.client), customTypes, r.ErrOut) {
+	for i, rows := range print.LoadRows(r.ctx, r.Definitions(r.client), customTypes, r.ErrOut, r.Now) {
 		r.initialRows[customTypes[i].GVR] = rows
 	}
 }
@@ -164,7 +164,7 @@ func (r *follower) loadRows(resource discovery.Resource) *print.Rows {
 	fetch := func(ctx context.Context, resource schema.GroupResource) (*crd.Definition, error) {
 		return crd.Fetch(ctx, r.client, resource)
 	}
-	return print.LoadRows(r.ctx, fetch, []discovery.Resource{resource}, r.ErrOut)[0]
+	return print.LoadRows(r.ctx, fetch, []discovery.Resource{resource}, r.ErrOut, r.Now)[0]
 }
 
 // selector matches the current types with the names of a command. It is safe for concurrent use.

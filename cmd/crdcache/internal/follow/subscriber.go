@@ -120,7 +120,7 @@ func (s *subscriber) printer(r discovery.Resource) printer {
 	if s.group.tableClient == nil {
 		loaded := s.initialRows[r.GVR]
 		if loaded == nil || s.followedBefore[r.GVR] {
-			loaded = cmp.Or(s.loadRows(r), print.NewRows(nil))
+			loaded = cmp.Or(s.loadRows(r), print.NewRows(nil, s.Now))
 		}
 		s.followedBefore[r.GVR] = true
 		rows = func() *print.Rows { return loaded }

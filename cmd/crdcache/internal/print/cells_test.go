@@ -24,7 +24,7 @@ func printTable(t *testing.T, columns []crd.Column, options printers.PrintOption
 	objects ...*unstructured.Unstructured) []string {
 	t.Helper()
 	var out bytes.Buffer
-	table := NewTypeTable(&out, NewRows(columns), options)
+	table := NewTypeTable(&out, NewRows(columns, time.Now), options)
 	for _, obj := range objects {
 		must(t, table.Print(NewObject(obj)))
 	}
@@ -121,7 +121,7 @@ func TestTableOfColumnsThatCannotBeParsed(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			table := NewTypeTable(&out, NewRows(tt.columns), printers.PrintOptions{})
+			table := NewTypeTable(&out, NewRows(tt.columns, time.Now), printers.PrintOptions{})
 			obj := &unstructured.Unstructured{Object: map[string]any{
 				"metadata": map[string]any{"name": "x"},
 				"spec":     map[string]any{"text": "some"},
@@ -150,7 +150,9 @@ func (f *fullWriter) Write(p []byte) (int, error) {
 
 // TestWriteErrors checks that each failed write is returned.
 func TestWriteErrors(t *testing.T) {
-	table := func(w io.Writer) Printer { return NewTypeTable(w, NewRows(nil), printers.PrintOptions{}) }
+	table := func(w io.Writer) Printer {
+		return NewTypeTable(w, NewRows(nil, time.Now), printers.PrintOptions{})
+	}
 	format := func(name string) func(io.Writer) Printer {
 		return func(w io.Writer) Printer {
 			p, err := NewPrinter(Format{Name: name}, w, List, false)

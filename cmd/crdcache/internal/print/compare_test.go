@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -165,7 +166,7 @@ func TestPrintEndsLines(t *testing.T) {
 func TestClustersAreCompleted(t *testing.T) {
 	broken := errors.New("connection lost")
 	section := func(err error, names ...string) []Section {
-		return []Section{{Rows: NewRows(nil), Each: func(w *Writer) error {
+		return []Section{{Rows: NewRows(nil, time.Now), Each: func(w *Writer) error {
 			for _, name := range names {
 				object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": name}}}
 				if err := w.Print(NewObject(object)); err != nil {

@@ -32,9 +32,9 @@ const (
 
 // LoadRows returns rows with the columns of the CRD for each type. They are nil if the type has no CRD or the
 // user may not read it: then the API server prints the rows. After other errors, LoadRows warns and returns
-// rows with name and age.
+// rows with name and age. Ages are those at the time now.
 func LoadRows(ctx context.Context, definitions Definitions, types []discovery.Resource,
-	errOut io.Writer) []*Rows {
+	errOut io.Writer, now func() time.Time) []*Rows {
 	ctx, cancel := context.WithTimeout(ctx, columnsTimeout)
 	defer cancel()
 	rows, errs := make([]*Rows, len(types)), make([]error, len(types))
@@ -50,9 +50,9 @@ func LoadRows(ctx context.Context, definitions Definitions, types []discovery.Re
 		switch {
 		case err == nil:
 			version, _ := definition.Version(gvr.Version)
-			rows[i] = NewRows(version.Columns)
+			rows[i] = NewRows(version.Columns, now)
 		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-			rows[i], errs[i] = NewRows(nil), err
+			rows[i], errs[i] = NewRows(nil, now), err
 		}
 	})
 	for i, err := range errs {

@@ -3,6 +3,7 @@ package print
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,19 +25,19 @@ type Rows struct {
 	FromServer bool
 }
 
-// NewRows returns the rows with the columns of a CRD, without control characters. Without columns they have
-// the age.
-func NewRows(declared []crd.Column) *Rows {
+// NewRows returns the rows with the columns of a CRD and ages at the time now, without control characters.
+// Without columns they have the age.
+func NewRows(declared []crd.Column, now func() time.Time) *Rows {
 	columns := display.NewColumns(declared)
 	return &Rows{Columns: display.Definitions(columns),
 		Cells: func(obj *unstructured.Unstructured, timestamps bool) []any {
-			cellOf := display.Column.Cell
-			if timestamps {
-				cellOf = display.Column.Value
-			}
 			cells := append(make([]any, 0, 1+len(columns)), escapeCell(obj.GetName()))
 			for _, c := range columns {
-				cells = append(cells, escapeCell(cellOf(c, obj.Object)))
+				if timestamps {
+					cells = append(cells, escapeCell(c.Value(obj.Object)))
+				} else {
+					cells = append(cells, escapeCell(c.Cell(obj.Object, now())))
+				}
 			}
 			return cells
 		}}

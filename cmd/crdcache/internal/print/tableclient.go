@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +60,7 @@ func (p *TableClient) Rows(gvr schema.GroupVersionResource) *Rows {
 	if columns := p.columns[gvr]; columns != nil {
 		return NewServerRows(columns, rowCells)
 	}
-	return NewRows(nil)
+	return NewRows(nil, time.Now)
 }
 
 // addPage records the columns of a page. It returns the 1-based position of the page's first row in the list.

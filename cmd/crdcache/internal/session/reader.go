@@ -81,7 +81,8 @@ func (t *Types) LoadRows(ctx context.Context) error {
 	}
 	t.tableClient = print.NewTableClient(tables, t.Client)
 	t.crdRows = map[schema.GroupVersionResource]*print.Rows{}
-	for i, rows := range print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut) {
+	for i, rows := range print.LoadRows(ctx, t.reader.Definitions(t.Client), t.Resources, t.reader.ErrOut,
+		t.reader.Now) {
 		gvr := t.Resources[i].GVR
 		if columns, cells := t.reader.localTable(gvr); rows == nil && len(columns) > 0 {
 			rows = print.NewServerRows(columns,

@@ -141,6 +141,14 @@ func (t *Target) SnapshotOrigin() snapshot.Origin {
 // FilesTime returns the time of the content of the files, or zero if it is unknown.
 func (t *Target) FilesTime() time.Time { return t.source.Time() }
 
+// Now returns the time until which ages count: that of the files, if it is known.
+func (t *Target) Now() time.Time {
+	if t.source == nil {
+		return time.Now()
+	}
+	return t.source.Now()
+}
+
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
 func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }
 

@@ -55,6 +55,7 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 		if response := a.answerWatch(r); response != nil {
 			return response, nil
 		}
+		r = a.readNewest(r)
 		silent := time.AfterFunc(silence, func() { a.silent(r) })
 		response, err := next.RoundTrip(r)
 		silent.Stop()
@@ -117,6 +118,19 @@ func (a *responses) answerWatch(r *http.Request) *http.Response {
 		return newResponse(r, http.StatusOK, reader)
 	}
 	return nil
+}
+
+// readNewest makes a list request for any state one for the newest, unless the command serves a cache. A watch
+// cache of the server can be behind the user's latest write.
+func (a *responses) readNewest(r *http.Request) *http.Request {
+	query := r.URL.Query()
+	if query.Get("resourceVersion") != "0" || a.target.usesWatchLists {
+		return r
+	}
+	query.Del("resourceVersion")
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	return r
 }
 
 func newResponse(r *http.Request, code int, body io.ReadCloser) *http.Response {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,7 +73,9 @@ func (s *Storage) putObject(content map[string]any, options putOptions) (*object
 		c.typ.Version(gvk.Version).Conform(u.Object)
 	}
 	if s.options.Namespaces && gvk.GroupKind() == namespaceKind && u.GetDeletionTimestamp() == nil {
-		completeNamespace(u)
+		u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"kubernetes.io/metadata.name": u.GetName()}))
+		u.Object["spec"] = map[string]any{"finalizers": []any{"kubernetes"}}
+		u.Object["status"] = map[string]any{"phase": "Active"}
 	}
 	after, outcome, err := s.store(c, u, gvk.Version, options)
 	if err != nil || outcome == Unchanged {
@@ -183,7 +186,7 @@ func (s *Storage) store(c *collection, u *unstructured.Unstructured, version str
 			return before, Unchanged, nil
 		}
 	} else if stamp {
-		setMetadataOnCreate(u, c.rules, options.now)
+		setMissingMetadata(u, newUID(), metav1.NewTime(options.now), 1, c.rules)
 	}
 	nextVersion := s.mu.version + 1
 	if keepsVersion {
@@ -236,7 +239,11 @@ func completeFromStored(before *object, u *unstructured.Unstructured, stamp, kee
 	}
 	old := &unstructured.Unstructured{Object: content}
 	if stamp {
-		setMetadataOnUpdate(u, old, rules)
+		generation := old.GetGeneration()
+		if !reflect.DeepEqual(generationFields(u.Object, true), generationFields(old.Object, true)) {
+			generation++
+		}
+		setMissingMetadata(u, old.GetUID(), old.GetCreationTimestamp(), generation, rules)
 	}
 	version := u.GetResourceVersion()
 	if !keepsVersion {
@@ -259,30 +266,17 @@ func newUID() types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
 }
 
-func setMetadataOnCreate(u *unstructured.Unstructured, rules Rules, now time.Time) {
+// setMissingMetadata sets the fields that an object lacks.
+func setMissingMetadata(u *unstructured.Unstructured, uid types.UID, created metav1.Time, generation int64,
+	rules Rules) {
 	if u.GetUID() == "" {
-		u.SetUID(newUID())
+		u.SetUID(uid)
 	}
-	if created := u.GetCreationTimestamp(); created.IsZero() {
-		u.SetCreationTimestamp(metav1.NewTime(now))
+	if at := u.GetCreationTimestamp(); at.IsZero() {
+		u.SetCreationTimestamp(created)
 	}
 	if u.GetGeneration() == 0 && !rules.NoGeneration {
-		u.SetGeneration(1)
-	}
-}
-
-func setMetadataOnUpdate(u, old *unstructured.Unstructured, rules Rules) {
-	if u.GetUID() == "" {
-		u.SetUID(old.GetUID())
-	}
-	if created := u.GetCreationTimestamp(); created.IsZero() {
-		u.SetCreationTimestamp(old.GetCreationTimestamp())
-	}
-	if u.GetGeneration() == 0 && !rules.NoGeneration {
-		u.SetGeneration(old.GetGeneration())
-		if !reflect.DeepEqual(generationFields(u.Object, true), generationFields(old.Object, true)) {
-			u.SetGeneration(old.GetGeneration() + 1)
-		}
+		u.SetGeneration(generation)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/serving/readapi"
@@ -49,12 +48,6 @@ func markDefinition(u *unstructured.Unstructured, options *metav1.DeleteOptions,
 func hasContent(u *unstructured.Unstructured) bool {
 	finalizers, _, _ := unstructured.NestedSlice(u.Object, "spec", "finalizers")
 	return u.GroupVersionKind().GroupKind() == namespaceKind && len(finalizers) > 0
-}
-
-func completeNamespace(u *unstructured.Unstructured) {
-	u.SetLabels(labels.Merge(u.GetLabels(), labels.Set{"kubernetes.io/metadata.name": u.GetName()}))
-	u.Object["spec"] = map[string]any{"finalizers": []any{"kubernetes"}}
-	u.Object["status"] = map[string]any{"phase": "Active"}
 }
 
 // admitCreate returns an error if the definition or the namespace of a new object is missing or terminating.

@@ -36,8 +36,14 @@ func (b *Aggregator) conditionsLocked() []Condition {
 
 // updateConditionsLocked evaluates the conditions and notifies listeners of changes.
 func (b *Aggregator) updateConditionsLocked() {
-	for _, now := range []Condition{b.authenticatedLocked(), b.reachableLocked(), b.typesKnownLocked(),
-		b.readyLocked()} {
+	totals := &b.mu.totals
+	for _, now := range []Condition{
+		b.contactLocked(status.ConditionAuthenticated, status.ReasonUnauthorized, totals.rejected,
+			func(m *member) problem { return m.impact.rejected }),
+		b.contactLocked(status.ConditionReachable, status.ReasonUnreachable, totals.unreachable,
+			func(m *member) problem { return m.impact.unreachable }),
+		b.typesKnownLocked(), b.readyLocked(),
+	} {
 		before := b.mu.conditions[now.Type]
 		now.Since = before.Since
 		if before.Status != now.Status {
@@ -48,16 +54,6 @@ func (b *Aggregator) updateConditionsLocked() {
 			b.notifyLocked(func(l *Listener) []func() { return bindCall2(l.ConditionChanged, before, now) })
 		}
 	}
-}
-
-func (b *Aggregator) authenticatedLocked() Condition {
-	return b.contactLocked(status.ConditionAuthenticated, status.ReasonUnauthorized, b.mu.totals.rejected,
-		func(m *member) problem { return m.impact.rejected })
-}
-
-func (b *Aggregator) reachableLocked() Condition {
-	return b.contactLocked(status.ConditionReachable, status.ReasonUnreachable, b.mu.totals.unreachable,
-		func(m *member) problem { return m.impact.unreachable })
 }
 
 // contactLocked returns a condition that is False if some informers have the problem that problemOf returns.

@@ -68,14 +68,23 @@ func (p *requestProblems) affectFactory() bool {
 	return p.unreachable.reason != status.ReasonNone || p.unauthorized.reason != status.ReasonNone
 }
 
+// problemOf returns the problem of lists or of watches.
+func (p *requestProblems) problemOf(verb requests.Verb) *problem {
+	if verb.Watches() {
+		return &p.watchProblem
+	}
+	return &p.listProblem
+}
+
 // fail records a failure, and returns its problem. degraded states whether the partition was degraded before:
-// a failure never improves the state, whatever its reason is.
+// a failure never improves the state, whatever its reason is. After a failed watch-list, which the reflector
+// retries, no list will follow to clear the problem of lists.
 func (p *requestProblems) fail(verb requests.Verb, reason status.Reason, err error, now time.Time,
 	degraded bool) *problem {
-	t := &p.listProblem
-	if verb.Watches() {
-		t = &p.watchProblem
+	if verb == requests.VerbWatchList {
+		p.listProblem = problem{}
 	}
+	t := p.problemOf(verb)
 	switch reason {
 	case status.ReasonUnreachable:
 		t = &p.unreachable

@@ -133,9 +133,7 @@ func (r Reporter) failLocked(p *partitionRecord, verb requests.Verb, reason stat
 	if verb.Watches() {
 		p.watchOpenedAt = time.Time{}
 	}
-	degraded := r.mu.observations.degrades(p, now)
-	p.clearListProblems(verb)
-	t := p.fail(verb, reason, err, now, degraded)
+	t := p.fail(verb, reason, err, now, r.mu.observations.degrades(p, now))
 	t.failures = max(t.failures, p.relistResponses.length)
 	if p.waitingSince.IsZero() && reason != status.ReasonWatchClosed { // a closed watch is contact
 		p.waitingSince = now
@@ -167,26 +165,13 @@ func (r Reporter) NoContact() {
 	})
 }
 
-// clearListProblems clears problems of lists after a failed watch-list that the reflector retries, because no
-// list will follow to clear them.
-func (p *partitionRecord) clearListProblems(verb requests.Verb) {
-	if verb == requests.VerbWatchList {
-		p.listProblem = problem{}
-	}
-}
-
 // Throttled records that the server has said when to repeat the request. It is the reason of the state only
 // without another one, and is no failure.
 func (r Reporter) Throttled(verb requests.Verb) {
 	r.update(func(p *partitionRecord, _ *Status, now time.Time) {
 		r.mu.counts.countFailure(verb, status.ReasonThrottled)
-		degraded := r.mu.observations.degrades(p, now)
-		p.clearListProblems(verb)
-		before := p.listProblem
-		if verb.Watches() {
-			before = p.watchProblem
-		}
-		t := p.fail(verb, status.ReasonThrottled, nil, now, degraded)
+		before := *p.problemOf(verb)
+		t := p.fail(verb, status.ReasonThrottled, nil, now, r.mu.observations.degrades(p, now))
 		t.failures, t.repeats = 0, 0
 		if before.reason != status.ReasonNone {
 			before.degraded = t.degraded

@@ -1,5 +1,10 @@
 package jsonpath
 
+import (
+	"maps"
+	"slices"
+)
+
 // condition is a node of a filter expression. The same nodes are the syntax tree and the compiled program.
 type condition struct {
 	kind condKind
@@ -73,19 +78,9 @@ func (c *condition) operands(dst []operand) []operand {
 func (ev *evaluator) match(n node, c *condition) bool {
 	switch c.kind {
 	case condOr:
-		for _, a := range c.args {
-			if ev.match(n, a) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(c.args, func(a *condition) bool { return ev.match(n, a) })
 	case condAnd:
-		for _, a := range c.args {
-			if !ev.match(n, a) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(c.args, func(a *condition) bool { return !ev.match(n, a) })
 	case condNot:
 		return !ev.match(n, c.args[0])
 	case condExists:
@@ -160,29 +155,14 @@ func equalValues(a, b any, depth int) bool {
 	if depth > maxDocumentDepth {
 		return false
 	}
+	equal := func(v, w any) bool { return equalValues(v, w, depth+1) }
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			if w, ok := b[k]; !ok || !equalValues(v, w, depth+1) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(a, b, equal)
 	case []any:
 		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !equalValues(a[i], b[i], depth+1) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(a, b, equal)
 	}
 	x, y := scalarOf(a), scalarOf(b)
 	result, ordered := x.compare(&y)

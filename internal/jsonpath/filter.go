@@ -27,9 +27,7 @@ func CompileFilter(expr string) (*Filter, error) {
 	if err := (complexity{parser: p, alternatives: 1}).checkCondition(cond); err != nil {
 		return nil, err
 	}
-	f := newFilter(cond)
-	f.expr, f.warnings = expr, p.warnings
-	return f, nil
+	return newFilter(expr, cond, p.warnings), nil
 }
 
 // CompileTest compiles a condition, or a path that has to exist. If both fail, the condition's error counts.
@@ -42,13 +40,12 @@ func CompileTest(expr string) (*Filter, error) {
 	if pathErr != nil {
 		return nil, err
 	}
-	filter = newFilter(&condition{kind: condExists, left: operand{isPath: true, steps: path.steps}})
-	filter.expr, filter.warnings = expr, path.warnings
-	return filter, nil
+	exists := &condition{kind: condExists, left: operand{isPath: true, steps: path.steps}}
+	return newFilter(expr, exists, path.warnings), nil
 }
 
-func newFilter(c *condition) *Filter {
-	f := &Filter{cond: c}
+func newFilter(expr string, c *condition, warnings []Diagnostic) *Filter {
+	f := &Filter{expr: expr, cond: c, warnings: warnings}
 	budget := trieBudget
 	f.selectedPaths.addCondition(c, &budget)
 	return f

@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -165,7 +166,6 @@ func formatNumber(b *strings.Builder, l scalar) {
 
 // formatString writes a string in double quotes with JSON escapes.
 func formatString(b *strings.Builder, s string) {
-	const hex = "0123456789abcdef"
 	b.WriteByte('"')
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -173,9 +173,7 @@ func formatString(b *strings.Builder, s string) {
 			b.WriteByte('\\')
 			b.WriteByte(c)
 		case c < ' ' || c == 0x7f:
-			b.WriteString(`\u00`)
-			b.WriteByte(hex[c>>4])
-			b.WriteByte(hex[c&15])
+			fmt.Fprintf(b, `\u%04x`, c)
 		default:
 			b.WriteByte(c)
 		}

@@ -63,14 +63,6 @@ func (n node) kind() Kind {
 	if n.tape != nil {
 		return n.tape.entries[n.index].kind
 	}
-	switch n.value.(type) {
-	case nil:
-		return KindNull
-	case map[string]any:
-		return KindObject
-	case []any:
-		return KindArray
-	}
 	return scalarOf(n.value).kind
 }
 

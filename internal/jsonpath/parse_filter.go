@@ -22,9 +22,8 @@ func (p *parser) parseFilterSelector() (Selector, error) {
 	if k := p.peek(); !p.atEnd() && k != ']' && k != ',' {
 		return Selector{}, p.unexpectedInFilterError()
 	}
-	f := newFilter(c)
-	f.expr = strings.TrimSpace(p.src[from:p.pos])
-	return Selector{Kind: SelectFilter, Filter: f}, nil
+	filter := newFilter(strings.TrimSpace(p.src[from:p.pos]), c, nil)
+	return Selector{Kind: SelectFilter, Filter: filter}, nil
 }
 
 // parseCondition parses a whole filter expression.

@@ -91,26 +91,20 @@ func (s *scanner) recordContainer(i int, selected *trie, depth int, open byte) i
 		e.kind = KindObject
 	}
 	s.entries = append(s.entries, e)
-	end := s.scanContainer(i, selected, depth, open)
+	end := -1
+	switch members, elements := selected.forObject(), selected.forElements(); {
+	case open == '{' && members != nil:
+		end = s.scanObject(i, members, depth)
+	case open == '[' && elements != nil:
+		end = s.scanArray(i, elements, depth)
+	default:
+		end = s.skip(i, depth)
+	}
 	if end >= 0 {
 		s.entries[entryIndex].end = int32(end)
 		s.entries[entryIndex].nextSibling = int32(len(s.entries))
 	}
 	return end
-}
-
-func (s *scanner) scanContainer(i int, selected *trie, depth int, open byte) int {
-	if open == '{' {
-		if members := selected.forObject(); members != nil {
-			return s.scanObject(i, members, depth)
-		}
-		return s.skip(i, depth)
-	}
-	elements := selected.forElements()
-	if elements == nil {
-		return s.skip(i, depth)
-	}
-	return s.scanArray(i, elements, depth)
 }
 
 func (s *scanner) scanObject(i int, selected *trie, depth int) int {
@@ -271,7 +265,7 @@ func (t *tape) key(i int32) []byte {
 	e := &t.entries[i]
 	key := t.raw[e.keyStart:e.keyEnd]
 	if e.flags&encodedKey != 0 {
-		return appendUnquoted(nil, key)
+		return unescape(key)
 	}
 	return key
 }

@@ -50,7 +50,7 @@ func (t *trie) member(key []byte, encoded bool) *trie {
 		return selectAll
 	}
 	if encoded {
-		key = appendUnquoted(nil, key)
+		key = unescape(key)
 	}
 	if t.byName != nil {
 		return t.byName[string(key)]

@@ -236,17 +236,14 @@ func unquote(raw []byte, encoded bool) []byte {
 	}
 	text := raw[1 : len(raw)-1 : len(raw)-1]
 	if encoded {
-		return appendUnquoted(nil, text)
+		return unescape(text)
 	}
 	return text
 }
 
-// appendUnquoted appends the decoded text between the quotes of a JSON string. Invalid UTF-8 and lone
-// surrogates become U+FFFD, as in sigs.k8s.io/json. Any input is safe, because the document might have been
-// overwritten since the scan.
-func appendUnquoted(dst, text []byte) []byte {
-	if dst == nil {
-		dst = make([]byte, 0, len(text))
-	}
-	return jsontext.AppendUnescaped(dst, text)
+// unescape decodes the text between the quotes of a JSON string. Invalid UTF-8 and lone surrogates become
+// U+FFFD, as in sigs.k8s.io/json. Any input is safe, because the document might have been overwritten since
+// the scan.
+func unescape(text []byte) []byte {
+	return jsontext.AppendUnescaped(make([]byte, 0, len(text)), text)
 }

@@ -1,6 +1,10 @@
 package jsontext
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
 
 // CopyValue copies the maps and lists of a value. Unlike runtime.DeepCopyJSONValue, which panics for an int
 // or a []string, it accepts any value. It shares the rest, such as structs and targets of pointers.
@@ -9,19 +13,13 @@ func CopyValue(value any) any {
 	case nil, string, bool, int64, float64:
 		return value
 	case map[string]any:
-		if value == nil {
-			return value
-		}
-		copied := make(map[string]any, len(value))
+		copied := maps.Clone(value)
 		for k, v := range value {
 			copied[k] = CopyValue(v)
 		}
 		return copied
 	case []any:
-		if value == nil {
-			return value
-		}
-		copied := make([]any, len(value))
+		copied := slices.Clone(value)
 		for i, v := range value {
 			copied[i] = CopyValue(v)
 		}

@@ -62,16 +62,11 @@ func (t *internTable) intern(text []byte) *internedString {
 	s := string(text)
 	e := &internedString{text: s, value: s, slot: slot, hasNoEscapes: needsNoUnescaping(text)}
 	if old := t.slots[slot].Swap(e); old != nil {
-		old.evict()
+		old.evicted.Store(true)
+		old.nextKey.Store(nil) // its links must not retain other entries
+		old.lastValue.Store(nil)
 	}
 	return e
-}
-
-// evict removes the entry's links, so that it retains no other entries.
-func (e *internedString) evict() {
-	e.evicted.Store(true)
-	e.nextKey.Store(nil)
-	e.lastValue.Store(nil)
 }
 
 // predictedString returns the string that link refers to, or nil if data does not begin with it and a quote.

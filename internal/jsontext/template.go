@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"maps"
+	"slices"
 	"sync/atomic"
 )
 
@@ -110,7 +111,11 @@ func isContainer(value any) bool {
 // copy returns a deep copy for the caller.
 func (t *template) copy() any {
 	if t.array != nil {
-		return t.copyArray()
+		array := slices.Clone(t.array)
+		for i := range t.nested {
+			array[t.nested[i].index] = t.nested[i].template.copy()
+		}
+		return array
 	}
 	var object map[string]any
 	if t.mapToClone != nil {
@@ -125,15 +130,6 @@ func (t *template) copy() any {
 		object[t.nested[i].key] = t.nested[i].template.copy()
 	}
 	return object
-}
-
-func (t *template) copyArray() any {
-	array := make([]any, len(t.array))
-	copy(array, t.array)
-	for i := range t.nested {
-		array[t.nested[i].index] = t.nested[i].template.copy()
-	}
-	return array
 }
 
 // templateTable caches one template for each slot. As in internTable, slots are replaced atomically, and only

@@ -1,6 +1,7 @@
 package jsontext
 
 import (
+	"cmp"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -34,22 +35,13 @@ func AppendUnescaped(dst, text []byte) []byte {
 	return dst
 }
 
+// controlEscapes are the control characters with an escape of one letter, by that letter.
+var controlEscapes = [256]rune{'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
 // unescape reads the escape at i, including both halves of a surrogate pair. The escape is not the last byte.
 func unescape(text []byte, i int) (r rune, end int) {
-	switch c := text[i+1]; c {
-	case 'b':
-		return '\b', i + 2
-	case 'f':
-		return '\f', i + 2
-	case 'n':
-		return '\n', i + 2
-	case 'r':
-		return '\r', i + 2
-	case 't':
-		return '\t', i + 2
-	case 'u':
-	default:
-		return rune(c), i + 2
+	if c := text[i+1]; c != 'u' {
+		return cmp.Or(controlEscapes[c], rune(c)), i + 2
 	}
 	high, ok := CodeUnit(text, i+2)
 	if !ok {

@@ -1,7 +1,6 @@
 package manifest
 
 import (
-	"strings"
 	"time"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -119,12 +118,9 @@ func scanTime(data []byte, i int) int {
 
 // scanShortNumber scans an integer that needs no check of its range.
 func scanShortNumber(data []byte, i int) int {
-	const digits, maxDigits = "0123456789", 18
-	end := i
-	for strings.IndexByte(digits, data[end]) >= 0 { // a bracket or a comma follows
-		end++
-	}
-	if end == i || end > i+maxDigits || data[end] == '.' || data[end] == 'e' || data[end] == 'E' {
+	const maxDigits = 18
+	end, form := jsontext.ScanNumber(data, i)
+	if form != jsontext.Integer || end > i+maxDigits {
 		return -1
 	}
 	return end

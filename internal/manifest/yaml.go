@@ -91,7 +91,8 @@ func (t *documentReader) endsDocument(line []byte) bool {
 		return false
 	}
 	if !isSeparator(line) || !isBareSeparator(line) {
-		t.unreadLine(line)
+		t.pendingLine = bytes.Clone(line)
+		t.line--
 	}
 	return true
 }

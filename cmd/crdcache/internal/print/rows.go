@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Rows are the columns of a type and the cells of its objects.
@@ -46,14 +47,9 @@ func NewRows(declared []crd.Column, now func() time.Time) *Rows {
 // NewServerRows returns rows that a server has printed, with ages only. cells returns the row of an object.
 func NewServerRows(columns []metav1.TableColumnDefinition,
 	cells func(*unstructured.Unstructured) []any) *Rows {
-	escapedCells := func(obj *unstructured.Unstructured, _ bool) []any {
-		escaped := slices.Clone(cells(obj))
-		for i, cell := range escaped {
-			escaped[i] = escapeCell(cell)
-		}
-		return escaped
-	}
-	return &Rows{Columns: columns, Cells: escapedCells, FromServer: true}
+	return &Rows{Columns: columns, FromServer: true, Cells: func(obj *unstructured.Unstructured, _ bool) []any {
+		return naming.Map(cells(obj), escapeCell)
+	}}
 }
 
 func textColumn(name string) metav1.TableColumnDefinition {

@@ -13,29 +13,19 @@ func Printable(text string) string { return strings.Map(ReplaceControl, text) }
 
 // ReplaceControl returns r, or a replacement if r controls a terminal.
 func ReplaceControl(r rune) rune {
-	if isControl(r) {
-		return replacement()
+	switch {
+	case !isControl(r):
+		return r
+	case SupportsUnicode():
+		return unicode.ReplacementChar
 	}
-	return r
+	return '?'
 }
 
 // isControl reports whether r is a control character, a Unicode line separator, or a bidirectional control. A
 // bidirectional control can make a name look like another name, or swap columns.
 func isControl(r rune) bool {
-	switch {
-	case unicode.IsControl(r):
-		return true
-	case r == '\u2028', r == '\u2029':
-		return true
-	}
-	return '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
-}
-
-func replacement() rune {
-	if SupportsUnicode() {
-		return unicode.ReplacementChar
-	}
-	return '?'
+	return unicode.IsControl(r) || '\u2028' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
 // MaxLineLength bounds a line, in characters: an error of a server can have a whole web page.

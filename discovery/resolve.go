@@ -138,8 +138,7 @@ func (c *Catalog) expandWildcard(n Name) (Resolution, error) {
 			res.Skipped = append(res.Skipped, Skip{GVR: gvr, Reason: SkipSubresource, Resource: r})
 		}
 	}
-	res.FailedGroupVersions = slices.DeleteFunc(res.FailedGroupVersions,
-		func(f GroupFailure) bool { return !n.couldMatchTypesOf(f.GroupVersion) })
+	res.FailedGroupVersions = c.failuresOf(n)
 	return res, nil
 }
 
@@ -150,21 +149,18 @@ func (c *Catalog) matchesPattern(i int, r Interpretation) bool {
 		naming.Match(r.Resource, res.GVR.Resource)
 }
 
-// couldMatchTypesOf reports whether an interpretation of n can match types of gv.
-func (n Name) couldMatchTypesOf(gv schema.GroupVersion) bool {
-	return slices.ContainsFunc(n.Interpretations, func(r Interpretation) bool {
-		return (r.Version == "" || r.Version == gv.Version) &&
-			(strings.HasPrefix(gv.Group, r.Group) || naming.Match(r.Group, gv.Group))
+// failuresOf returns the failed group versions whose types an interpretation of n can match.
+func (c *Catalog) failuresOf(n Name) []GroupFailure {
+	return slices.DeleteFunc(c.FailedGroupVersions(), func(f GroupFailure) bool {
+		gv := f.GroupVersion
+		return !slices.ContainsFunc(n.Interpretations, func(r Interpretation) bool {
+			return (r.Version == "" || r.Version == gv.Version) &&
+				(strings.HasPrefix(gv.Group, r.Group) || naming.Match(r.Group, gv.Group))
+		})
 	})
 }
 
 // noMatch returns the error for a name without a match.
 func (c *Catalog) noMatch(n Name) error {
-	e := &NoMatchError{Name: n.Raw, Suggestions: c.suggest(n)}
-	for _, f := range c.failedGroupVersions {
-		if n.couldMatchTypesOf(f.GroupVersion) {
-			e.FailedGroupVersions = append(e.FailedGroupVersions, f)
-		}
-	}
-	return e
+	return &NoMatchError{Name: n.Raw, Suggestions: c.suggest(n), FailedGroupVersions: c.failuresOf(n)}
 }

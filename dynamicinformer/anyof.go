@@ -2,7 +2,6 @@ package dynamicinformer
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -72,11 +71,6 @@ func (all alternatives) possible() alternatives {
 }
 
 func (all alternatives) matchesNothing() bool { return len(all) > 0 && len(all.possible()) == 0 }
-
-// key identifies the alternatives.
-func (all alternatives) key() string {
-	return strings.Join(slices.Sorted(maps.Keys(selectorSetOf(all))), " | ")
-}
 
 // validate returns an error if neither the client nor the server can evaluate a field.
 func (all alternatives) validate() error {

@@ -282,7 +282,7 @@ func (o ResourceOptions) key() optionsKey {
 	key := optionsKey{
 		namespaces:     o.Namespaces.set.Key(),
 		selectsNothing: o.matchesNothing(),
-		anyOf:          alternatives(o.AnyOf).key(),
+		anyOf:          strings.Join(slices.Sorted(maps.Keys(selectorSetOf(o.AnyOf))), " | "),
 		versions:       o.Versions.String(),
 		prune:          o.Prune.key() + o.Keep.key(),
 		tweak:          identityOf(o.TweakListOptions),

@@ -207,17 +207,15 @@ func (c *compiler) labelConditions(selector labels.Selector) []*indexCondition {
 func (c *compiler) labelCondition(name string, r labels.Requirement) *indexCondition {
 	cond := &indexCondition{exactKeys: []string{}, meter: c.meter}
 	var values []value
-	seenKeys := sets.Set[string]{}
 	for _, v := range r.Values().List() {
 		key, ok := c.schema[name].LabelKey(r.Key(), v)
 		if !ok {
 			return nil
 		}
-		if !seenKeys.Has(key) {
+		if !slices.Contains(cond.exactKeys, key) {
 			cond.exactKeys = append(cond.exactKeys, key)
 			values = append(values, value{parts: c.schema[name].Parts(key)})
 		}
-		seenKeys.Insert(key)
 	}
 	var err error
 	if cond.index, err = c.schema.open(c.snapshot, name); err != nil {

@@ -381,10 +381,5 @@ func (l candidateList) remaining(c compiledCondition) (cheap, expensive []compil
 }
 
 func allMatch(conds []compiledCondition, key string, item any) bool {
-	for _, c := range conds {
-		if !c.matches(key, item) {
-			return false
-		}
-	}
-	return true
+	return groupCondition{subs: conds}.matches(key, item)
 }

@@ -54,6 +54,15 @@ func (s *Storage) RemoveType(gr schema.GroupResource) bool {
 	return true
 }
 
+// EndWatches ends the watches of a type, so that clients send new requests.
+func (s *Storage) EndWatches(gr schema.GroupResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.mu.types[gr]; c != nil {
+		c.endWatches()
+	}
+}
+
 // setType adds or changes a type. definition is the name of its CustomResourceDefinition, or empty.
 func (s *Storage) setType(t readapi.Type, rules Rules, definition string, now time.Time) error {
 	if err := t.Complete(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		if err == nil && n.Kind != "" {
 			entry := manifest.Entry{Position: p}
 			l.emptyLists = append(l.emptyLists, pendingObject{f, entry, gv.WithKind(n.Kind), true})
-			l.show(gv.WithKind(n.Kind).GroupKind(), f, p, true)
+			l.show(gv.WithKind(n.Kind).GroupKind(), f, p, asList)
 		}
 		return
 	}
@@ -33,6 +34,7 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		gr = schema.GroupResource{Group: t.Group, Resource: t.Plural}
 		gvk := schema.GroupVersionKind{Group: t.Group, Version: t.Version, Kind: t.Kind}
 		l.emptyLists = append(l.emptyLists, pendingObject{f, manifest.Entry{Position: p}, gvk, true})
+		l.show(gvk.GroupKind(), f, p, asType)
 	} else if gr.Group == "" { // the name of types of any group, or of none
 		gr = schema.GroupResource{Group: anyGroup, Resource: strings.ReplaceAll(gr.Resource, "-", "")}
 		l.reader.Problem(f, p, true, n)
@@ -51,8 +53,16 @@ func (l *loader) addReason(gr schema.GroupResource, f *manifest.File, text strin
 	l.uncollected[gr] = append(l.uncollected[gr], fileReason{f, f.ReadCount, text})
 }
 
-// dropReasons drops the reasons of deleted files, and of the earlier content of others.
+// dropReasons drops the reasons and kinds of deleted files, and of the earlier content of others.
 func (l *loader) dropReasons(deletedFiles map[*manifest.File]bool) {
+	for _, sources := range l.shown {
+		maps.DeleteFunc(sources, func(_ shownIn, files map[*manifest.File]int) bool {
+			maps.DeleteFunc(files, func(f *manifest.File, readCount int) bool {
+				return deletedFiles[f] || readCount != f.ReadCount && !f.HadErrors
+			})
+			return len(files) == 0
+		})
+	}
 	for gr, reasons := range l.uncollected {
 		l.uncollected[gr] = slices.DeleteFunc(reasons, func(r fileReason) bool {
 			return deletedFiles[r.file] || r.readCount != r.file.ReadCount
@@ -80,11 +90,19 @@ func (l *loader) reasonOf(gr schema.GroupResource, hasObjects bool) string {
 	}
 }
 
-// kindIn is a kind in a source: an archive, or a path of Options.
-type kindIn struct {
-	schema.GroupKind
+// shownIn is a source that shows a kind: an archive, or a path of Options.
+type shownIn struct {
 	source string
+	as     shownAs
 }
+
+type shownAs int
+
+const (
+	asObject shownAs = iota
+	asList
+	asType // that a bundle defines or could not collect, which shows no objects
+)
 
 func (l *loader) sourceOf(f *manifest.File, p manifest.Position) string {
 	if p.Member != "" || f.NamedAsArgument {
@@ -93,24 +111,45 @@ func (l *loader) sourceOf(f *manifest.File, p manifest.Position) string {
 	return l.paths[f.Argument]
 }
 
-// show records that a source has an object, or a list, of a kind.
-func (l *loader) show(gk schema.GroupKind, f *manifest.File, p manifest.Position, isList bool) {
-	in := kindIn{gk, l.sourceOf(f, p)}
-	l.shownIn[in] = l.shownIn[in] || isList
+func (l *loader) show(gk schema.GroupKind, f *manifest.File, p manifest.Position, as shownAs) {
+	sources, in := l.shown[gk], shownIn{l.sourceOf(f, p), as}
+	if sources == nil {
+		sources = map[shownIn]map[*manifest.File]int{}
+		l.shown[gk] = sources
+	}
+	if sources[in] == nil {
+		sources[in] = map[*manifest.File]int{}
+	}
+	sources[in][f] = f.ReadCount
+}
+
+// removeTypes removes the types without definition that no file shows any more, as if no file had shown them.
+func (l *loader) removeTypes() {
+	for gk, k := range l.kinds {
+		if k.definitionName == "" && len(l.shown[gk]) == 0 {
+			l.removeKind(k)
+			l.storage.RemoveType(k.typ.GroupResource())
+			l.typesChanged = true
+		}
+	}
 }
 
 // reasonOfBundles returns why bundles do not show all objects of a type, or "". Each bundle with the
 // definition must have objects, or another source a list. Single objects do not complete other sources.
 func (l *loader) reasonOfBundles(gr schema.GroupResource) string {
-	bundles, reason := l.definedIn[gr], ""
-	for _, in := range bundles {
-		if _, isShown := l.shownIn[in]; !isShown {
-			reason = in.source + " has their definition, and no objects"
-		}
+	c := l.storage.Collection(gr)
+	if c == nil {
+		return ""
 	}
-	for in, isList := range l.shownIn {
-		if isList && reason != "" && in.GroupKind == bundles[0].GroupKind && !slices.Contains(bundles, in) {
+	reason, typ := "", c.Type()
+	sources := l.shown[typ.GroupKind()]
+	for in := range sources {
+		shows := func(as shownAs) bool { return sources[shownIn{in.source, as}] != nil }
+		switch {
+		case in.as == asList && !shows(asType):
 			return ""
+		case in.as == asType && !shows(asObject) && !shows(asList):
+			reason = max(reason, in.source+" has their definition, and no objects")
 		}
 	}
 	return reason

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,8 +15,8 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 )
 
-// TestCollected verifies which types the sources have collected. Reads of others fail, and answers about
-// incomplete types have a warning.
+// TestCollected verifies which types the sources have collected, without files that were deleted. Reads of
+// others fail, and answers about incomplete types have a warning.
 func TestCollected(t *testing.T) {
 	type files = map[string]string
 	const definition = "resources/customresourcedefinitions.apiextensions.k8s.io/v1-preferredversion/cluster/w.yaml"
@@ -24,6 +26,9 @@ func TestCollected(t *testing.T) {
 	bundle, plain, object := files{definition: widgetCRD}, files{"crd.yaml": widgetCRD}, files{"a.yaml": widget("a", "red")}
 	full := files{definition: widgetCRD, "resources/widgets.example.com/namespaces/web/a.yaml": widget("a", "red")}
 	list := files{"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(widget("a", "red"), "\n", "\n  ") + "\n"}
+	deleted := files{"a.yaml": widget("z", "red"), "b.yaml": emptyList, errorsFile: `["denied"]`,
+		"c.yaml": "kind: APIServiceList\napiVersion: apiregistration.k8s.io/v1\nitems: []\n",
+		"d.yaml": strings.ReplaceAll(list["list.yaml"], "name: a,", "name: y,")}
 	widgetType := widgets.WithVersion("v1")
 	apiServices := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
 		Resource: "apiservices"}
@@ -51,8 +56,15 @@ func TestCollected(t *testing.T) {
 			var paths []string
 			for _, source := range tt.sources {
 				paths = append(paths, writeTree(t, source))
+				for name, text := range deleted {
+					writeFile(t, filepath.Join(paths[len(paths)-1], "deleted", name), text)
+				}
 			}
 			s := openSource(t, Options{Paths: paths})
+			for _, dir := range paths {
+				must(t, os.RemoveAll(filepath.Join(dir, "deleted")))
+			}
+			must(t, s.Refresh(t.Context()))
 			recorder := httptest.NewRecorder()
 			path := "/apis/" + tt.gvr.GroupVersion().String() + "/" + tt.gvr.Resource
 			s.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))

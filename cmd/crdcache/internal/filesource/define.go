@@ -62,9 +62,8 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		l.removeKind(previous) // the storage deleted its objects
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}
-	gr, in := served.GroupResource(), kindIn{gk, l.sourceOf(f, e.Position)}
-	if (e.Recorded || manifest.IsSortedByType(f.Path+"/"+e.Member)) && !slices.Contains(l.definedIn[gr], in) {
-		l.definedIn[gr] = append(l.definedIn[gr], in)
+	if e.Recorded || manifest.IsSortedByType(f.Path+"/"+e.Member) {
+		l.show(gk, f, e.Position, asType)
 	}
 }
 

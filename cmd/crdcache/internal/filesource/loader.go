@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -41,11 +40,9 @@ type loader struct {
 	emptyLists            []pendingObject // without data
 	// uncollected has the reasons why objects of types are unknown.
 	uncollected map[schema.GroupResource][]fileReason
-	// definedIn has the bundles with the definition of a type that do not show which types were read. shownIn
-	// has the kinds with objects or lists, and whether they are lists.
-	definedIn map[schema.GroupResource][]kindIn
-	shownIn   map[kindIn]bool
-	paths     []string // of the sources
+	// shown has the files that show a kind, and their ReadCount.
+	shown map[schema.GroupKind]map[shownIn]map[*manifest.File]int
+	paths []string // of the sources
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
 	// unreportedTypes are the inferred types that no warning has reported yet.
@@ -116,8 +113,7 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
-		definedIn:       map[schema.GroupResource][]kindIn{},
-		shownIn:         map[kindIn]bool{},
+		shown:           map[schema.GroupKind]map[shownIn]map[*manifest.File]int{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 		report:          report, uncollected: map[schema.GroupResource][]fileReason{},
 	}
@@ -132,9 +128,11 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	if !l.keepsIdentity {
 		l.clock.read(e.Data)
 	}
-	if group, _, isCustom := strings.Cut(e.APIVersion, "/"); isCustom && strings.Contains(group, ".") {
-		l.show(schema.GroupKind{Group: group, Kind: e.Kind}, f, e.Position, e.Item > 0)
+	as := asObject
+	if e.Item > 0 {
+		as = asList
 	}
+	l.show(schema.FromAPIVersionAndKind(e.APIVersion, e.Kind).GroupKind(), f, e.Position, as)
 	if l.addWithoutDecoding(f, e) {
 		return
 	}

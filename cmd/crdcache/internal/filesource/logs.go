@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,11 +27,12 @@ func (s *Source) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request, hasType := readapi.ParseRequest(r)
 		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+		s.announceReasons(w.Header(), request)
 		switch {
 		case hasType && (!isRead || slices.Contains(connections, request.Subresource)):
 			readapi.WriteError(w, r,
 				apierrors.NewMethodNotSupported(request.GVR.GroupResource(), request.Verb))
-		case r.URL.Path == ReasonsPath:
+		case path.Dir(r.URL.Path) == reasonsPath:
 			text, _ := json.Marshal(s.Reasons()) // strings have no errors
 			writeResponse(w, "application/json", text)
 		case request.GVR == pods && request.Subresource == "log":
@@ -41,7 +43,6 @@ func (s *Source) Handler() http.Handler {
 			}
 			writeResponse(w, "text/plain", text)
 		default:
-			s.announceReasons(w.Header(), request.GVR.GroupResource())
 			s.handler.ServeHTTP(w, r)
 		}
 	})

@@ -2,6 +2,7 @@ package filesource
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,18 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/snapshot"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // Reasons returns why objects of the given types, or of all types, may be missing or old. The problems of
 // files concern all types, and are last.
 func (s *Source) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reason) {
-	var all []snapshot.Reason
-	if s.snapshot != nil {
-		all = s.snapshot.Contents().Incomplete
-	} else {
-		all = s.collectedReasons()
-	}
-	for _, r := range all {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	for _, r := range s.reading.reasons {
 		if r.Type != "" && r.Concerns(types...) { // serveSnapshot reports those of all types
 			reasons = append(reasons, r)
 		}
@@ -35,18 +33,13 @@ func (s *Source) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reas
 }
 
 // collectedReasons returns why objects of types may be missing, sorted by type.
-func (s *Source) collectedReasons() (reasons []snapshot.Reason) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	l := s.reading.loader
-	types := slices.AppendSeq(slices.Collect(maps.Keys(l.uncollected)), maps.Keys(l.definedIn))
-	for _, k := range l.kinds { // the kind of a name of any group
-		if l.uncollected[schema.GroupResource{Group: anyGroup, Resource: k.typ.Names.Plural}] != nil {
-			types = append(types, k.typ.GroupResource())
-		}
+func (l *loader) collectedReasons() (reasons []snapshot.Reason) {
+	types := slices.Collect(maps.Keys(l.uncollected))
+	for _, k := range l.kinds { // a bundle can have its definition, or its name with any group
+		types = append(types, k.typ.GroupResource())
 	}
 	for _, gr := range types {
-		text := l.reasonOf(gr, s.storage.HasObjects(gr))
+		text := l.reasonOf(gr, l.storage.HasObjects(gr))
 		isNamed := func(o schema.GroupResource) bool { return o != gr && o.Resource == gr.Resource }
 		if text != "" && (gr.Group != anyGroup || !slices.ContainsFunc(types, isNamed)) {
 			reasons = append(reasons, snapshot.Reason{Type: gr.String(), Text: text})
@@ -60,21 +53,23 @@ const (
 	// WarningPrefix begins warnings about incomplete answers, which kubectl prints.
 	WarningPrefix = "299 crdcache-incomplete "
 	maxWarnings   = 8 // clients bound the header
-	// ReasonsHeader is set in answers about the types of a source with Reasons, to ReasonsPath, whose answer
-	// has the reasons in JSON.
+	// ReasonsHeader is set in the answers of a source with Reasons, to a path below reasonsPath that changes
+	// with them. Its answer has the reasons in JSON.
 	ReasonsHeader = "Crdcache-Reasons"
-	ReasonsPath   = "/crdcache/reasons"
+	reasonsPath   = "/crdcache/reasons"
 )
 
-// announceReasons completes the header of an answer, about types if gr is empty.
-func (s *Source) announceReasons(header http.Header, gr schema.GroupResource) {
-	if gr.Empty() {
-		if len(s.Reasons()) > 0 {
-			header.Set(ReasonsHeader, ReasonsPath)
-		}
+// announceReasons completes the header of an answer. Logs are complete.
+func (s *Source) announceReasons(header http.Header, r readapi.Request) {
+	reasons := s.Reasons()
+	if len(reasons) > 0 {
+		header.Set(ReasonsHeader, fmt.Sprintf("%s/%x", reasonsPath, maphash.String(digestSeed, fmt.Sprint(reasons))))
+	}
+	if r.GVR.Empty() || r.Subresource == "log" {
 		return
 	}
-	reasons := s.Reasons(gr)
+	reasons = slices.DeleteFunc(reasons,
+		func(reason snapshot.Reason) bool { return !reason.Concerns(r.GVR.GroupResource()) })
 	for _, r := range reasons[:min(len(reasons), maxWarnings)] {
 		header.Add("Warning", WarningPrefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(r.Text), " ")))
 	}

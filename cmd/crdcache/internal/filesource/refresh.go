@@ -15,10 +15,10 @@ import (
 // The only possible error is that of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
-	err := s.refresh(ctx)
-	s.reading.loader.summarize()
-	typesChanged := s.reading.loader.typesChanged
-	s.reading.loader.typesChanged = false
+	err, l := s.refresh(ctx), s.reading.loader
+	l.summarize()
+	typesChanged := l.typesChanged
+	l.typesChanged, s.reading.reasons = false, l.collectedReasons()
 	s.reading.Unlock()
 	if typesChanged && s.options.TypesChanged != nil {
 		s.options.TypesChanged()
@@ -34,6 +34,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		// Without a complete listing it is unknown which files were deleted.
 		s.setListing(&manifest.Problem{File: s.PathNames(), Err: err})
+		s.endOldWatches()
 		return nil
 	}
 	s.setListing(nil)
@@ -135,6 +136,7 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 	}
 	l.inferTypes()
 	l.dropReasons(deletedFiles)
+	s.endOldWatches() // before they send deletions of objects that are no longer collected
 	var removedKeys []objectKey
 	for key, from := range l.origins {
 		if deletedFiles[from.file] || from.readCount != from.file.ReadCount && !from.file.HadErrors {
@@ -149,7 +151,24 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 			}
 		}
 	}
+	l.removeTypes()
 	return nil
+}
+
+// endOldWatches ends the watches of types with other reasons than before. New requests announce them.
+func (s *Source) endOldWatches() {
+	problems := ""
+	if err := s.Err(); err != nil {
+		problems = err.Error()
+	}
+	for _, k := range s.reading.loader.kinds {
+		gr := k.typ.GroupResource()
+		reasons := s.reading.loader.reasonOf(gr, false) + problems
+		if s.reading.announced[gr] != reasons {
+			s.reading.announced[gr] = reasons
+			s.storage.EndWatches(gr)
+		}
+	}
 }
 
 const (

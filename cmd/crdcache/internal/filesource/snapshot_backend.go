@@ -182,6 +182,7 @@ func (s *Source) serveSnapshot(file *snapshot.File) {
 	backend := newSnapshotBackend(file, s)
 	s.snapshot, s.backend, s.handler = file, backend, s.newSnapshotHandler(backend)
 	contents := file.Contents()
+	s.reading.reasons = contents.Incomplete
 	for i, err := range slices.Concat(contents.Damage, contents.Notes) {
 		isWarning := i >= len(contents.Damage)
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: isWarning, Err: err})

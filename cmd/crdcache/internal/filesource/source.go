@@ -66,6 +66,9 @@ type Source struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
+		// reasons are those of types. announced has them by type as its watches began.
+		reasons   []snapshot.Reason
+		announced map[schema.GroupResource]string
 		// mixedTypes are the types with a report of objects in other versions.
 		mixedTypes map[schema.GroupResource]bool
 	}
@@ -91,6 +94,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	}
 	s := &Source{options: options}
 	s.reading.mixedTypes = map[schema.GroupResource]bool{}
+	s.reading.announced = map[schema.GroupResource]string{}
 	if file != nil {
 		s.serveSnapshot(file)
 		return s, nil
@@ -127,6 +131,8 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	l.summarize()
 	l.isServed = true
 	l.typesChanged = false
+	s.reading.reasons = l.collectedReasons()
+	s.endOldWatches()
 	return s, nil
 }
 

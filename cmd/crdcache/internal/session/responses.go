@@ -22,6 +22,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/filesource"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
@@ -43,8 +44,13 @@ type responses struct {
 	lastFailure     atomic.Pointer[error]
 	announceFailure sync.Once
 	announceSilence sync.Once
-	// reasons are those of a server of files; nil if it has none.
-	reasons atomic.Pointer[[]snapshot.Reason]
+	reasons         atomic.Pointer[serverReasons] // nil if it has none
+}
+
+// serverReasons are the reasons of a server of files at a path, which is empty if they were not read.
+type serverReasons struct {
+	path string
+	list []snapshot.Reason
 }
 
 // silence is the time without an answer after which a command names its open request.
@@ -63,9 +69,10 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 			a.failed(r, err)
 			return nil, err
 		}
-		if reasonsPath := response.Header.Get(filesource.ReasonsHeader); reasonsPath != "" {
-			a.reasons.Store(readReasons(next, r, reasonsPath))
-		} else if strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList") {
+		switch named, last := response.Header.Get(filesource.ReasonsHeader), a.reasons.Load(); {
+		case named != "" && (last == nil || last.path != named):
+			a.reasons.Store(a.readReasons(next, r, named))
+		case named == "" && last != nil && response.StatusCode == http.StatusOK:
 			a.reasons.Store(nil)
 		}
 		isReason := func(warning string) bool { return strings.HasPrefix(warning, filesource.WarningPrefix) }
@@ -84,19 +91,25 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 }
 
 // readReasons reads filesource.Source.Reasons from the server that has answered r.
-func readReasons(next http.RoundTripper, r *http.Request, reasonsPath string) *[]snapshot.Reason {
+func (a *responses) readReasons(next http.RoundTripper, r *http.Request, named string) *serverReasons {
 	var reasons []snapshot.Reason
 	request := r.Clone(r.Context())
-	request.URL.Path, request.URL.RawQuery = path.Join(path.Dir(r.URL.Path), reasonsPath), ""
-	response, err := next.RoundTrip(request)
+	request.Method, request.Body = http.MethodGet, nil
+	var response *http.Response
+	server, _, err := rest.DefaultServerUrlFor(a.target.Rest)
+	if err == nil {
+		request.URL.Path, request.URL.RawQuery = path.Join("/", server.Path, named), ""
+		response, err = next.RoundTrip(request)
+	}
 	if err == nil {
 		err = json.NewDecoder(response.Body).Decode(&reasons)
 		_ = response.Body.Close()
 	}
 	if err != nil {
-		reasons = []snapshot.Reason{{Text: fmt.Sprintf("the server has reasons, which cannot be read: %v", err)}}
+		text := fmt.Sprintf("the server has reasons, which cannot be read: %v", err)
+		return &serverReasons{list: []snapshot.Reason{{Text: text}}}
 	}
-	return &reasons
+	return &serverReasons{named, reasons}
 }
 
 // answerWatch answers the watches that the command does not send. It returns nil for other requests.

@@ -152,14 +152,13 @@ func (t *Target) Now() time.Time {
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
 func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }
 
-// Reasons works like filesource.Source.Reasons, also for a server of files that has answered a request for
-// its types.
+// Reasons works like filesource.Source.Reasons, also for a server of files that has answered a request.
 func (t *Target) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reason) {
 	if t.source != nil {
 		return t.source.Reasons(types...)
 	}
 	if all := t.responses.reasons.Load(); all != nil {
-		reasons = slices.DeleteFunc(slices.Clone(*all),
+		reasons = slices.DeleteFunc(slices.Clone(all.list),
 			func(r snapshot.Reason) bool { return !r.Concerns(types...) })
 	}
 	return reasons

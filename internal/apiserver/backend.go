@@ -25,16 +25,18 @@ func (s *Storage) Collection(gr schema.GroupResource) readapi.Collection {
 	if c == nil {
 		return nil
 	}
-	return &servedCollection{storage: s, collection: c, typ: c.typ, rules: c.rules, ended: c.ended}
+	return &servedCollection{storage: s, collection: c, typ: c.typ, rules: c.rules, ended: c.ended,
+		lastVersion: c.lastVersion}
 }
 
 // servedCollection is a collection with the type that it had when the request began.
 type servedCollection struct {
-	storage    *Storage
-	collection *collection
-	typ        readapi.Type
-	rules      Rules
-	ended      <-chan struct{}
+	storage     *Storage
+	collection  *collection
+	typ         readapi.Type
+	rules       Rules
+	ended       <-chan struct{}
+	lastVersion *uint64 // that watches send; zero for all
 }
 
 func (c *servedCollection) Type() readapi.Type     { return c.typ }
@@ -76,5 +78,12 @@ func (c *servedCollection) Since(version uint64) readapi.Changes {
 	changes := c.collection.since(version)
 	// A watch of a removed type must not skip the first objects of the next type of that name.
 	changes.ResourceVersion = cmp.Or(c.collection.removedAtVersion, c.storage.mu.version)
+	if last := *c.lastVersion; last > 0 {
+		isLater := func(change readapi.Change) bool { return change.ResourceVersion > last }
+		if i := slices.IndexFunc(changes.List, isLater); i >= 0 {
+			changes.List = changes.List[:i]
+		}
+		changes.ResourceVersion = max(version, last)
+	}
 	return changes
 }

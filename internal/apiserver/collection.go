@@ -36,11 +36,13 @@ type collection struct {
 	// next is closed by the next change. Nil if no caller waits.
 	next chan struct{}
 	// ended is closed and replaced when the type changes or is removed: watches end, as on a kube-apiserver.
-	ended chan struct{}
+	ended       chan struct{}
+	lastVersion *uint64 // that the watches send; zero for all
 }
 
 func newCollection(version uint64) *collection {
-	return &collection{objects: map[string]*object{}, oldest: version, ended: make(chan struct{})}
+	return &collection{objects: map[string]*object{}, oldest: version, ended: make(chan struct{}),
+		lastVersion: new(uint64)}
 }
 
 // compareType orders collections by the group and the plural name of their types.
@@ -87,7 +89,7 @@ func (c *collection) notify() {
 // endWatches ends the watches of the type after they have sent all changes.
 func (c *collection) endWatches() {
 	close(c.ended)
-	c.ended = make(chan struct{})
+	c.ended, c.lastVersion = make(chan struct{}), new(uint64)
 }
 
 // snapshot returns all objects by key. The slice is immutable.

@@ -54,11 +54,12 @@ func (s *Storage) RemoveType(gr schema.GroupResource) bool {
 	return true
 }
 
-// EndWatches ends the watches of a type, so that clients send new requests.
+// EndWatches ends the watches of a type before they send later changes, so that clients send new requests.
 func (s *Storage) EndWatches(gr schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.mu.types[gr]; c != nil {
+		*c.lastVersion = s.mu.version
 		c.endWatches()
 	}
 }

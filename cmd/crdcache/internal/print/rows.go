@@ -47,8 +47,10 @@ func NewRows(declared []crd.Column, now func() time.Time) *Rows {
 // NewServerRows returns rows that a server has printed, with ages only. cells returns the row of an object.
 func NewServerRows(columns []metav1.TableColumnDefinition,
 	cells func(*unstructured.Unstructured) []any) *Rows {
-	return &Rows{Columns: columns, FromServer: true,
-		Cells: func(obj *unstructured.Unstructured, _ bool) []any { return naming.Map(cells(obj), escapeCell) }}
+	escapedCells := func(obj *unstructured.Unstructured, _ bool) []any {
+		return naming.Map(cells(obj), escapeCell)
+	}
+	return &Rows{Columns: columns, Cells: escapedCells, FromServer: true}
 }
 
 func textColumn(name string) metav1.TableColumnDefinition {

@@ -133,8 +133,8 @@ func (a *responses) answerWatch(r *http.Request) *http.Response {
 	return nil
 }
 
-// readNewest makes a list request for any state one for the newest, unless the command serves a cache. A watch
-// cache of the server can be behind the user's latest write.
+// readNewest makes a list request for any state one for the newest, unless the command serves a cache. A
+// server's watch cache can be behind the user's latest write.
 func (a *responses) readNewest(r *http.Request) *http.Request {
 	query := r.URL.Query()
 	if query.Get("resourceVersion") != "0" || a.target.usesWatchLists {

@@ -97,6 +97,7 @@ func refusals(s *Stage) {
 	}()
 	<-again
 	version := s.Informer.LastSyncResourceVersion()
+	s.Await("the informer to be synced", s.Informer.HasSynced) // client-go's can be stopped before
 	s.Stop()
 	s.Note("stopped: %v", s.Informer.IsStopped())
 	_, err := s.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{})

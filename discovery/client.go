@@ -42,13 +42,6 @@ type Options struct {
 	interval time.Duration
 }
 
-func (o Options) withDefaults() Options {
-	o.TTL = cmp.Or(max(o.TTL, 0), DefaultTTL)
-	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
-	o.interval = cmp.Or(max(o.interval, 0), roundInterval)
-	return o
-}
-
 // Client resolves names with a cached catalog of an API server. It is safe for concurrent use and needs no
 // closing: it has no goroutines between calls.
 type Client struct {
@@ -82,15 +75,15 @@ func NewClient(config *rest.Config, options Options) (*Client, error) {
 	if config == nil {
 		return nil, errors.New("discovery client: the REST config is nil")
 	}
-	options = options.withDefaults()
+	options.TTL = cmp.Or(max(options.TTL, 0), DefaultTTL)
+	options.Timeout = cmp.Or(max(options.Timeout, 0), DefaultTimeout)
+	options.interval = cmp.Or(max(options.interval, 0), roundInterval)
 	t, err := newTransport(config, options)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{options: options}
-	c.core, c.groups = newDocumentCache(t, coreEndpoint, options), newDocumentCache(t, groupsEndpoint,
-		options)
-	return c, nil
+	return &Client{options: options, core: newDocumentCache(t, coreEndpoint, options),
+		groups: newDocumentCache(t, groupsEndpoint, options)}, nil
 }
 
 func newDocumentCache(t *transport, e endpoint, options Options) *documentCache {

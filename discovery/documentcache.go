@@ -127,10 +127,8 @@ func (s *documentCache) awaitFetch(ctx context.Context, f *fetchInProgress) erro
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

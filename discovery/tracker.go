@@ -252,12 +252,7 @@ func (t *Tracker) Schema(ctx context.Context, gvr schema.GroupVersionResource) (
 }
 
 // Refresh requests a discovery round, without waiting for it.
-func (t *Tracker) Refresh() {
-	select {
-	case t.roundRequested <- struct{}{}:
-	default:
-	}
-}
+func (t *Tracker) Refresh() { queue.Wake(t.roundRequested) }
 
 // update changes the state and sends the events. All changes use it, so all subscribers see one order.
 func (t *Tracker) update(change func(s *typeState, status *TrackerStatus) []Event) {
@@ -267,10 +262,7 @@ func (t *Tracker) update(change func(s *typeState, status *TrackerStatus) []Even
 	events := change(&t.mu.state, &t.mu.status)
 	t.mu.snapshot = nil
 	if len(t.mu.state.recentlyDeletedCRDs) > 0 {
-		select {
-		case t.crdDeleted <- struct{}{}:
-		default:
-		}
+		queue.Wake(t.crdDeleted)
 	}
 	switch {
 	case t.mu.state.crdsForbidden:
@@ -309,13 +301,11 @@ func (t *Tracker) updateStatus(change func(*TrackerStatus)) {
 // discover runs discovery rounds until ctx ends: at the start, when requested, and periodically. The first
 // round waits a short time for the first list of APIServices, so that no registration in between is missed.
 func (t *Tracker) discover(ctx context.Context) {
-	timer := time.NewTimer(roundInterval)
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(roundInterval):
 	case <-t.apiServicesAnswered:
 	}
-	timer.Stop()
 	t.mu.Lock()
 	t.mu.firstRoundStarted = true
 	t.mu.Unlock()
@@ -339,16 +329,13 @@ func (t *Tracker) awaitRound(ctx context.Context) {
 		if !failed && !at.IsZero() && at.Before(due) {
 			due = at
 		}
-		timer := time.NewTimer(time.Until(due))
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(time.Until(due)):
 		case <-t.roundRequested:
 		case <-t.crdDeleted:
-			timer.Stop()
 			continue
 		}
-		timer.Stop()
 		return
 	}
 }

@@ -112,12 +112,10 @@ func (h *Handle) AddIndexes(indexes IndexSet, replaced ...string) error {
 	}
 	if !h.recordOwned(owned) {
 		h.Informer().RemoveIndexes(owned...)
-		err = errors.Join(err, errHandleReleased)
+		err = errors.Join(err, errors.New("dynamicinformer: the handle has been released"))
 	}
 	return err
 }
-
-var errHandleReleased = errors.New("dynamicinformer: the handle has been released")
 
 // recordOwned records indexes for Release to remove. It returns false after Release.
 func (h *Handle) recordOwned(names []string) bool {

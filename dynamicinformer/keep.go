@@ -68,14 +68,6 @@ func (k Keep) conditionKey() string {
 	return text
 }
 
-var errKeepAndPrune = errors.New("Keep and paths or annotations of Prune are both set: set only Keep, which drops all fields that it does not list")
-
-var errWholeAndTransform = errors.New("conditions of Keep on whole objects, and Transform are set: the condition must hold for the same objects after " +
-	"Transform; remove one of them")
-
-var errWholeMetadata = errors.New("conditions of Keep on whole objects with StorageMetadata, which has no whole objects: " +
-	"choose another storage mode")
-
 func (k Keep) isSet() bool { return k.Paths != nil || k.keepsWholeObjects() }
 
 // pruner returns the compiled Keep. wholePruner drops fields of whole objects.
@@ -114,9 +106,11 @@ func (o ResourceOptions) pruner() (*packed.Pruner, error) {
 	switch {
 	case err != nil || !o.Keep.keepsWholeObjects():
 	case o.Transform != nil:
-		err = errWholeAndTransform
+		err = errors.New("conditions of Keep on whole objects, and Transform are set: the condition must hold for the same objects after " +
+			"Transform; remove one of them")
 	case o.Storage.Mode == StorageMetadata:
-		err = errWholeMetadata
+		err = errors.New("conditions of Keep on whole objects with StorageMetadata, which has no whole objects: " +
+			"choose another storage mode")
 	}
 	return pruner, err
 }

@@ -166,7 +166,7 @@ func (o ResourceOptions) validate() []error {
 		errs = append(errs, fmt.Errorf("Storage.Compression of type %T is not comparable: use a pointer", c))
 	}
 	if (o.Prune.Paths != nil || o.Prune.Annotations != nil) && o.Keep.isSet() {
-		errs = append(errs, errKeepAndPrune)
+		errs = append(errs, errors.New("Keep and paths or annotations of Prune are both set: set only Keep, which drops all fields that it does not list"))
 	}
 	if o.Resync != nil {
 		errs = append(errs, checkNotNegative("option Resync", *o.Resync)...)

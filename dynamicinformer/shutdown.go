@@ -14,9 +14,6 @@ import (
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
-// errEventsDropped is the cause of a status.ShutdownError if another call has dropped events.
-var errEventsDropped = errors.New("another call of Shutdown or Close has dropped events")
-
 // Shutdown stops the factory. It first waits until event handlers, subscribers and listeners have handled all
 // events that were queued before the call, and then until all informers have ended. If ctx ends first,
 // Shutdown drops the remaining events, stops everything without waiting, and returns a
@@ -56,7 +53,8 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	notifyErr = cmp.Or(notifyErr, awaitAll(ctx, subscriptions))
 	f.leaveGroup()
 	if len(failure.Running) > 0 || notifyErr != nil || f.eventDrops.Load() != dropsBefore {
-		failure.Cause = cmp.Or(context.Cause(ctx), errEventsDropped)
+		failure.Cause = cmp.Or(context.Cause(ctx),
+			errors.New("another call of Shutdown or Close has dropped events"))
 		return failure
 	}
 	return nil

@@ -41,12 +41,19 @@ func (c *collector) reset(f *indexFunction, keys []string) {
 	c.indexFunction, c.keysFound, c.initialLength, c.seen = f, keys, len(keys), nil
 }
 
-// objectKey returns namespace/name.
+// objectKey returns the key in caches: namespace/name, or name.
 func (c *collector) objectKey() string {
-	if c.document != nil {
-		return objectKeyOfJSON(c.document)
+	text := func(p *jsonpath.Path) string {
+		if c.document != nil {
+			v, _, _ := p.FirstJSON(c.document)
+			b, _ := v.Text()
+			return string(b)
+		}
+		v, _ := p.First(c.root.decoded)
+		s, _ := v.(string)
+		return s
 	}
-	return objectKey(c.root.decoded)
+	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
 }
 
 func (c *collector) collectDecoded() {
@@ -254,16 +261,6 @@ var (
 	namePath      = jsonpath.FromSegments("metadata", "name")
 )
 
-// objectKey returns the key in caches: namespace/name, or name.
-func objectKey(object any) string {
-	text := func(p *jsonpath.Path) string {
-		v, _ := p.First(object)
-		s, _ := v.(string)
-		return s
-	}
-	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
-}
-
 // extraction reads the values for all indexes of a resource in one pass over a document.
 type extraction struct {
 	set *jsonpath.Set
@@ -367,15 +364,6 @@ func (e *extractionState) collectElements(matches []jsonpath.Value) {
 	if elements == 0 {
 		e.missingValues.Add(1)
 	}
-}
-
-func objectKeyOfJSON(json []byte) string {
-	text := func(p *jsonpath.Path) string {
-		v, _, _ := p.FirstJSON(json)
-		b, _ := v.Text()
-		return string(b)
-	}
-	return cache.NewObjectName(text(namespacePath), text(namePath)).String()
 }
 
 // storedObject is an object stored as JSON, such as a dynamicinformer.PackedObject.

@@ -121,7 +121,12 @@ func (d *decoder) compileResource(form *resourceForm) {
 	d.compileMatch(&form.Match, &r)
 	d.compileStorage(&form.storedForm, &r)
 	d.compileNamespaces(&form.Namespaces, &r)
-	d.compileSelectors(&form.Selectors, &r)
+	selectors := &form.Selectors
+	r.Selectors.Labels, r.labelSelector = parseSelector(d, selectors.Labels, "labels", parseLabels)
+	r.Selectors.Fields, r.fieldSelector = parseSelector(d, selectors.Fields, "fields", fields.ParseSelector)
+	if selectors.Fields.node != nil {
+		r.positions.fieldSelector = d.file.positionOf(selectors.Fields.node)
+	}
 	names := map[string]string{}
 	for i := range form.Indexes.items {
 		r.Indexes = append(r.Indexes, d.compileIndex(&form.Indexes.items[i], names))
@@ -238,14 +243,6 @@ func (d *decoder) compileNamespaces(f *namespacesForm, r *Resource) {
 }
 
 func parseLabels(s string) (labels.Selector, error) { return labels.Parse(s) }
-
-func (d *decoder) compileSelectors(f *selectorsForm, r *Resource) {
-	r.Selectors.Labels, r.labelSelector = parseSelector(d, f.Labels, "labels", parseLabels)
-	if f.Fields.node != nil {
-		r.positions.fieldSelector = d.file.positionOf(f.Fields.node)
-	}
-	r.Selectors.Fields, r.fieldSelector = parseSelector(d, f.Fields, "fields", fields.ParseSelector)
-}
 
 // parseSelector parses a selector; an empty one selects everything.
 func parseSelector[S any](d *decoder, f textField, field string,

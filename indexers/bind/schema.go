@@ -80,11 +80,6 @@ const (
 	pollInterval = 30 * time.Second
 )
 
-var (
-	errNoSource = errors.New("the binding cannot read CRDs: set bind.Options.Schema, or follow a tracker")
-	errDeleted  = errors.New("its CRD has just been deleted")
-)
-
 // of returns the schema of a type. Callers hold changing.
 func (s *schemas) of(ctx context.Context, typ discovery.Resource) *typeSchema {
 	known, now := s.byType[typ.GVR], time.Now()
@@ -99,7 +94,7 @@ func (s *schemas) of(ctx context.Context, typ discovery.Resource) *typeSchema {
 	case isBuiltin || !strings.Contains(typ.GVR.Group, "."): // CRD groups contain a dot
 		return next
 	case s.read == nil:
-		next.err = errNoSource
+		next.err = errors.New("the binding cannot read CRDs: set bind.Options.Schema, or follow a tracker")
 		return next
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -107,7 +102,7 @@ func (s *schemas) of(ctx context.Context, typ discovery.Resource) *typeSchema {
 	next.schema, next.err = s.read(ctx, typ.GVR)
 	switch {
 	case next.err == nil && next.schema == nil && typ.CRDUID != "":
-		next.err = errDeleted
+		next.err = errors.New("its CRD has just been deleted")
 	case next.err == nil && next.schema != nil && typ.CRDGeneration == 0:
 		next.due = now.Add(pollInterval)
 	}

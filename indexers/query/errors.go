@@ -124,8 +124,6 @@ func celError(object string, e expression.Expression, err error) error {
 	return fmt.Errorf("%s fails on %s: %w", e, object, err)
 }
 
-var errNotBoolean = errors.New("the result is not a boolean; compare the value, as in self.spec.size > 2")
-
 // checkStored returns a DroppedFieldError if an expression reads a field that the items lack.
 func checkStored(s Snapshot, expr interface{ Reads() []jsonpath.Read }) error {
 	if !s.Drops("..") {

@@ -138,8 +138,11 @@ func (e *execution) run() (*Result, error) {
 		return nil, e.err
 	}
 	e.plan.Examined, e.plan.Found = e.examined, len(out.entries)
-	return &Result{Freshness: e.snapshot.Freshness(), Plan: e.plan, Continue: out.cursor(),
-		entries: out.entries}, nil
+	result := &Result{Freshness: e.snapshot.Freshness(), Plan: e.plan, entries: out.entries}
+	if out.truncated {
+		result.Continue = cursor{position: out.lastPosition}.encode(e.query, e.options)
+	}
+	return result, nil
 }
 
 // outputPage collects the objects in order, applies the expensive tests, and stops at the limit.
@@ -165,14 +168,6 @@ func (o *outputPage) add(e entry, pos position) bool {
 	o.entries = append(o.entries, e)
 	o.lastPosition = pos
 	return true
-}
-
-// cursor returns the token of the page after the last object.
-func (o *outputPage) cursor() string {
-	if !o.truncated {
-		return ""
-	}
-	return cursor{position: o.lastPosition}.encode(o.query, o.options)
 }
 
 // workMeter counts the work of one query and checks its context at intervals. It is not safe for concurrent

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -221,7 +222,7 @@ func (c celCondition) matches(object string, item any) bool {
 	result, err := c.expression.Eval(c.meter.ctx, u.Object)
 	matches, isBool := result.(bool)
 	if err == nil && !isBool {
-		err = errNotBoolean
+		err = errors.New("the result is not a boolean; compare the value, as in self.spec.size > 2")
 	}
 	if err != nil && c.meter.ctx.Err() == nil {
 		err = celError(object, c.expression, err)

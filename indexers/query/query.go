@@ -175,13 +175,10 @@ func Narrow(q Query, restrictions ...Query) Query {
 
 // withoutNarrowing returns the query that was passed to Narrow, or q itself.
 func withoutNarrowing(q Query) Query {
-	for {
-		j, ok := q.(junction)
-		if !ok || !j.isNarrowed {
-			return q
-		}
-		q = j.subs[0]
+	if j, ok := q.(junction); ok && j.isNarrowed {
+		return withoutNarrowing(j.subs[0])
 	}
+	return q
 }
 
 // Or matches the objects that at least one query matches; without queries, none.
@@ -277,12 +274,11 @@ func Label(selector string) Query {
 	return &labelQuery{selector: s, err: err, text: selector}
 }
 
-var errNoSelector = errors.New("the label selector is nil; labels.Everything() selects all objects")
-
 // Selector works like Label for a parsed selector. A nil selector makes a query that always fails.
 func Selector(selector labels.Selector) Query {
 	if selector == nil {
-		return &labelQuery{err: errNoSelector, text: noQuery}
+		err := errors.New("the label selector is nil; labels.Everything() selects all objects")
+		return &labelQuery{err: err, text: noQuery}
 	}
 	return &labelQuery{selector: selector, text: selector.String()}
 }

@@ -103,8 +103,6 @@ func (o openedIndex) applyCase(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(guarded, guard), guard)
 }
 
-var errNoRange = errors.New("within needs an address range; write one such as 10.0.0.0/8 or 2001:db8::/32")
-
 // addressSpan returns the type of an index of addresses or address ranges, and the span of the sort keys
 // within a range.
 func (o openedIndex) addressSpan(operand string) (typ sortkey.Type, within span, err error) {
@@ -117,7 +115,7 @@ func (o openedIndex) addressSpan(operand string) (typ sortkey.Type, within span,
 	}
 	addressRange, ok := sortkey.ParseRange(operand)
 	if !ok {
-		return typ, span{}, errNoRange
+		return typ, span{}, errors.New("within needs an address range; write one such as 10.0.0.0/8 or 2001:db8::/32")
 	}
 	within.low, within.high = typ.Within(addressRange)
 	return typ, within, nil

@@ -84,12 +84,6 @@ func (c *graphChange) addReference(from *node, id edgeID) {
 	c.touched = append(c.touched, e)
 }
 
-func (c *graphChange) removeReference(from *node, id edgeID) {
-	e := from.outgoing[id]
-	e.sourceCount--
-	c.touched = append(c.touched, e)
-}
-
 // evaluateTouched evaluates the touched references and notifies subscriptions.
 func (c *graphChange) evaluateTouched() {
 	for _, e := range c.touched {

@@ -282,7 +282,9 @@ func (s *source) setObject(c *graphChange, key objectKey, next *objectState) {
 			c.touchIncoming(n)
 		}
 		for _, id := range old.outgoing {
-			c.removeReference(n, id)
+			e := n.outgoing[id]
+			e.sourceCount--
+			c.touched = append(c.touched, e)
 		}
 	}
 	n.removeIfUnused()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // Follower follows one type, in selected versions and namespaces.
@@ -102,7 +103,7 @@ func (f *Follower) Run(ctx context.Context) {
 		return
 	}
 	changed := make(chan struct{}, 1)
-	defer f.Types.addWatcher(f.Type.GroupResource(), func() { wake(changed) })()
+	defer f.Types.addWatcher(f.Type.GroupResource(), func() { queue.Wake(changed) })()
 	var content *identity
 	for {
 		state, version := f.awaitVersion(ctx, changed, content)
@@ -153,14 +154,6 @@ func (f *Follower) forgetDeleted(state *typeState, content identity) bool {
 	_ = f.Cache.Forget()
 	f.Health.SetGone(reason)
 	return true
-}
-
-// wake wakes the receiver of a channel with a capacity of one.
-func wake(changed chan<- struct{}) {
-	select {
-	case changed <- struct{}{}:
-	default:
-	}
 }
 
 func (f *Follower) observeType() *typeState {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // listAndWatch runs an incarnation until ctx ends. It ignores errors of the cache: they follow a stop.
@@ -151,7 +152,7 @@ func (f *Follower) watchEachNamespace(ctx context.Context, g *incarnation, liste
 		refusal: refusal,
 		changed: make(chan struct{}, 1),
 	}
-	defer namespaces.OnChange(func() { wake(each.changed) })()
+	defer namespaces.OnChange(func() { queue.Wake(each.changed) })()
 	defer f.Selections.stop()
 	_ = f.Cache.RunPartitions(ctx, listed, each.next)
 }

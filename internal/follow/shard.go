@@ -7,6 +7,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/informer"
+	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
 )
 
@@ -84,7 +85,7 @@ func (s *Selections) Narrow() {
 
 // Changed must be called after Narrow, when the desired objects have changed.
 func (s *Selections) Changed() {
-	wake(s.changed)
+	queue.Wake(s.changed)
 	s.notify()
 }
 

@@ -58,8 +58,10 @@ func (h *Health) RecordVerification(diverged, relists bool, err error) {
 	default:
 		v.Equal++
 	}
-	if relists {
-		h.mu.observations.partitions.setRelistReason(status.RelistDiverged)
+	for _, p := range h.mu.observations.partitions.all {
+		if relists && p.hasListed {
+			p.relistReason = status.RelistDiverged
+		}
 	}
 }
 

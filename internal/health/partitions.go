@@ -179,15 +179,6 @@ func (p *partitionRecords) update(partition *partitionRecord) {
 	}
 }
 
-// setRelistReason sets the reason of the next list of each partition that has listed.
-func (p *partitionRecords) setRelistReason(reason status.RelistReason) {
-	for _, one := range p.all {
-		if one.hasListed {
-			one.relistReason = reason
-		}
-	}
-}
-
 // get returns the partition with a name, or nil.
 func (p *partitionRecords) get(name string) *partitionRecord {
 	if at, found := findPartition(p.all, name); found {

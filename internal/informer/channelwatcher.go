@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
+
+	"github.com/crdcache/crdcache/internal/queue"
 )
 
 // channelWatcher makes an InlineWatcher of another ListerWatcher, for one partition that needs no version of
@@ -56,12 +58,7 @@ func (c channelWatcher) WatchInline(ctx context.Context, options *metav1.ListOpt
 	}
 }
 
-func (c channelWatcher) Interrupt() {
-	select {
-	case c.interrupted <- struct{}{}:
-	default: // one is pending
-	}
-}
+func (c channelWatcher) Interrupt() { queue.Wake(c.interrupted) }
 
 func (c channelWatcher) ListMetadata(ctx context.Context,
 	options metav1.ListOptions) (runtime.Object, error) {

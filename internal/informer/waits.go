@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/store"
 )
 
@@ -191,12 +192,8 @@ func (i *Informer) describeWait(w *versionWait) string {
 
 // notify wakes runProbes.
 func (w *versionWaits) notify() {
-	if !w.probing {
-		return
-	}
-	select {
-	case w.changed <- struct{}{}:
-	default:
+	if w.probing {
+		queue.Wake(w.changed)
 	}
 }
 

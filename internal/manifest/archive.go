@@ -35,9 +35,6 @@ var (
 	errTooDeep        = errors.New("an archive within two others is not read: unpack one of them")
 	errRatio          = fmt.Errorf("the decompressed data is more than %d times as large as the file", maxRatio)
 	errTrailing       = errors.New("other data follows the end of the archive: read it as a file of its own")
-	errEncrypted      = errors.New("the file is encrypted: unpack the archive")
-	errUnseekable     = fmt.Errorf("a zip archive of more than %d MiB can only be read from a file: write it to one",
-		maxBufferSize>>20)
 )
 
 // ErrNotRead is the error of an entry that counts the members of an archive that are not read because of
@@ -233,7 +230,8 @@ func (c *contentReader) readZip(r io.Reader, in *bufio.Reader) error {
 		case err != nil:
 			return err
 		case len(data) > maxBufferSize:
-			return errUnseekable
+			return fmt.Errorf("a zip archive of more than %d MiB can only be read from a file: write it to one",
+				maxBufferSize>>20)
 		}
 		source, size = bytes.NewReader(data), int64(len(data))
 	}
@@ -247,7 +245,7 @@ func (c *contentReader) readZip(r io.Reader, in *bufio.Reader) error {
 	for _, f := range archive.File {
 		open := func() (io.ReadCloser, error) {
 			if f.Flags&1 != 0 {
-				return nil, errEncrypted
+				return nil, errors.New("the file is encrypted: unpack the archive")
 			}
 			member, err := f.Open()
 			if err != nil {

@@ -126,12 +126,6 @@ type Listing struct {
 	Skipped map[string]int
 }
 
-var (
-	errNoPath  = errors.New("a path is empty: is it a variable that is not set? Write . for the current directory")
-	errNoFiles = errors.New("the directory has no YAML or JSON files or archives (" + strings.Join(extensions, ", ") +
-		"; also with .gz or .zst)")
-)
-
 // extensions are the extensions of files that are read in directories and archives.
 var extensions = slices.Concat([]string{".yaml", ".yml", ".json", ".jsonl"}, archiveExtensions)
 
@@ -158,7 +152,8 @@ func isRead(path string, wanted func(path string) bool) bool {
 // Report warns of given directories without files, and of files that are not read.
 func (l Listing) Report(report func(*Problem)) {
 	for _, dir := range l.Empty {
-		report(&Problem{File: dir, Warning: true, Err: errNoFiles})
+		report(&Problem{File: dir, Warning: true, Err: fmt.Errorf("the directory has no YAML or JSON files or archives "+
+			"(%s; also with .gz or .zst)", strings.Join(extensions, ", "))})
 	}
 	for _, dir := range slices.Sorted(maps.Keys(l.Skipped)) {
 		report(&Problem{File: dir, Warning: true, Err: fmt.Errorf("%w: %d %s, or pipes, or links to directories",
@@ -182,7 +177,8 @@ func List(ctx context.Context, paths []string, options ListOptions) (l Listing, 
 	for i, path := range paths {
 		switch {
 		case path == "":
-			problems = append(problems, errNoPath)
+			problems = append(problems,
+				errors.New("a path is empty: is it a variable that is not set? Write . for the current directory"))
 			continue
 		case path == Stdin && options.FS == nil:
 			if !visited[path] {

@@ -34,21 +34,15 @@ func NewReader(report func(*Problem)) *Reader {
 	return &Reader{report: report, tallies: map[*File]*problemCounts{}}
 }
 
-var (
-	errEmptyFile   = errors.New("the file is empty")
-	errBrokenLink  = errors.New("the symbolic link is broken: its target does not exist")
-	errFileRemoved = errors.New("the file was removed before it could be read")
-)
-
 // Read reads a file and passes each object to onObject. It reports unreadable documents, and files that
 // were removed after their directory was listed. It returns errors of opening or reading.
 func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
 	if errors.Is(err, fs.ErrNotExist) && !f.NamedAsArgument {
 		if info, err := os.Lstat(f.Path); err == nil && info.Mode().Type() == fs.ModeSymlink {
-			r.Problem(f, Position{}, false, errBrokenLink)
+			r.Problem(f, Position{}, false, errors.New("the symbolic link is broken: its target does not exist"))
 		} else {
-			r.Problem(f, Position{}, true, errFileRemoved)
+			r.Problem(f, Position{}, true, errors.New("the file was removed before it could be read"))
 		}
 		return nil
 	}
@@ -92,7 +86,7 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject fu
 	case err != nil:
 		return fmt.Errorf("read %s: %w", f.Name(), err)
 	case empty && f.NamedAsArgument:
-		r.Problem(f, Position{}, true, errEmptyFile)
+		r.Problem(f, Position{}, true, errors.New("the file is empty"))
 	}
 	return nil
 }

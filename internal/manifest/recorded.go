@@ -130,8 +130,6 @@ func (l *list) beginArray() {
 
 func quoted(text string) json.RawMessage { return fmt.Appendf(nil, "%q", text) }
 
-var errWatchFailed = fmt.Errorf("%w: the watch ended with an error", ErrNotRead)
-
 // emitWatchEvent yields the object of a watch event.
 func (l *list) emitWatchEvent() bool {
 	e := Entry{Position: l.Position, Recorded: true}
@@ -140,7 +138,8 @@ func (l *list) emitWatchEvent() bool {
 	case "BOOKMARK":
 		return true
 	case "ERROR":
-		return l.yield(Entry{Position: l.Position, Err: fmt.Errorf("%w: %.200s", errWatchFailed, e.Data)})
+		return l.yield(Entry{Position: l.Position,
+			Err: fmt.Errorf("%w: the watch ended with an error: %.200s", ErrNotRead, e.Data)})
 	case "DELETED":
 		e.Deleted = true
 	}

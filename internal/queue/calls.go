@@ -89,6 +89,14 @@ func runRecovering(call func()) (ok bool) {
 	return true
 }
 
+// Wake wakes the receiver of a channel with a capacity of one.
+func Wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // one is pending
+	}
+}
+
 // IsClosed reports whether a channel without elements is closed.
 func IsClosed(c <-chan struct{}) bool {
 	select {

@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -228,10 +229,7 @@ func (w *unwatchableTypes) stateChanged(after status.Status) bool {
 	w.mu.watchErrs[after.GVR] = fmt.Errorf(
 		"%s can be listed but not watched, so changes cannot be shown; use dump to print the objects: %w",
 		after.GVR.GroupResource(), cause)
-	select {
-	case w.detected <- struct{}{}:
-	default:
-	}
+	queue.Wake(w.detected)
 	return true
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/snapshot"
 )
 
@@ -82,11 +83,8 @@ func (c *snapshotComparison) compareType(ctx context.Context, gr schema.GroupRes
 	return d, ctx.Err()
 }
 
-func keysOf(records []snapshot.Record) (keys []string) {
-	for _, r := range records {
-		keys = append(keys, r.Key)
-	}
-	return keys
+func keysOf(records []snapshot.Record) []string {
+	return naming.Texts(records, func(r snapshot.Record) string { return r.Key })
 }
 
 // compareKey compares the objects with one key. Of several, it first matches equal ones.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # apiextensions-apiserver v0.37.2: a printer column of type date shows the age of a time, so a time that lies ahead, such as the end of
-# a certificate's validity, is shown as <invalid>, exactly like text that is no time. Two seconds of clock skew suffice. A column of
+# a certificate's validity, is shown as <invalid>, exactly like text that is no time. Five seconds of clock skew suffice. A column of
 # type string shows the time itself.
 set -euo pipefail
 cd "$(mktemp -d)"

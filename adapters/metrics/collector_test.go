@@ -52,9 +52,7 @@ func TestCollector(t *testing.T) {
 	if _, err := h.Informer().Lister().List(labels.Everything()); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Informer().Flush(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Informer().Flush(testContext(t)))
 	for ctx := testContext(t); h.Informer().Persistence().Saves == 0; runtime.Gosched() {
 		if ctx.Err() != nil {
 			t.Fatalf("timed out waiting for the save: %+v", h.Informer().Persistence())
@@ -334,9 +332,7 @@ func TestGroupCollector(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Start(ctx); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Start(ctx))
 		acquireSynced(t, f, widgets)
 	}
 	got := scrape(t, endpoint)
@@ -357,10 +353,15 @@ func TestGroupCollector(t *testing.T) {
 	if problems, err := testutil.CollectAndLint(collector); err != nil || len(problems) > 0 {
 		t.Errorf("promlint: %v %v", problems, err)
 	}
-	if err := group.Remove(ctx, "staging"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, group.Remove(ctx, "staging"))
 	if v, found := value(scrape(t, endpoint), "objects", labelValues{"cluster": "staging"}); found {
 		t.Errorf("a removed cluster has %v objects, want no series", v)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -73,9 +73,7 @@ func (s *server) install(t testing.TB, plural, kind string) {
 func applyJSON(t testing.TB, storage *apiserver.Storage, text []byte) {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	if err := u.UnmarshalJSON(text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, u.UnmarshalJSON(text))
 	if _, err := storage.Apply(u); err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +112,7 @@ func newFactory(t testing.TB, s *server, options dynamicinformer.Options) *dynam
 			t.Error(err)
 		}
 	})
-	if err := f.Start(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Start(ctx))
 	return f
 }
 
@@ -128,9 +124,7 @@ func acquireSynced(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVer
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.WaitForSync(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.WaitForSync(testContext(t)))
 	return h
 }
 
@@ -155,9 +149,7 @@ func exporter(t testing.TB, collectors ...prometheus.Collector) *httptest.Server
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	for _, c := range collectors {
-		if err := registry.Register(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, registry.Register(c))
 	}
 	s := httptest.NewServer(promhttp.HandlerFor(registry,
 		promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
@@ -245,9 +237,7 @@ func TestPersistence(t *testing.T) {
 			f := newFactory(t, s, dynamicinformer.Options{Persistence: test.backend,
 				PersistenceInterval: time.Hour})
 			acquireSynced(t, f, widgets)
-			if err := f.Shutdown(testContext(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Shutdown(testContext(t)))
 			got := scrape(t, exporter(t, NewCollector(f)))
 			for state, want := range test.want {
 				expectValue(t, func() (float64, bool) {

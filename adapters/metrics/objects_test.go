@@ -46,9 +46,7 @@ func newWidgetMetrics(t *testing.T, config string, widgets ...string) *widgetMet
 	if w.binding, err = bind.New(factory, w.parse(config), bind.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.tracker.WaitForSync(w.ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.tracker.WaitForSync(w.ctx))
 	unfollow := w.binding.Follow(w.tracker)
 	t.Cleanup(func() {
 		unfollow()
@@ -158,9 +156,7 @@ lit_widgets{lit_color="red"} 1
 		w.storage.RemoveType(widgets.GroupResource())
 		w.tracker.Refresh()
 		w.eventually(staleHelp + "1\n")
-		if err := w.binding.Apply(w.parse(widgetConfig)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.binding.Apply(w.parse(widgetConfig)))
 		w.install(t, "widgets", "Widget")
 		w.tracker.Refresh()
 		w.apply(widget("d", color, 7, true))

@@ -87,9 +87,7 @@ func TestDamage(t *testing.T) {
 			store := newStore(t, dir, Options{Keys: keys})
 			content := openContent(t, store, "widgets")
 			save(t, content, 1, before)
-			if err := saveChanges(content, 2, before, after); err != nil {
-				t.Fatal(err)
-			}
+			must(t, saveChanges(content, 2, before, after))
 			whole := read(t, content.path)
 			notice := func(reason string, text []byte) {
 				t.Helper()
@@ -253,9 +251,7 @@ func TestRemovedFolder(t *testing.T) {
 		store := newStore(t, dir, Options{})
 		content := openContent(t, store, "widgets")
 		save(t, content, 1, numbered(5, 1))
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.RemoveAll(dir))
 		other := newStore(t, dir, Options{})
 		if isReplaced {
 			save(t, openContent(t, other, "widgets"), 7, numbered(4, 7))
@@ -280,10 +276,15 @@ func TestReplacedFile(t *testing.T) {
 	save(t, content, 1, numbered(5, 1))
 	text := read(t, content.path)
 	write(t, content.path+".other", text)
-	if err := os.Rename(content.path+".other", content.path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(content.path+".other", content.path))
 	if err := saveChanges(content, 2, numbered(5, 1), numbered(6, 2)); err == nil {
 		t.Error("changes were appended to a file of the same content, want an error")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -58,16 +58,12 @@ func openContent(t testing.TB, s *Store, name string) *storedContent {
 
 func closeStore(t testing.TB, s *Store) {
 	t.Helper()
-	if err := s.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(context.Background()))
 }
 
 func save(t testing.TB, content *storedContent, version int, c objectTexts) {
 	t.Helper()
-	if err := saveAll(content, version, c); err != nil {
-		t.Fatal(err)
-	}
+	must(t, saveAll(content, version, c))
 }
 
 // saveAll saves a content as records with one object each: its key and text.
@@ -165,9 +161,7 @@ func read(t testing.TB, path string) []byte {
 
 func write(t testing.TB, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, privateMode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, privateMode))
 }
 
 // testDisk is a disk that fails, hangs, or loses what was not synced.

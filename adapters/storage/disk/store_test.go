@@ -47,9 +47,7 @@ func TestSaveAndLoad(t *testing.T) {
 	third := numbered(299, 2)
 	third["ns/object-0007"] = "{}"
 	third["ns/new"] = `{"new":true}`
-	if err := saveChanges(content, 3, second, third); err != nil {
-		t.Fatal(err)
-	}
+	must(t, saveChanges(content, 3, second, third))
 	expect(t, content, "3", third.texts())
 	save(t, content, 4, nil)
 	expect(t, content, "4", nil)
@@ -104,9 +102,7 @@ func TestContentsExpire(t *testing.T) {
 	save(t, openContent(t, store, "new"), 2, numbered(3, 1))
 	closeStore(t, store)
 	then := time.Now().Add(-60 * 24 * time.Hour)
-	if err := os.Chtimes(old.path, then, then); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(old.path, then, then))
 	store = newStore(t, dir, Options{})
 	expect(t, openContent(t, store, "old"), "", nil)
 	expect(t, openContent(t, store, "new"), "2", numbered(3, 1).texts())
@@ -118,9 +114,7 @@ func TestFilesArePrivate(t *testing.T) {
 	store := newStore(t, dir, Options{})
 	content := openContent(t, store, "widgets")
 	save(t, content, 1, numbered(100, 1))
-	if err := saveChanges(content, 2, numbered(100, 1), numbered(99, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, saveChanges(content, 2, numbered(100, 1), numbered(99, 1)))
 	checkModes := func() {
 		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
@@ -196,18 +190,14 @@ func TestOneOpenContentPerView(t *testing.T) {
 	if _, err := s.Open(t.Context(), viewOf("widgets")); !errors.Is(err, ErrContentInUse) {
 		t.Errorf("the second Open() = %v, want ErrContentInUse", err)
 	}
-	if err := content.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, content.Close())
 	openContent(t, s, "widgets")
 }
 
 // TestFolderCannotBeUsed verifies that opening fails if the parent of the folder is a file.
 func TestFolderCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, privateMode); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, privateMode))
 	s := New(filepath.Join(file, "state"), Options{})
 	if _, err := s.Open(t.Context(), viewOf("widgets")); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("Open() = %v, want an error that names the file", err)
@@ -253,9 +243,7 @@ func TestKeys(t *testing.T) {
 	expectErrKey("no key")
 	with([][]byte{key(2), key(1)}, func(c *storedContent) {
 		expect(t, c, "1", objects.texts())
-		if err := saveChanges(c, 1, objects, objects); err != nil {
-			t.Fatal(err)
-		}
+		must(t, saveChanges(c, 1, objects, objects))
 	})
 	expectErrKey("an old key before changes", key(2))
 	saveWith(key(2), key(1))

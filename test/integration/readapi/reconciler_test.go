@@ -94,9 +94,7 @@ func TestCopierInManager(t *testing.T) {
 	}
 	defer secrets.Stop()
 	from := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
-	if err := manager.GetClient().Create(ctx, from); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.GetClient().Create(ctx, from))
 	if event := <-secrets.ResultChan(); event.Type != "ADDED" {
 		t.Errorf("the watch of secrets sent %s, want ADDED", event.Type)
 	}

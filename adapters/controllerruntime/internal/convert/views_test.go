@@ -25,7 +25,7 @@ func ownedObject(n int) []byte {
 // TestOwnerReferences compares the owner references of a view with those of the decoded object, also unusual
 // ones. Reading them must not mark the object as read, or the cache would stop compressing it.
 func TestOwnerReferences(t *testing.T) {
-	converter := newConverter(t)
+	converter := newConverter()
 	for _, owners := range []string{
 		`[{"apiVersion":"v1","kind":"K","name":"a","uid":"1","controller":true,"blockOwnerDeletion":false},` +
 			` {"apiVersion":"v1","kind":"L","name":"b\u0041\"é","uid":"2","x":{"y":[1]}}]`,
@@ -35,13 +35,10 @@ func TestOwnerReferences(t *testing.T) {
 		text := strings.Replace(string(ownedObject(1)), `"generation"`, `"ownerReferences":`+owners+`,"generation"`, 1)
 		for _, text := range []string{strings.Replace(text, `"ownerReferences":[{"apiVersion":"cert`,
 			`"x":[{"apiVersion":"cert`, 1), text} { // the second one has both
-			plain := pack(t, []byte(text))
+			plain := must(packed.NewPacker(nil).Pack([]byte(text)))
 			want := plain.PeekUnstructured().GetOwnerReferences()
-			for _, stored := range []any{plain, newCodec(t).Compress(plain).MetadataReader()} {
-				view, err := converter.metadataOf(stored, "")
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, stored := range []any{plain, newCodec().Compress(plain).MetadataReader()} {
+				view := must(converter.metadataOf(stored, ""))
 				if got := view.GetOwnerReferences(); !reflect.DeepEqual(got, want) {
 					t.Errorf("%s: GetOwnerReferences() = %+v, want %+v", owners, got, want)
 				}
@@ -55,9 +52,9 @@ func TestOwnerReferences(t *testing.T) {
 
 // BenchmarkOwnerReferences reads the owner references of compressed objects with different owners.
 func BenchmarkOwnerReferences(b *testing.B) {
-	objects, codec, converter := make([]*packed.Object, 1<<14), newCodec(b), newConverter(b)
+	objects, codec, converter := make([]*packed.Object, 1<<14), newCodec(), newConverter()
 	for n := range objects {
-		objects[n] = codec.Compress(pack(b, ownedObject(n)))
+		objects[n] = codec.Compress(must(packed.NewPacker(nil).Pack(ownedObject(n))))
 	}
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
@@ -68,29 +65,17 @@ func BenchmarkOwnerReferences(b *testing.B) {
 	}
 }
 
-func newCodec(t testing.TB) *packed.Codec {
-	t.Helper()
-	compressor, err := s2.New().Train([][]byte{ownedObject(0)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return packed.NewCodec(compressor)
+func newCodec() *packed.Codec {
+	return packed.NewCodec(must(s2.New().Train([][]byte{ownedObject(0)})))
 }
 
-func newConverter(t testing.TB) *Converter {
-	t.Helper()
-	c, err := New(runtime.NewScheme(), schema.GroupVersionKind{Version: "v1", Kind: "K"}, Metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+func newConverter() *Converter {
+	return must(New(runtime.NewScheme(), schema.GroupVersionKind{Version: "v1", Kind: "K"}, Metadata))
 }
 
-func pack(t testing.TB, text []byte) *packed.Object {
-	t.Helper()
-	o, err := packed.NewPacker(nil).Pack(text)
+func must[T any](value T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return o
+	return value
 }

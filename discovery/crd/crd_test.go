@@ -170,7 +170,7 @@ func TestRead(t *testing.T) {
 				strings.Replace(string(asJSON), `"kind":"CustomResourceDefinition",`, "", 1) + `]}`,
 			want: []string{"widgets"}},
 		"nothing": {text: configMap, err: "f.yaml: no CustomResourceDefinition found"},
-		"empty":   {text: "", err: "no CustomResourceDefinition found"},
+		"empty":   {text: "", err: "f.yaml: the file is empty"},
 		"bad second": {text: widgetYAML + "---\n\tx: [", want: []string{"widgets"},
 			err: "f.yaml:45: document 2: "},
 		"not an object": {text: "- 1\n- 2\n", err: "document 1: not a Kubernetes object"},

@@ -122,7 +122,9 @@ func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) 
 	}
 	t := &documentReader{in: in, compressed: compressed, line: 1, collects: name,
 		audit: auditLog{unknown: map[auditedObject]Entry{}}}
+	hasAnswer := false
 	t.yield = func(e Entry) bool {
+		hasAnswer = hasAnswer || !errors.Is(e.Err, ErrNotObject)
 		e.Member = c.member
 		c.stopped = !c.yield(e) || c.ctx.Err() != nil
 		return !c.stopped
@@ -130,7 +132,13 @@ func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) 
 	for more := true; more && err == nil; {
 		more, err = t.readDocument()
 	}
-	if !c.stopped {
+	switch {
+	case c.stopped:
+	case t.document == 0 && !t.hasSeparator && err == nil:
+		c.fail(errEmpty)
+	case name != "" && !hasAnswer && err == nil:
+		t.yield(Entry{Err: &Note{Uncollected: name, Reason: "the file has no list of them"}})
+	default:
 		t.audit.report(t.yield)
 	}
 	return err

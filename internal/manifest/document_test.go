@@ -60,7 +60,12 @@ func TestEntries(t *testing.T) {
 		text string
 		want []string
 	}{
-		"nothing":       {"", nil},
+		"nothing":       {"", []string{"0 0/0: error " + errEmpty.Error()}},
+		"only a mark":   {"\ufeff \r\n\n", []string{"0 0/0: error " + errEmpty.Error()}},
+		"null":          {"null\n", []string{"1 1/0: error not a Kubernetes object"}},
+		"nulls":         {aYAML + "---\nnull\n--- ~\n", []string{"1 1/0: v1 A a"}},
+		"no fields":     {"{}", []string{"1 1/0: error not a Kubernetes object: it has no apiVersion or no kind"}},
+		"separator":     {"---\n", nil},
 		"comments":      {"# only\n---\n# comments\n", nil},
 		"one":           {aYAML, []string{"1 1/0: v1 A a"}},
 		"two":           {aYAML + "---\n" + bYAML, []string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},

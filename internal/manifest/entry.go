@@ -92,6 +92,10 @@ func (e PartialError) Error() string { return string(e) }
 // ErrTruncated is the error of data, or of a text, that ends within a document.
 const ErrTruncated = PartialError("the data ends too early: copy or collect it again; only the preceding part is read")
 
+// errEmpty is the error of a text without a document, a comment or a separator. It can be cut, or the output
+// of a command that failed.
+const errEmpty = PartialError("the file is empty: write it again, or delete it if it has no objects")
+
 // sourceReader ends with its context, and separates errors of reading from errors of the text.
 type sourceReader struct {
 	ctx context.Context

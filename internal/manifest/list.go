@@ -170,7 +170,7 @@ func (l *list) finish() bool {
 		(l.isArray || l.hasItems || string(l.fieldValue("items")) == "null"):
 		return l.yield(Entry{Position: l.Position,
 			Err: &Note{APIVersion: l.apiVersion(), Kind: strings.TrimSuffix(kind, "List")}})
-	case l.isArray, len(l.members) == 0 && !l.hasItems:
+	case l.isArray:
 		return true
 	case l.isWatchEvent():
 		return l.emitWatchEvent()

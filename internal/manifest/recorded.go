@@ -36,7 +36,7 @@ func (n *Note) Error() string {
 }
 
 // collected returns the type whose objects a file of a support bundle or of Sonobuoy has, or the errors of
-// collecting it. The name is empty for other files. docs/bundles.md describes the layouts.
+// collecting it. The name is empty for other files, as the groups of a server. docs/bundles.md has the layouts.
 func collected(file string) (name string, hasErrors bool) {
 	file = "/" + filepath.ToSlash(file)
 	base, isJSON := strings.CutSuffix(path.Base(file), ".json")
@@ -48,12 +48,15 @@ func collected(file string) (name string, hasErrors bool) {
 	case isSupport && strings.HasSuffix(base, "-errors"):
 		return strings.TrimSuffix(base, "-errors"), true
 	case isSupport:
-		name, _, _ = strings.Cut(inSupport, "/")
-		return strings.TrimSuffix(name, ".json"), false
+		name, _, _ = strings.Cut(strings.TrimPrefix(inSupport, customResources+"/"), "/")
+		name = strings.TrimSuffix(name, ".json")
 	case strings.Contains(file, "/resources/ns/"), strings.Contains(file, "/resources/cluster/"):
-		return strings.ToLower(base[strings.LastIndex(base, "_")+1:]), false
+		name = strings.ToLower(base[strings.LastIndex(base, "_")+1:])
 	}
-	return "", false
+	if _, isBuiltin := naming.FindBuiltinByName(name); !isBuiltin && !strings.ContainsAny(name+base, "._") {
+		name = ""
+	}
+	return name, false
 }
 
 // IsSortedByType reports whether a definition is in a bundle that does not show which types are empty.
@@ -87,7 +90,9 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 	}
 	switch {
 	case name == queryTimes:
-		_ = json.Unmarshal(text, &queries) // it has no objects
+		if json.Unmarshal(text, &queries) != nil {
+			c.fail(errors.New("the errors of queries cannot be read, so any type can lack objects"))
+		}
 		for _, q := range queries {
 			name := strings.ToLower(q.QueryObj) // Nodes next to nodes are files of kubelets
 			if isSet(q.Error) && (name == q.QueryObj || !bytes.Contains(text, quoted(name))) {

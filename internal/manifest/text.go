@@ -18,15 +18,17 @@ const peekSize = 64 << 10
 
 // documentReader reads documents one by one. Each can be JSON or YAML.
 type documentReader struct {
-	in          *bufio.Reader
-	compressed  bool // in is decompressed data
-	line        int  // line of the next byte
-	document    int
-	pendingLine []byte // an unread line
-	rest        []byte // the unread lines before the next \n
-	yield       func(Entry) bool
-	audit       auditLog
-	collects    string // name of the type of untyped objects, if it is known
+	in         *bufio.Reader
+	compressed bool // in is decompressed data
+	line       int  // line of the next byte
+	document   int
+	// hasSeparator is set if a separator precedes the documents.
+	hasSeparator bool
+	pendingLine  []byte // an unread line
+	rest         []byte // the unread lines before the next \n
+	yield        func(Entry) bool
+	audit        auditLog
+	collects     string // name of the type of untyped objects, if it is known
 }
 
 // newList returns a list for the document that begins at a line.
@@ -77,7 +79,9 @@ func (t *documentReader) skipToDocument() (isJSON bool, err error) {
 				return false, err
 			}
 			continue
-		case !isSeparator(start) || !isBareSeparator(start) || lineLength(start) < len(start):
+		case isSeparator(start) && isBareSeparator(start) && lineLength(start) == len(start):
+			t.hasSeparator = true
+		default:
 			return false, nil
 		}
 		_, _ = t.in.Discard(len(start)) // it is buffered

@@ -33,7 +33,7 @@ func (t *documentReader) readYAML() (more bool, err error) {
 	case err != nil:
 		return t.yield(Entry{Position: Position{Line: lineOf(err, l.Line), Document: t.document},
 			Err: err}) && more, nil
-	case string(data) == "null":
+	case string(data) == "null" && (len(text) == 0 || more || t.document > 1): // as kubectl
 		return more, nil
 	}
 	return l.addDecoded(data, func() []int { return itemLines(text, firstLine) }) && more, nil
@@ -46,9 +46,12 @@ func (t *documentReader) documentText() (text []byte, firstLine int, more bool, 
 	firstLine = t.line
 	for hasContent := false; ; {
 		line, err := t.readLine()
-		if errors.Is(err, io.EOF) {
+		switch {
+		case errors.Is(err, io.EOF) && !hasContent:
+			return nil, firstLine, false, nil
+		case errors.Is(err, io.EOF):
 			return text, firstLine, false, nil
-		} else if err != nil {
+		case err != nil:
 			return nil, 0, false, err
 		}
 		if unmarked, isMarked := bytes.CutPrefix(line, byteOrderMark); isMarked && !hasContent {

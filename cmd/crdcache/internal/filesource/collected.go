@@ -16,6 +16,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/internal/naming"
+	"github.com/crdcache/crdcache/serving/readapi"
 )
 
 // note adds the type of an empty list, or of objects that a tool could not read.
@@ -25,7 +26,7 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		if err == nil && n.Kind != "" {
 			entry := manifest.Entry{Position: p}
 			l.emptyLists = append(l.emptyLists, pendingObject{f, entry, gv.WithKind(n.Kind), true})
-			l.show(gv.WithKind(n.Kind).GroupKind(), f, p, asList)
+			l.show(gv.WithKind(n.Kind), f, p, asList)
 		}
 		return
 	}
@@ -34,7 +35,7 @@ func (l *loader) note(f *manifest.File, p manifest.Position, n *manifest.Note) {
 		gr = schema.GroupResource{Group: t.Group, Resource: t.Plural}
 		gvk := schema.GroupVersionKind{Group: t.Group, Version: t.Version, Kind: t.Kind}
 		l.emptyLists = append(l.emptyLists, pendingObject{f, manifest.Entry{Position: p}, gvk, true})
-		l.show(gvk.GroupKind(), f, p, asType)
+		l.show(gvk, f, p, asType)
 	} else if gr.Group == "" { // the name of types of any group, or of none
 		gr = schema.GroupResource{Group: anyGroup, Resource: strings.ReplaceAll(gr.Resource, "-", "")}
 		l.reader.Problem(f, p, true, n)
@@ -56,9 +57,9 @@ func (l *loader) addReason(gr schema.GroupResource, f *manifest.File, text strin
 // dropReasons drops the reasons and kinds of deleted files, and of the earlier content of others.
 func (l *loader) dropReasons(deletedFiles map[*manifest.File]bool) {
 	for _, sources := range l.shown {
-		maps.DeleteFunc(sources, func(_ shownIn, files map[*manifest.File]int) bool {
-			maps.DeleteFunc(files, func(f *manifest.File, readCount int) bool {
-				return deletedFiles[f] || readCount != f.ReadCount && !f.HadErrors
+		maps.DeleteFunc(sources, func(_ shownIn, files map[versionIn]int) bool {
+			maps.DeleteFunc(files, func(in versionIn, readCount int) bool {
+				return deletedFiles[in.file] || readCount != in.file.ReadCount && !in.file.HadErrors
 			})
 			return len(files) == 0
 		})
@@ -111,25 +112,44 @@ func (l *loader) sourceOf(f *manifest.File, p manifest.Position) string {
 	return l.paths[f.Argument]
 }
 
-func (l *loader) show(gk schema.GroupKind, f *manifest.File, p manifest.Position, as shownAs) {
-	sources, in := l.shown[gk], shownIn{l.sourceOf(f, p), as}
-	if sources == nil {
-		sources = map[shownIn]map[*manifest.File]int{}
-		l.shown[gk] = sources
-	}
-	if sources[in] == nil {
-		sources[in] = map[*manifest.File]int{}
-	}
-	sources[in][f] = f.ReadCount
+// versionIn is a version of a kind in a file. The version of a definition is empty.
+type versionIn struct {
+	file    *manifest.File
+	version string
 }
 
-// removeTypes removes the types without definition that no file shows any more, as if no file had shown them.
+func (l *loader) show(gvk schema.GroupVersionKind, f *manifest.File, p manifest.Position, as shownAs) {
+	sources, in := l.shown[gvk.GroupKind()], shownIn{l.sourceOf(f, p), as}
+	if sources == nil {
+		sources = map[shownIn]map[versionIn]int{}
+		l.shown[gvk.GroupKind()] = sources
+	}
+	if sources[in] == nil {
+		sources[in] = map[versionIn]int{}
+	}
+	sources[in][versionIn{f, gvk.Version}] = f.ReadCount
+}
+
+// removeTypes removes the types without definition, and the versions, that no file shows any more, as if no
+// file had shown them.
 func (l *loader) removeTypes() {
 	for gk, k := range l.kinds {
-		if k.definitionName == "" && len(l.shown[gk]) == 0 {
+		shown := map[string]bool{}
+		for _, files := range l.shown[gk] {
+			for in := range files {
+				shown[in.version] = true
+			}
+		}
+		versions := slices.DeleteFunc(slices.Clone(k.typ.Versions),
+			func(v readapi.Version) bool { return !shown[v.Name] })
+		switch {
+		case k.definitionName != "":
+		case len(versions) == 0:
 			l.removeKind(k)
 			l.storage.RemoveType(k.typ.GroupResource())
 			l.typesChanged = true
+		case len(versions) < len(k.typ.Versions):
+			_ = l.setVersions(k, versions) // the storage accepted each
 		}
 	}
 }

@@ -22,12 +22,15 @@ func TestCollected(t *testing.T) {
 	const definition = "resources/customresourcedefinitions.apiextensions.k8s.io/v1-preferredversion/cluster/w.yaml"
 	const errorsFile = "cluster-resources/custom-resource-definitions-errors.json"
 	const customErrors = "cluster-resources/custom-resources/custom-resources-errors.json"
+	const customList = "cluster-resources/custom-resources/widgets.example.com/web.json"
+	const noList = "403 NotCollected0 of more"
 	const emptyList = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinitionList\nitems: []\n"
 	bundle, plain, object := files{definition: widgetCRD}, files{"crd.yaml": widgetCRD}, files{"a.yaml": widget("a", "red")}
 	full := files{definition: widgetCRD, "resources/widgets.example.com/namespaces/web/a.yaml": widget("a", "red")}
 	list := files{"list.yaml": "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(widget("a", "red"), "\n", "\n  ") + "\n"}
 	deleted := files{"a.yaml": widget("z", "red"), "b.yaml": emptyList, errorsFile: `["denied"]`,
 		"c.yaml": "kind: APIServiceList\napiVersion: apiregistration.k8s.io/v1\nitems: []\n",
+		"e.yaml": strings.Replace(widget("x", "red"), "/v1", "/v2", 1),
 		"d.yaml": strings.ReplaceAll(list["list.yaml"], "name: a,", "name: y,")}
 	widgetType := widgets.WithVersion("v1")
 	apiServices := schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1",
@@ -51,6 +54,14 @@ func TestCollected(t *testing.T) {
 		"unreadable definitions":             {crd.GVR, "403 NotCollected0 of more", []files{{errorsFile: `["denied"]`}}},
 		"definitions":                        {crd.GVR, "200 1", []files{bundle}},
 		"no trace of APIServices":            {apiServices, "404 0", []files{bundle}},
+		"no trace of a version":              {widgets.WithVersion("v2"), "404 NotFound0", []files{object}},
+		"null for a list":                    {widgetType, noList, []files{plain, {customList: "null"}}},
+		"no fields for a list":               {widgetType, noList, []files{plain, {customList: "{}"}}},
+		"no items for a list":                {widgetType, noList, []files{plain, {customList: `{"items":null}`}}},
+		"null for an item":                   {widgetType, noList, []files{plain, {customList: "[null]"}}},
+		"an empty file for a list":           {widgetType, "200 0 of more", []files{plain, {customList: ""}}},
+		"an empty file":                      {widgetType, "200 1 of more", []files{full, {"a.json": " \n"}}},
+		"an empty file for errors":           {crd.GVR, noList, []files{{errorsFile: ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var paths []string

@@ -63,7 +63,7 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}
 	if e.Recorded || manifest.IsSortedByType(f.Path+"/"+e.Member) {
-		l.show(gk, f, e.Position, asType)
+		l.show(gk.WithVersion(""), f, e.Position, asType)
 	}
 }
 

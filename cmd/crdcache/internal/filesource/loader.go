@@ -40,8 +40,8 @@ type loader struct {
 	emptyLists            []pendingObject // without data
 	// uncollected has the reasons why objects of types are unknown.
 	uncollected map[schema.GroupResource][]fileReason
-	// shown has the files that show a kind, and their ReadCount.
-	shown map[schema.GroupKind]map[shownIn]map[*manifest.File]int
+	// shown has the files that show a version of a kind, and their ReadCount.
+	shown map[schema.GroupKind]map[shownIn]map[versionIn]int
 	paths []string // of the sources
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
@@ -113,7 +113,7 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
-		shown:           map[schema.GroupKind]map[shownIn]map[*manifest.File]int{},
+		shown:           map[schema.GroupKind]map[shownIn]map[versionIn]int{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 		report:          report, uncollected: map[schema.GroupResource][]fileReason{},
 	}
@@ -132,7 +132,7 @@ func (l *loader) add(f *manifest.File, e manifest.Entry) {
 	if e.Item > 0 {
 		as = asList
 	}
-	l.show(schema.FromAPIVersionAndKind(e.APIVersion, e.Kind).GroupKind(), f, e.Position, as)
+	l.show(schema.FromAPIVersionAndKind(e.APIVersion, e.Kind), f, e.Position, as)
 	if l.addWithoutDecoding(f, e) {
 		return
 	}
@@ -273,14 +273,18 @@ func (l *loader) setType(t readapi.Type, inferred bool) (*kind, error) {
 	return k, nil
 }
 
-// addVersion adds a version to a type without a definition. The conversion is unknown, so objects are served
-// only in their own version.
+// addVersion adds a version to a type without a definition.
 func (l *loader) addVersion(k *kind, name string) error {
 	newVersion := k.typ.Versions[0]
 	newVersion.Name = name
+	return l.setVersions(k, append(slices.Clone(k.typ.Versions), newVersion))
+}
+
+// setVersions sets the versions of a type without a definition. The conversion is unknown, so objects are
+// served only in their own version.
+func (l *loader) setVersions(k *kind, versions []readapi.Version) error {
 	t := k.typ
-	t.NeedsConversion = true
-	t.Versions = append(slices.Clone(t.Versions), newVersion)
+	t.Versions, t.NeedsConversion = versions, len(versions) > 1
 	slices.SortFunc(t.Versions, func(a, b readapi.Version) int {
 		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
 	})

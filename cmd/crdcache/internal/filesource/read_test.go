@@ -24,11 +24,11 @@ func TestRead(t *testing.T) {
 		colors, problems []string
 	}{
 		"all": {Options{Paths: []string{dir}}, []string{"web/a red", "web/b red", "web/c red"},
-			[]string{"a.yaml:6: document 2: CustomResourceDefinition", "warning: values.yaml:1: document 1: ignored"}},
+			[]string{"a.yaml:6: document 2: CustomResourceDefinition", "zero.yaml: the file is empty", "warning: values.yaml:1: document 1: ignored"}},
 		"empty": {Options{Paths: []string{dir + "/zero.yaml", dir + "/below"}}, []string{"web/b red", "web/c red"},
-			[]string{"warning: zero.yaml: the file is empty"}},
+			[]string{"zero.yaml: the file is empty"}},
 		"nothing": {Options{Paths: []string{manifest.Stdin}, In: strings.NewReader("")}, nil,
-			[]string{"warning: stdin: the file is empty"}},
+			[]string{"stdin: the file is empty"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openSource(t, tt.options)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -19,6 +20,10 @@ import (
 func (s *Source) Reasons(types ...schema.GroupResource) (reasons []snapshot.Reason) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
+	return s.reasonsOf(types...)
+}
+
+func (s *Source) reasonsOf(types ...schema.GroupResource) (reasons []snapshot.Reason) {
 	for _, r := range s.reading.reasons {
 		if r.Type != "" && r.Concerns(types...) { // serveSnapshot reports those of all types
 			reasons = append(reasons, r)
@@ -53,23 +58,36 @@ const (
 	// WarningPrefix begins warnings about incomplete answers, which kubectl prints.
 	WarningPrefix = "299 crdcache-incomplete "
 	maxWarnings   = 8 // clients bound the header
+	// TimeHeader is set in answers to the time of the files, if it is known, in RFC 3339.
+	TimeHeader = "Crdcache-Time"
 	// ReasonsHeader is set in the answers of a source with Reasons, to a path below reasonsPath that changes
 	// with them. Its answer has the reasons in JSON.
 	ReasonsHeader = "Crdcache-Reasons"
 	reasonsPath   = "/crdcache/reasons"
 )
 
-// announceReasons completes the header of an answer. Logs are complete.
-func (s *Source) announceReasons(header http.Header, r readapi.Request) {
-	reasons := s.Reasons()
-	if len(reasons) > 0 {
-		header.Set(ReasonsHeader, fmt.Sprintf("%s/%x", reasonsPath, maphash.String(digestSeed, fmt.Sprint(reasons))))
+// setReasons sets the reasons of types, and their path.
+func (s *Source) setReasons(reasons []snapshot.Reason) {
+	s.reading.reasons, s.reading.reasonsPath = reasons, ""
+	if all := s.reasonsOf(); len(all) > 0 {
+		s.reading.reasonsPath = fmt.Sprintf("%s/%x", reasonsPath, maphash.String(digestSeed, fmt.Sprint(all)))
+	}
+}
+
+// announce sets the time and the reasons in the header of an answer. Logs are complete.
+func (s *Source) announce(header http.Header, r readapi.Request) {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	if at := s.Time(); !at.IsZero() {
+		header.Set(TimeHeader, at.Format(time.RFC3339Nano))
+	}
+	if s.reading.reasonsPath != "" {
+		header.Set(ReasonsHeader, s.reading.reasonsPath)
 	}
 	if r.GVR.Empty() || r.Subresource == "log" {
 		return
 	}
-	reasons = slices.DeleteFunc(reasons,
-		func(reason snapshot.Reason) bool { return !reason.Concerns(r.GVR.GroupResource()) })
+	reasons := s.reasonsOf(r.GVR.GroupResource())
 	for _, r := range reasons[:min(len(reasons), maxWarnings)] {
 		header.Add("Warning", WarningPrefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(r.Text), " ")))
 	}

@@ -2,7 +2,6 @@ package filesource
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,14 +10,16 @@ import (
 )
 
 // Refresh reads new and changed files, except standard input, and updates the objects. Files that cannot be
-// read or are empty keep their objects and are reported as Problems. So do all files if a named path is gone.
+// read, or are empty as when redirection begins, keep their objects and are reported as Problems. So do all
+// files if a named path is gone.
 // The only possible error is that of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
 	err, l := s.refresh(ctx), s.reading.loader
 	l.summarize()
 	typesChanged := l.typesChanged
-	l.typesChanged, s.reading.reasons = false, l.collectedReasons()
+	l.typesChanged = false
+	s.setReasons(l.collectedReasons())
 	s.reading.Unlock()
 	if typesChanged && s.options.TypesChanged != nil {
 		s.options.TypesChanged()
@@ -98,9 +99,6 @@ func (s *Source) rereadMarkedFiles(ctx context.Context) error {
 
 const maxRereadRounds = 8
 
-var errEmpty = errors.New(
-	"the file is empty: its previous objects are kept until it has content or is deleted")
-
 // loadFiles reads files into the storage, definitions first. It deletes the objects that the files no longer
 // have.
 func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
@@ -112,11 +110,6 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 	}
 	var definitions, otherEntries []fileEntry
 	for _, f := range files {
-		if f.Stamp.Size == 0 {
-			// Redirection empties a file before it is written.
-			l.reader.Problem(f, manifest.Position{}, true, errEmpty)
-			continue
-		}
 		err := l.reader.Read(ctx, f, nil, func(e manifest.Entry) {
 			if e.Kind == crdGroupKind.Kind {
 				definitions = append(definitions, fileEntry{f, cloneEntry(e)})

@@ -33,9 +33,11 @@ func TestStdinIsKept(t *testing.T) {
 }
 
 // TestRefreshModel changes files at random. After each change, a refreshed Source and a new one must have the
-// same objects.
+// same types and objects.
 func TestRefreshModel(t *testing.T) {
-	dir := writeTree(t, map[string]string{"crd.yaml": widgetCRD})
+	definition := strings.Replace(widgetCRD, "  - {name: v1,",
+		"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)
+	dir := writeTree(t, map[string]string{"crd.yaml": definition})
 	s := openSource(t, Options{Paths: []string{dir}})
 	for step := range 40 {
 		path := filepath.Join(dir, fmt.Sprint("f", step*7%5, ".yaml"))
@@ -45,17 +47,28 @@ func TestRefreshModel(t *testing.T) {
 			var docs []string
 			for i := range step % 4 {
 				docs = append(docs, widget(fmt.Sprint("w", (step*3+i)%6), fmt.Sprint("c", step)))
+				docs[i] = strings.Replace(docs[i], "/v1", fmt.Sprint("/v", 1+step/7%2), 1)
 			}
 			writeFile(t, path, "# objects\n"+strings.Join(docs, "---\n"))
 		}
 		if step%11 == 10 {
 			_ = os.Remove(filepath.Join(dir, "crd.yaml"))
 		} else if step%11 == 3 {
-			writeFile(t, filepath.Join(dir, "crd.yaml"), widgetCRD)
+			writeFile(t, filepath.Join(dir, "crd.yaml"), definition)
 		}
 		must(t, s.Refresh(t.Context()))
-		want := colors(t, openSource(t, Options{Paths: []string{dir}}))
-		if diff := cmp.Diff(want, colors(t, s)); diff != "" {
+		served := func(s *Source) []string {
+			all := colors(t, s)
+			types, _ := s.storage.ServedTypes()
+			for _, served := range types {
+				for _, v := range served.Versions {
+					all = append(all, served.GroupResource().String()+" "+v.Name)
+				}
+			}
+			return all
+		}
+		want := served(openSource(t, Options{Paths: []string{dir}}))
+		if diff := cmp.Diff(want, served(s)); diff != "" {
 			t.Fatalf("step %d (-opened again +refreshed):\n%s", step, diff)
 		}
 	}
@@ -98,9 +111,7 @@ func TestRefresh(t *testing.T) {
 				"namespace: web, labels: 7", 1)), []string{"web/b blue", "web/c pink", "web/d green"},
 			[]string{"b.yaml:6: document 2: Widget web/c: metadata: cannot restore map from int64"}, false},
 		{"the file is empty, as before a write", write("b.yaml", ""), []string{"web/b blue", "web/c pink",
-			"web/d green"},
-			[]string{
-				"warning: b.yaml: the file is empty: its previous objects are kept until it has content or is deleted"}, false},
+			"web/d green"}, []string{"b.yaml: the file is empty: write it again, or delete it if it has no objects"}, false},
 		{"the file has content again", write("b.yaml", widget("b", "blue")), []string{"web/b blue", "web/d green"}, nil,
 			false},
 		{"the same object in a later file", write("x.yaml", widget("b", "gold")),

@@ -182,7 +182,6 @@ func (s *Source) serveSnapshot(file *snapshot.File) {
 	backend := newSnapshotBackend(file, s)
 	s.snapshot, s.backend, s.handler = file, backend, s.newSnapshotHandler(backend)
 	contents := file.Contents()
-	s.reading.reasons = contents.Incomplete
 	for i, err := range slices.Concat(contents.Damage, contents.Notes) {
 		isWarning := i >= len(contents.Damage)
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: isWarning, Err: err})
@@ -192,6 +191,7 @@ func (s *Source) serveSnapshot(file *snapshot.File) {
 			s.addProblem(&manifest.Problem{File: s.options.Paths[0], Err: manifest.PartialError(r.Text)})
 		}
 	}
+	s.setReasons(contents.Incomplete)
 	if contents.Namespace != "" {
 		err := fmt.Errorf("the snapshot contains only the namespace %s", contents.Namespace)
 		s.addProblem(&manifest.Problem{File: s.options.Paths[0], Warning: true, Err: err})

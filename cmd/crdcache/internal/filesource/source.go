@@ -66,11 +66,13 @@ type Source struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
-		// reasons are those of types. announced has them by type as its watches began.
-		reasons   []snapshot.Reason
-		announced map[schema.GroupResource]string
-		// mixedTypes are the types with a report of objects in other versions.
-		mixedTypes map[schema.GroupResource]bool
+		// reasons are those of types, and reasonsPath names them in answers. announced has them by type as
+		// its watches began.
+		reasons     []snapshot.Reason
+		reasonsPath string
+		announced   map[schema.GroupResource]string
+		// reportedTypes are the types with a warning of warnOfUse.
+		reportedTypes map[schema.GroupResource]bool
 	}
 	mu struct {
 		sync.Mutex
@@ -93,7 +95,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{options: options}
-	s.reading.mixedTypes = map[schema.GroupResource]bool{}
+	s.reading.reportedTypes = map[schema.GroupResource]bool{}
 	s.reading.announced = map[schema.GroupResource]string{}
 	if file != nil {
 		s.serveSnapshot(file)
@@ -131,7 +133,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	l.summarize()
 	l.isServed = true
 	l.typesChanged = false
-	s.reading.reasons = l.collectedReasons()
+	s.setReasons(l.collectedReasons())
 	s.endOldWatches()
 	return s, nil
 }
@@ -211,14 +213,14 @@ func (s *Source) Err() error {
 }
 
 // RecordUse records that types are shown. It warns about inferred types, and if their objects are read, about
-// objects in several versions.
+// objects in several versions, or in no file.
 func (s *Source) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	l := s.reading.loader // nil for a snapshot, which has all its types
 	for _, gr := range types {
 		if readsObjects {
-			s.reportMixedVersions(gr)
+			s.warnOfUse(gr)
 		}
 		if l != nil {
 			l.usedTypes[gr] = true

@@ -15,6 +15,7 @@ import (
 )
 
 func TestOpen(t *testing.T) {
+	const noObjects = "warning: DIR: the files define widgets.example.com, and have neither an object nor a list of them"
 	tests := map[string]struct {
 		files    map[string]string
 		colors   []string
@@ -38,10 +39,10 @@ func TestOpen(t *testing.T) {
 			strings.Replace(widget("a", "red"), ", namespace: web", "", 1)}, []string{"default/a red"}, nil},
 		"other files": {map[string]string{"a.yaml": widgetCRD, "notes.txt": "x", ".hidden.yaml": "x: [",
 			".git/x.yaml": "x: ["}, []string{}, []string{
-			"warning: DIR: not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip, or pipes, or links to directories"}},
+			"warning: DIR: not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip, or pipes, or links to directories", noObjects}},
 		"foreign documents": {map[string]string{"a.yaml": widgetCRD, "values.yaml": "a: b\n",
 			"list.json": "[1]", "k.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"}, []string{}, []string{
-			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name; so are 2 other documents",
+			"warning: k.yaml:1: document 1: ignored: Kustomization.kustomize.config.k8s.io has no metadata.name; so are 2 other documents", noObjects,
 		}},
 		"twice": {map[string]string{"a.yaml": widgetCRD + "---\n" + widget("a", "red") + "---\n" +
 			widget("a", "green"), "b.yaml": widget("a", "blue")}, []string{"web/a blue"}, []string{
@@ -61,7 +62,7 @@ func TestOpen(t *testing.T) {
 				"a.yaml:1: document 1: CustomResourceDefinition widgets.example.com: only apiextensions.k8s.io/v1 is supported"}},
 		"webhook": {map[string]string{"a.yaml": strings.NewReplacer("spec:\n",
 			"spec:\n  conversion: {strategy: Webhook}\n",
-			"  versions:\n", "  versions:\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n").Replace(widgetCRD)}, []string{}, nil},
+			"  versions:\n", "  versions:\n  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n").Replace(widgetCRD)}, []string{}, []string{noObjects}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -79,10 +79,10 @@ func (s *Source) isVersionNamed(t *readapi.Type, version string) (isNamed bool) 
 	return isNamed
 }
 
-// reportMixedVersions warns about a type whose objects are written in several versions.
-func (s *Source) reportMixedVersions(gr schema.GroupResource) {
+// warnOfUse warns about a type whose objects are written in several versions, or are in no file.
+func (s *Source) warnOfUse(gr schema.GroupResource) {
 	c := s.backend.Collection(gr)
-	if c == nil || s.reading.mixedTypes[gr] {
+	if c == nil || s.reading.reportedTypes[gr] {
 		return
 	}
 	typ := c.Type()
@@ -106,6 +106,8 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 	copies -= rest + namedCount
 	var err error
 	switch {
+	case s.snapshot == nil && len(s.reading.loader.shown[typ.GroupKind()]) == 0:
+		err = fmt.Errorf("the files define %s, and have neither an object nor a list of them", gr)
 	case s.unconverted.Load() && len(named) == 0 && copies > 0:
 		err = fmt.Errorf("%d copies of %s in other versions are not saved: name a version to save them in another file", copies, gr)
 	case len(named) == 0 && len(written) > 1:
@@ -117,7 +119,7 @@ func (s *Source) reportMixedVersions(gr schema.GroupResource) {
 	default:
 		return
 	}
-	s.reading.mixedTypes[gr] = true
+	s.reading.reportedTypes[gr] = true
 	s.addProblem(&manifest.Problem{File: s.PathNames(), Warning: true, Err: err})
 }
 

@@ -54,19 +54,19 @@ func NewClient(ctx context.Context, config *rest.Config) (*Client, error) {
 }
 
 // NewClientAt works like NewClient for the path of a socket. It also verifies the identity of the server.
-func NewClientAt(ctx context.Context, config *rest.Config, socket string) (*Client, error) {
+func NewClientAt(ctx context.Context, config *rest.Config, socket string) (c *Client, info Info, err error) {
 	identity, _, err := Identity(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	c, err := newClient(config, identity, SocketDir{Dir: filepath.Dir(socket), name: filepath.Base(socket)})
 	if err == nil {
-		_, err = c.Info(ctx)
+		dir := SocketDir{Dir: filepath.Dir(socket), name: filepath.Base(socket)}
+		c, err = newClient(config, identity, dir)
+	}
+	if err == nil {
+		info, err = c.Info(ctx)
 	}
 	if errors.Is(err, ErrNoServer) {
-		return nil, fmt.Errorf("no cache server listens at %s", socket)
+		err = fmt.Errorf("no cache server listens at %s", socket)
 	}
-	return c, err
+	return c, info, err
 }
 
 func newClient(config *rest.Config, identity string, dir SocketDir) (*Client, error) {

@@ -23,6 +23,8 @@ type Info struct {
 	Host     string    `json:"host"`
 	PID      int       `json:"pid"`
 	Started  time.Time `json:"started"`
+	// FilesTime is the time of the content of served files, or zero.
+	FilesTime time.Time `json:"filesTime,omitzero"`
 	// Config is the digest of the index configs.
 	Config string `json:"config"`
 	// ConfigStatus describes the state of the config files. It is empty without files.

@@ -192,7 +192,7 @@ func (s *cacheServer) info() localserver.Info {
 		host = s.FilesTitle()
 	}
 	info := localserver.Info{Identity: s.identity, Host: host, PID: os.Getpid(), Started: s.started,
-		Config: *s.configDigest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
+		FilesTime: s.FilesTime(), Config: *s.configDigest.Load(), ConfigStatus: s.configStatus(), Page: s.web}
 	for _, cached := range s.binding.Targets() {
 		history := cached.Informer.History()
 		isLive, text := s.server.State(cached.GVR.GroupResource())

@@ -135,13 +135,14 @@ func (f *ReadFlags) validateCacheFlags() error {
 
 // connectCache redirects the reader's requests to the local cache server, if there is one.
 func (f *ReadFlags) connectCache(ctx context.Context, r *Reader) (err error) {
+	var info localserver.Info
 	switch {
 	case !f.hasCacheFlags || r.ReadsFiles() || f.cacheFlag == cacheNone || sharedOf(ctx) != nil:
 		return nil
 	case f.cacheFlag == cacheAuto:
 		if r.localServer, err = localserver.NewClient(ctx, r.Rest); err == nil {
 			// avoids waiting repeatedly for a server that does not respond
-			_, err = r.localServer.Info(ctx)
+			info, err = r.localServer.Info(ctx)
 		}
 		if err != nil {
 			r.localServer = nil
@@ -149,10 +150,11 @@ func (f *ReadFlags) connectCache(ctx context.Context, r *Reader) (err error) {
 			return nil
 		}
 	default:
-		if r.localServer, err = localserver.NewClientAt(ctx, r.Rest, f.cacheFlag); err != nil {
+		if r.localServer, info, err = localserver.NewClientAt(ctx, r.Rest, f.cacheFlag); err != nil {
 			return fmt.Errorf("--cache: %w", err)
 		}
 	}
+	r.responses.filesTime.Store(info.FilesTime)
 	r.Rest, err = localserver.NewTransport(r.localServer, r.Rest, func(text string) { r.Notef("%s", text) })
 	return err
 }

@@ -82,7 +82,7 @@ func (t *Target) Resolve(ctx context.Context, names []string, verbs ...string) (
 		errs = append(errs, UnknownGroups(name, resolution.FailedGroupVersions), err)
 		for _, r := range supported {
 			types = append(types, r.GVR.GroupResource())
-			t.RecordUse(true, r.GVR.GroupResource())
+			t.RecordUse(len(verbs) > 0, r.GVR.GroupResource())
 			if !seenTypes[r.GVR] {
 				seenTypes[r.GVR] = true
 				resources = append(resources, r)

@@ -45,6 +45,7 @@ type responses struct {
 	announceFailure sync.Once
 	announceSilence sync.Once
 	reasons         atomic.Pointer[serverReasons] // nil if it has none
+	filesTime       atomic.Value                  // a time.Time, of a server of files
 }
 
 // serverReasons are the reasons of a server of files at a path, which is empty if they were not read.
@@ -68,6 +69,9 @@ func (a *responses) wrap(next http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			a.failed(r, err)
 			return nil, err
+		}
+		if at, err := time.Parse(time.RFC3339, response.Header.Get(filesource.TimeHeader)); err == nil {
+			a.filesTime.Store(at)
 		}
 		switch named, last := response.Header.Get(filesource.ReasonsHeader), a.reasons.Load(); {
 		case named != "" && (last == nil || last.path != named):

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,16 +139,18 @@ func (t *Target) SnapshotOrigin() snapshot.Origin {
 	return snapshot.Origin{}
 }
 
-// FilesTime returns the time of the content of the files, or zero if it is unknown.
-func (t *Target) FilesTime() time.Time { return t.source.Time() }
+// FilesTime returns the time of the content of the files, also those of a server that has answered a request.
+// It is zero if it is unknown.
+func (t *Target) FilesTime() time.Time {
+	if t.source != nil {
+		return t.source.Time()
+	}
+	at, _ := t.responses.filesTime.Load().(time.Time)
+	return at
+}
 
 // Now returns the time until which ages count: that of the files, if it is known.
-func (t *Target) Now() time.Time {
-	if t.source == nil {
-		return time.Now()
-	}
-	return t.source.Now()
-}
+func (t *Target) Now() time.Time { return cmp.Or(t.FilesTime(), time.Now()) }
 
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.
 func (t *Target) Partial(gr schema.GroupResource) string { return t.source.Partial(gr) }

@@ -171,7 +171,6 @@ func (o *snapshotSaveVerb) save(ctx context.Context) error {
 	defer saver.writer.Abort()
 	if saver.sequential = o.ReadsFiles(); saver.sequential {
 		saver.writer.SetOrigin(func(origin *snapshot.Origin) {
-			origin.Created = o.FilesTime()
 			origin.UnknownGroups = slices.DeleteFunc(slices.Clone(o.SnapshotOrigin().UnknownGroups),
 				func(g snapshot.UnknownGroup) bool { return g.Group != snapshot.AllGroups })
 		})

@@ -71,6 +71,9 @@ func (s *snapshotSaver) save(ctx context.Context) (unusable bool, err error) {
 		origin.Server = s.serverInfo(limitedCtx)
 		origin.Namespace, origin.Redacted = s.namespace, s.redactor.redactions
 		origin.Incomplete = s.target.Reasons()
+		if at := s.target.FilesTime(); !at.IsZero() || s.target.ReadsFiles() {
+			origin.Created = at
+		}
 		for _, failure := range s.unknownGroups {
 			origin.UnknownGroups = append(origin.UnknownGroups, snapshot.UnknownGroup{
 				Group:   failure.GroupVersion.Group,

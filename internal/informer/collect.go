@@ -24,7 +24,9 @@ type collectedList struct {
 	items     []any
 	transform cache.TransformFunc // may be nil
 	// streamed has the keys of the objects that were stored before the end. It is nil if none are.
-	streamed map[string]bool
+	// prepared is scratch of storePart.
+	streamed *store.KeySet
+	prepared []store.PreparedItem
 	// falls is true if a list has to replace the streamed one, because an object was repeated.
 	falls bool
 	// indexByKey maps keys to positions in items. It is nil until an event changes an earlier one.
@@ -146,7 +148,7 @@ const streamedPart = 256
 // storePart stores the collected objects of a streamed list before an event of an object. A changed object is
 // listed again, and a deleted one is not listed.
 func (p *partition) storePart(c *collectedList, next metav1.Object, event watch.EventType) error {
-	prepared := make([]store.PreparedItem, len(c.items))
+	prepared := slices.Grow(c.prepared, len(c.items))[:len(c.items)]
 	for done := false; !done; {
 		for n, item := range c.items {
 			key, err := store.KeyOf(item)
@@ -163,14 +165,15 @@ func (p *partition) storePart(c *collectedList, next metav1.Object, event watch.
 	snapshot := p.informer.store.Snapshot()
 	for _, o := range prepared {
 		p.informer.mutations.AddObject(o.Item)
-		c.falls = c.falls || c.streamed[o.Key]
-		c.streamed[snapshot.OwnKey(o.Key)] = true
+		c.falls = !c.streamed.AddStored(snapshot, o) || c.falls
 	}
-	c.items = nil
+	clear(c.items)
+	clear(prepared)
+	c.items, c.prepared = c.items[:0], prepared[:0]
 	key := cache.MetaObjectToName(next).String()
 	stored, found := snapshot.Get(key)
 	if event == watch.Modified || event == watch.Deleted && found && store.SameUID(stored, next) {
-		delete(c.streamed, key)
+		c.streamed.Delete(key)
 	}
 	return nil
 }

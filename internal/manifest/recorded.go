@@ -36,7 +36,8 @@ func (n *Note) Error() string {
 }
 
 // collected returns the type whose objects a file of a support bundle or of Sonobuoy has, or the errors of
-// collecting it. The name is empty for other files, as the groups of a server. docs/bundles.md has the layouts.
+// collecting it. The name is empty for other files, such as the groups of a server. docs/bundles.md
+// describes the layouts.
 func collected(file string) (name string, hasErrors bool) {
 	file = "/" + filepath.ToSlash(file)
 	base, isJSON := strings.CutSuffix(path.Base(file), ".json")

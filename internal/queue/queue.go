@@ -237,12 +237,12 @@ func (q *Queue[T]) handlingSince(pushed time.Time) {
 
 // handle handles elements. It returns false if the queue is closed.
 func (q *Queue[T]) handle(elements []T, handle func(T)) bool {
+	var e T // on the heap, because lenOf gets its address
 	for i := range elements {
 		for more := true; more; {
 			if q.closed.Load() {
 				return false
 			}
-			var e T
 			e, more = q.removeFirst(&elements[i])
 			handle(e)
 			if q.lenOf == nil {

@@ -16,10 +16,12 @@ type Batch struct {
 	// conversions is Store.conversions when the sizes of snapshot were counted.
 	conversions int
 	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
-	// in the batch. unchanged reports for each row whether it is one of base; nil if unknown.
-	base        *Snapshot
-	foundInBase int
-	unchanged   []bool
+	// in the batch. unchanged reports for each row whether it is one of base; nil if unknown. changed is the
+	// number of the others. isAscending is set if each key of the list is greater than the one before.
+	base                 *Snapshot
+	foundInBase, changed int
+	unchanged            []bool
+	isAscending          bool
 }
 
 // Len returns the number of different keys.
@@ -44,13 +46,16 @@ func (s *Store) PrepareList(count int, objectAt func(i int) KeyedItem) *Batch {
 	for {
 		current := s.current.Load()
 		b := &Batch{base: current, rows: make([]hashedEntry[*storedRow], count),
-			unchanged: make([]bool, count)}
+			unchanged: make([]bool, count), isAscending: true}
 		if !s.StoresObjects() {
 			b.arrivedItems = make([]Item, count)
 		}
 		var failures Failures
+		previous := ""
 		for i := range count {
 			o := objectAt(i)
+			b.isAscending = b.isAscending && o.Key > previous
+			previous = o.Key
 			if b.arrivedItems != nil {
 				b.arrivedItems[i] = o.Item
 			}
@@ -63,6 +68,7 @@ func (s *Store) PrepareList(count int, objectAt func(i int) KeyedItem) *Batch {
 			isComplete := len(current.indexes) == len(current.functions) // no index is being built
 			b.unchanged[i] = stored != nil && isComplete && s.format.Same(stored.item(), o.Item)
 			if !b.unchanged[i] {
+				b.changed++
 				r = s.newRow(current, o, &failures)
 			}
 			b.rows[i] = hashedEntry[*storedRow]{hash, r}
@@ -137,6 +143,13 @@ func (s *Store) build(b *Batch, current *Snapshot) bool {
 	defer s.write.Unlock()
 	if s.current.Load().version != current.version {
 		return false
+	}
+	if b.snapshot = b.patched(); b.snapshot != nil {
+		b.conversions = s.conversions
+		if s.current.Load() != current { // rows may have been converted since
+			s.count(b, current)
+		}
+		return true
 	}
 	b.snapshot = &Snapshot{functions: current.functions, version: current.version}
 	var scratch indexScratch

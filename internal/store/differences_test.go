@@ -40,8 +40,8 @@ func TestRelistsNeedLittleMemory(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if each := (after.TotalAlloc - before.TotalAlloc) / objects; !ok || each > 110 {
-		t.Errorf("a relist allocates %d bytes per object, want at most 110", each)
+	if each := (after.TotalAlloc - before.TotalAlloc) / objects; !ok || each > 30 {
+		t.Errorf("a relist allocates %d bytes per object, want at most 30", each)
 	}
 	runtime.KeepAlive(list)
 }

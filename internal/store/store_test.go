@@ -123,7 +123,11 @@ func TestStoreAgainstModel(t *testing.T) {
 				}
 				delete(model, key)
 			case op < 19:
-				model = replaceRandomly(t, r, store, model)
+				var list []*thing
+				for range r.IntN(15) {
+					list = append(list, randomThing(r))
+				}
+				model = replaceContents(t, store, model, list)
 			default:
 				name := fmt.Sprint("parity", step)
 				must(t, store.AddIndexers(cache.Indexers{name: byParity}))
@@ -135,13 +139,96 @@ func TestStoreAgainstModel(t *testing.T) {
 	}
 }
 
-// replaceRandomly replaces the content, with repeated keys, and checks the differences.
-func replaceRandomly(t *testing.T, r *rand.Rand, store *Store, model contents) contents {
+// TestListsWithFewChanges replaces the content by lists that differ little from it, in any order, and with
+// repeated keys.
+func TestListsWithFewChanges(t *testing.T) {
+	withHashMasks(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(1, 2))
+		funcs := cache.Indexers{"tags": byTags, "parity": byParity}
+		store := New(Options{Indexers: funcs, Format: pointerFormat{New(Options{}).Format()}})
+		model, shared := contents{}, 0
+		for n := range 300 {
+			key, tag := fmt.Sprint("k", n), fmt.Sprint("t", n%7)
+			model[key] = &thing{key: key, number: n, tags: []string{tag}}
+		}
+		model = replaceContents(t, store, contents{}, slices.Collect(maps.Values(model)))
+		for step := range 60 {
+			list := slices.SortedFunc(maps.Values(model),
+				func(a, b *thing) int { return strings.Compare(a.key, b.key) })
+			if step%3 == 0 {
+				r.Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+			}
+			for range r.IntN(12) {
+				switch at := r.IntN(len(list)); r.IntN(4) {
+				case 0:
+					list = slices.Delete(list, at, at+1)
+				case 1:
+					list = slices.Insert(list, at, &thing{key: fmt.Sprint("new", step, at), number: step})
+				default:
+					tags := []string{"t3", fmt.Sprint("t", r.IntN(9))}
+					list[at] = &thing{key: list[at].key, number: r.IntN(9), tags: tags}
+				}
+			}
+			if step%4 == 3 {
+				list = append(list, &thing{key: list[r.IntN(len(list))].key, number: step})
+			}
+			before := store.Snapshot()
+			model = replaceContents(t, store, model, list)
+			model.check(t, store, funcs)
+			if sharesNodes(before, store.Snapshot()) {
+				shared++
+			}
+		}
+		if hashMask == ^uint64(0) && shared < 30 {
+			t.Errorf("%d of 60 lists share nodes with the content before, want at least 30", shared)
+		}
+	})
+}
+
+// TestRemovedKeyWithTheHashOfAnother verifies that such an object does not stay.
+func TestRemovedKeyWithTheHashOfAnother(t *testing.T) {
+	defer func() { hashMask = ^uint64(0) }()
+	hashMask = 0xfff
+	keys := map[uint64]string{}
+	var list []*thing
+	for n := 0; len(list) < 40; n++ {
+		if key := fmt.Sprint("k", n); keys[hashOf(key)] == "" {
+			keys[hashOf(key)] = key
+			list = append(list, &thing{key: key})
+		}
+	}
+	other := &thing{}
+	for n := 0; other.key == ""; n++ {
+		if key := fmt.Sprint("other", n); keys[hashOf(key)] != "" {
+			other.key = key
+		}
+	}
+	store := New(Options{Format: pointerFormat{New(Options{}).Format()}})
+	model := replaceContents(t, store, contents{}, append([]*thing{other}, list...))
+	replaceContents(t, store, model, list).check(t, store, nil)
+}
+
+// pointerFormat takes objects for unchanged if they are the same.
+type pointerFormat struct{ Format }
+
+func (pointerFormat) Same(a, b Item) bool { return a == b }
+
+// sharesNodes reports whether two contents have a node in common.
+func sharesNodes(a, b *Snapshot) bool {
+	for k, child := range a.rows.inner.children {
+		if child == b.rows.inner.children[k] {
+			return true
+		}
+	}
+	return false
+}
+
+// replaceContents replaces the content by a list, and checks the differences.
+func replaceContents(t *testing.T, store *Store, model contents, things []*thing) contents {
 	t.Helper()
 	next := contents{}
 	var list []KeyedItem
-	for range r.IntN(15) {
-		th := randomThing(r)
+	for _, th := range things {
 		next[th.key] = th
 		list = append(list, th.keyed())
 	}

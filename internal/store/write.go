@@ -42,14 +42,8 @@ func (s *Store) Put(p PreparedItem) (old Item, ok bool) {
 	next := current.copy()
 	if stored != nil {
 		old = stored.item()
-		next.sizes.addRow(stored, -1)
-		if values := stored.values(); values != "" && values == p.row.values() {
-			p.row.shareValues(stored)
-		}
 	}
-	next.rows = current.rows.with(p.row)
-	next.reindex(stored, p.row)
-	next.sizes.addRow(p.row, 1)
+	next.put(stored, p.row)
 	if p.ResourceVersion != "" {
 		next.resourceVersion = p.ResourceVersion
 	}
@@ -68,9 +62,7 @@ func (s *Store) Remove(key, resourceVersion string) (old Item) {
 	}
 	if stored := next.rows.find(key); stored != nil {
 		old = stored.item()
-		next.rows = next.rows.without(key)
-		next.reindex(stored, nil)
-		next.sizes.addRow(stored, -1)
+		next.remove(stored)
 	}
 	s.publish(next, key)
 	return old

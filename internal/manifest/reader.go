@@ -15,9 +15,8 @@ import (
 // Reader reads files and reports problems. It must not be used concurrently.
 type Reader struct {
 	report func(*Problem)
-	// OnNote is called for each note, and OnDeleted for each deleted object of a recording. Optional.
-	OnNote    func(*File, Position, *Note)
-	OnDeleted func(*File, Entry)
+	// OnNote is called for each note. Optional.
+	OnNote func(*File, Position, *Note)
 	// Received counts the bytes that are read. Optional.
 	Received *atomic.Int64
 	// tallies are the counts since the last summary.
@@ -34,7 +33,7 @@ func NewReader(report func(*Problem)) *Reader {
 	return &Reader{report: report, tallies: map[*File]*problemCounts{}}
 }
 
-// Read reads a file and passes each object to onObject. It reports unreadable documents, and files that
+// Read reads a file and passes each object, also a deleted one of a recording, to onObject. It reports unreadable documents, and files that
 // were removed after their directory was listed. It returns errors of opening or reading.
 func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
@@ -60,10 +59,6 @@ func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject fu
 		case errors.As(e.Err, &note):
 			if r.OnNote != nil {
 				r.OnNote(f, e.Position, note)
-			}
-		case e.Deleted:
-			if r.OnDeleted != nil {
-				r.OnDeleted(f, e)
 			}
 		case e.Err != nil:
 			if errors.Is(e.Err, ErrNotObject) {

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,29 +36,41 @@ func (n *Note) Error() string {
 	return "an empty list of " + n.Kind
 }
 
-// collected returns the type whose objects a file of a support bundle or of Sonobuoy has, or the errors of
-// collecting it. The name is empty for other files, such as the groups of a server. docs/bundles.md
-// describes the layouts.
+// layouts match the files that have objects of one type, by their layouts in docs/bundles.md: the type is the
+// last group, after its API group in those of oc.
+var layouts = []*regexp.Regexp{
+	regexp.MustCompile(`/cluster-resources/(?:custom-resources/)?()([^/]+?)(?:\.json|/.*\.json)$`),
+	regexp.MustCompile(`/resources/(?:ns/[^/]+|cluster)/()(?:.*_)?([^/_]+)\.json$`),
+	regexp.MustCompile(`/resources/()([^/]+)/(?:v[^/]+/)?(?:namespaces/[^/]+|cluster)/[^/]+\.json$`),
+	regexp.MustCompile(`/(?:namespaces/[^/]+|cluster-scoped-resources)/([^/]+)/([^/]+?)(?:\.yaml|/[^/]+\.yaml)$`),
+}
+
+// collected returns the type whose objects a file of a bundle has, or the errors of collecting it. The name is
+// empty for other files, such as the groups of a server.
 func collected(file string) (name string, hasErrors bool) {
 	file = "/" + filepath.ToSlash(file)
-	base, isJSON := strings.CutSuffix(path.Base(file), ".json")
-	_, inSupport, isSupport := strings.Cut(file, "/cluster-resources/")
-	switch {
-	case !isJSON:
-	case strings.HasSuffix(file, "/meta/query-time.json"):
+	if strings.HasSuffix(file, "/meta/query-time.json") {
 		return queryTimes, true
-	case isSupport && strings.HasSuffix(base, "-errors"):
-		return strings.TrimSuffix(base, "-errors"), true
-	case isSupport:
-		name, _, _ = strings.Cut(strings.TrimPrefix(inSupport, customResources+"/"), "/")
-		name = strings.TrimSuffix(name, ".json")
-	case strings.Contains(file, "/resources/ns/"), strings.Contains(file, "/resources/cluster/"):
-		name = strings.ToLower(base[strings.LastIndex(base, "_")+1:])
 	}
-	if _, isBuiltin := naming.FindBuiltinByName(name); !isBuiltin && !strings.ContainsAny(name+base, "._") {
-		name = ""
+	base, isErrors := strings.CutSuffix(path.Base(file), "-errors.json")
+	if isErrors && strings.Contains(file, "/cluster-resources/") {
+		return base, true
 	}
-	return name, false
+	for _, layout := range layouts {
+		match := layout.FindStringSubmatch(file)
+		if match == nil {
+			continue
+		}
+		group, name := match[1], strings.ToLower(match[2])
+		_, isBuiltin := naming.FindBuiltinByName(name)
+		switch {
+		case strings.Contains(group, "."):
+			return name + "." + group, false
+		case isBuiltin, strings.Contains(name, "."), strings.Contains(base, "_"):
+			return name, false
+		}
+	}
+	return "", false
 }
 
 // IsSortedByType reports whether a definition is in a bundle that does not show which types are empty.
@@ -71,6 +84,11 @@ const (
 	maxErrorsFile   = 1 << 20
 	maxPlaces       = 5 // in a note
 )
+
+// errUnknownTypes is the error of types whose names a tool did not write.
+const errUnknownTypes = PartialError("objects of any type may be missing")
+
+var typePattern = regexp.MustCompile(`^[a-z0-9.-]+$`)
 
 // readErrors yields a note for each type with errors. They are texts, or texts by namespace. Those of custom
 // resources have the names of the definitions. Sonobuoy writes a list of all queries.
@@ -91,8 +109,8 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 	}
 	switch {
 	case name == queryTimes:
-		if json.Unmarshal(text, &queries) != nil {
-			c.fail(errors.New("the errors of queries cannot be read, so any type can lack objects"))
+		if err := json.Unmarshal(text, &queries); err != nil {
+			add("", err.Error(), "")
 		}
 		for _, q := range queries {
 			name := strings.ToLower(q.QueryObj) // Nodes next to nodes are files of kubelets
@@ -119,8 +137,12 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 		if more := len(names) - maxPlaces; more > 0 {
 			names = append(names[:maxPlaces], fmt.Sprintf("%d more", more))
 		}
-		c.stopped = c.stopped || !c.yield(Entry{Position: Position{Member: c.member}, Err: &Note{
-			Uncollected: key[0], Reason: strings.TrimPrefix(strings.Join(names, ", ")+": "+key[1], ": ")}})
+		reason := strings.TrimPrefix(strings.Join(names, ", ")+": "+key[1], ": ")
+		err := error(&Note{Uncollected: key[0], Reason: reason})
+		if key[0] == customResources || !typePattern.MatchString(key[0]) {
+			err = fmt.Errorf("%w: %s: %s", errUnknownTypes, key[0], reason)
+		}
+		c.stopped = c.stopped || !c.yield(Entry{Position: Position{Member: c.member}, Err: err})
 	}
 	return nil
 }

@@ -73,6 +73,9 @@ func (c *Cluster) loadFiles(ctx context.Context, listing manifest.Listing, listE
 	var objects []loadedObject
 	for _, f := range listing.Files {
 		errs = append(errs, reader.Read(ctx, f, nil, func(e manifest.Entry) {
+			if e.Deleted {
+				return
+			}
 			u, err := e.Decode()
 			if err != nil {
 				reader.Problem(f, e.Position, !f.NamedAsArgument, err)

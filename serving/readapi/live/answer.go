@@ -160,22 +160,25 @@ func (s *Server) write(w http.ResponseWriter, buf *[]byte) error {
 
 // rowBuilder builds the table rows of custom resources. It serves one request, because columns are not safe
 // for concurrent use.
-type rowBuilder struct{ columns []display.Column }
+type rowBuilder struct {
+	columns []display.Column
+	now     time.Time
+}
 
-// newRowBuilder returns the rows for the cached version of a type.
-func newRowBuilder(c *collection) *rowBuilder {
+// newRowBuilder returns the rows for the cached version of a type, with ages until now.
+func newRowBuilder(c *collection, now time.Time) *rowBuilder {
 	var declared []crd.Column
 	if version := c.typ.Version(c.gvr.Version); version != nil {
 		declared = version.Columns
 	}
-	return &rowBuilder{display.NewColumns(declared)}
+	return &rowBuilder{display.NewColumns(declared), now}
 }
 
 func (r *rowBuilder) rowOf(object *unstructured.Unstructured) Row {
 	row := Row{Namespace: object.GetNamespace(), Name: object.GetName(), Labels: object.GetLabels(),
 		Cells: []any{object.GetName()}}
 	for _, c := range r.columns {
-		row.Cells = append(row.Cells, c.Cell(object.Object, time.Now()))
+		row.Cells = append(row.Cells, c.Cell(object.Object, r.now))
 	}
 	return row
 }

@@ -248,7 +248,7 @@ func (c *collection) answer(ctx context.Context, q query.Query, params url.Value
 	case params.Get("keys") == "true":
 		pending.Keys = result.Keys()
 	case params.Get("rows") == "true" && c.typ.Custom:
-		pending.result, pending.rows = result, newRowBuilder(c)
+		pending.result, pending.rows = result, newRowBuilder(c, c.server.options.Handler.Now())
 		pending.Columns = display.Definitions(pending.rows.columns)
 	default:
 		pending.result = result

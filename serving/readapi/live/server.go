@@ -71,6 +71,9 @@ func New(options Options) (*Server, error) {
 	}
 	options.History = cmp.Or(max(options.History, 0), DefaultHistory)
 	options.FreshTimeout = cmp.Or(max(options.FreshTimeout, 0), DefaultFreshTimeout)
+	if options.Handler.Now == nil {
+		options.Handler.Now = time.Now
+	}
 	s := &Server{options: options}
 	s.mu.caches = map[schema.GroupResource]*typeCache{}
 	s.handler = readapi.NewHandler(backend{s}, options.Handler)

@@ -55,18 +55,18 @@ func (l *loader) addReason(gr schema.GroupResource, f *manifest.File, text strin
 }
 
 // dropReasons drops the reasons and kinds of deleted files, and of the earlier content of others.
-func (l *loader) dropReasons(deletedFiles map[*manifest.File]bool) {
+func (l *loader) dropReasons() {
 	for _, sources := range l.shown {
 		maps.DeleteFunc(sources, func(_ shownIn, files map[versionIn]int) bool {
 			maps.DeleteFunc(files, func(in versionIn, readCount int) bool {
-				return deletedFiles[in.file] || readCount != in.file.ReadCount && !in.file.HadErrors
+				return l.isGone(in.file, readCount)
 			})
 			return len(files) == 0
 		})
 	}
 	for gr, reasons := range l.uncollected {
 		l.uncollected[gr] = slices.DeleteFunc(reasons, func(r fileReason) bool {
-			return deletedFiles[r.file] || r.readCount != r.file.ReadCount
+			return l.deletedFiles[r.file] || r.readCount != r.file.ReadCount
 		})
 	}
 }

@@ -46,7 +46,7 @@ func TestCollected(t *testing.T) {
 		"and a definition of another source": {widgetType, "403 NotCollected0 of more", []files{bundle, plain}},
 		"and another bundle":                 {widgetType, "200 1 of more", []files{full, bundle}},
 		"a bundle with objects":              {widgetType, "200 1", []files{full}},
-		"a definition":                       {widgetType, "200 0", []files{plain}},
+		"a definition":                       {widgetType, "200 0 with a warning", []files{plain}},
 		"a broken file":                      {widgetType, "200 1 of more", []files{full, {"a.yaml": "a: ["}}},
 		"unreadable objects":                 {widgetType, "200 1 of more", []files{full, {customErrors: `{"widgets.example.com": "denied"}`}}},
 		"no trace of definitions":            {crd.GVR, "404 0", []files{object}},
@@ -61,6 +61,15 @@ func TestCollected(t *testing.T) {
 		"null for an item":                   {widgetType, noList, []files{plain, {customList: "[null]"}}},
 		"an empty file for a list":           {widgetType, "200 0 of more", []files{plain, {customList: ""}}},
 		"an empty file":                      {widgetType, "200 1 of more", []files{full, {"a.json": " \n"}}},
+		"a Status for a list":                {widgetType, "200 0 of more", []files{plain, {customList: `{"kind":"Status","apiVersion":"v1"}`}}},
+		"an error of all definitions":        {widgetType, "200 1 of more", []files{full, {customErrors: `{"crdList":"denied"}`}}},
+		"an error of a query without type":   {widgetType, "200 1 of more", []files{full, {"meta/query-time.json": `[{"queryobj":"","error":{}}]`}}},
+		"cut errors of queries":              {widgetType, "200 1 of more", []files{full, {"meta/query-time.json": `[{`}}},
+		"a separator of oc":                  {widgetType, noList, []files{plain, {"namespaces/web/example.com/widgets.yaml": "---\n"}}},
+		"null of Velero":                     {widgetType, "200 1 of more", []files{full, {"resources/widgets.example.com/namespaces/web/b.json": "null"}}},
+		"values in folders like those of oc": {widgetType, "200 1", []files{full, {"namespaces/web/app/values.yaml": "a: 1"}}},
+		"a file that is not read":            {widgetType, "200 1 with a warning", []files{full, {"a.txt": ""}}},
+		"objects in another version":         {widgetType, "200 1 with a warning", []files{object, {"b.yaml": strings.Replace(widget("b", "red"), "/v1", "/v2", 1)}}},
 		"an empty file for errors":           {crd.GVR, noList, []files{{errorsFile: ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,8 +94,11 @@ func TestCollected(t *testing.T) {
 			}
 			_ = json.Unmarshal(recorder.Body.Bytes(), &answer) // text for unknown types
 			got := fmt.Sprintf("%d %s%d", recorder.Code, answer.Reason, len(answer.Items))
-			if recorder.Header().Get("Warning") != "" {
+			switch warnings := fmt.Sprint(recorder.Header()["Warning"]); {
+			case strings.Contains(warnings, WarningPrefix):
 				got += " of more"
+			case warnings != "[]":
+				got += " with a warning"
 			}
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)

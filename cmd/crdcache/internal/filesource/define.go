@@ -30,6 +30,12 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		return
 	}
 	gk := schema.GroupKind{Group: definition.Group, Kind: definition.Names.Kind}
+	if k := l.kinds[gk]; k != nil && k.definitionName != u.GetName() {
+		key := objectKey{crdGroupKind, "", k.definitionName, crd.GVR.Version}
+		if o := l.origins[key]; o != nil && l.isGone(o.file, o.readCount) {
+			l.removeObject(key) // it has the kind, under another name
+		}
+	}
 	previous := l.kinds[gk]
 	keepsObjects := previous != nil && previous.inferred &&
 		previous.typ.GroupResource() == definition.GroupResource() &&
@@ -48,6 +54,7 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 	}
 	l.putObject(f, e, k, u)
 	if _, ok := l.origins[objectKey{crdGroupKind, "", u.GetName(), crd.GVR.Version}]; !ok {
+		l.markMismatched(gk, f) // another definition can have the kind
 		return
 	}
 	l.markMismatchedFiles(gk)

@@ -191,3 +191,16 @@ func TestFollowLostDirectory(t *testing.T) {
 		t.Errorf("after the directory was recreated: %v", err)
 	}
 }
+
+// TestPauseAfter verifies that one delayed search causes no long pause.
+func TestPauseAfter(t *testing.T) {
+	for _, tt := range []struct{ search, last, want time.Duration }{
+		{time.Millisecond, 0, 200 * time.Millisecond}, {2 * time.Second, time.Millisecond, 2 * time.Second},
+		{20 * time.Millisecond, 30 * time.Millisecond, time.Second},
+		{time.Second, time.Second, 5 * time.Second}, {time.Minute, time.Minute, time.Minute},
+	} {
+		if got := pauseAfter(tt.search, tt.last); got != tt.want {
+			t.Errorf("pauseAfter(%v, %v) = %v, want %v", tt.search, tt.last, got, tt.want)
+		}
+	}
+}

@@ -43,6 +43,8 @@ type loader struct {
 	// shown has the files that show a version of a kind, and their ReadCount.
 	shown map[schema.GroupKind]map[shownIn]map[versionIn]int
 	paths []string // of the sources
+	// deletedFiles are the files that a refresh has not found.
+	deletedFiles map[*manifest.File]bool
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
 	// unreportedTypes are the inferred types that no warning has reported yet.
@@ -117,7 +119,7 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 		report:          report, uncollected: map[schema.GroupResource][]fileReason{},
 	}
-	l.reader.OnNote, l.reader.OnDeleted = l.note, l.deleteRecorded
+	l.reader.OnNote = l.note
 	return l
 }
 
@@ -125,8 +127,12 @@ var crdGroupKind = schema.GroupKind{Group: crd.GVR.Group, Kind: "CustomResourceD
 
 // add stores the object of a document, or retains the object until its type is known.
 func (l *loader) add(f *manifest.File, e manifest.Entry) {
+	if e.Deleted {
+		l.deleteRecorded(f, e)
+		return
+	}
 	if !l.keepsIdentity {
-		l.clock.read(e.Data)
+		l.clock.read(f, e.Data)
 	}
 	as := asObject
 	if e.Item > 0 {
@@ -328,11 +334,15 @@ func (l *loader) putObject(f *manifest.File, e manifest.Entry, k *kind, u *unstr
 }
 
 func (l *loader) reportMismatch(f *manifest.File, p manifest.Position, gk schema.GroupKind, err error) {
+	l.markMismatched(gk, f)
+	l.reader.Problem(f, p, false, err)
+}
+
+func (l *loader) markMismatched(gk schema.GroupKind, f *manifest.File) {
 	if l.mismatchedFiles[gk] == nil {
 		l.mismatchedFiles[gk] = map[string]bool{}
 	}
 	l.mismatchedFiles[gk][f.Path] = true
-	l.reader.Problem(f, p, false, err)
 }
 
 // markMismatchedFiles marks files to be read again after the type of a kind has changed.
@@ -390,6 +400,11 @@ func (l *loader) inferKind(p pendingObject, namespaced bool) (*kind, error) {
 	}
 	l.unreportedTypes = append(l.unreportedTypes, inferredType{k, p.file, p.Position})
 	return k, nil
+}
+
+// isGone reports whether a file no longer has what it had when it was read for the readCount-th time.
+func (l *loader) isGone(f *manifest.File, readCount int) bool {
+	return l.deletedFiles[f] || readCount != f.ReadCount && !f.HadErrors
 }
 
 // reportInferredTypes warns about inferred types that are read and still have no definition.

@@ -57,6 +57,7 @@ func (l *loader) collectedReasons() (reasons []snapshot.Reason) {
 const (
 	// WarningPrefix begins warnings about incomplete answers, which kubectl prints.
 	WarningPrefix = "299 crdcache-incomplete "
+	otherPrefix   = "299 crdcache "
 	maxWarnings   = 8 // clients bound the header
 	// TimeHeader is set in answers to the time of the files, if it is known, in RFC 3339.
 	TimeHeader = "Crdcache-Time"
@@ -69,6 +70,7 @@ const (
 // setReasons sets the reasons of types, and their path.
 func (s *Source) setReasons(reasons []snapshot.Reason) {
 	s.reading.reasons, s.reading.reasonsPath = reasons, ""
+	s.reading.announcedUses = map[schema.GroupVersionResource]error{}
 	if all := s.reasonsOf(); len(all) > 0 {
 		s.reading.reasonsPath = fmt.Sprintf("%s/%x", reasonsPath, maphash.String(digestSeed, fmt.Sprint(all)))
 	}
@@ -87,8 +89,32 @@ func (s *Source) announce(header http.Header, r readapi.Request) {
 	if r.GVR.Empty() || r.Subresource == "log" {
 		return
 	}
-	reasons := s.reasonsOf(r.GVR.GroupResource())
-	for _, r := range reasons[:min(len(reasons), maxWarnings)] {
-		header.Add("Warning", WarningPrefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(r.Text), " ")))
+	var warnings []string
+	add := func(prefix, text string) {
+		warnings = append(warnings, prefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(text), " ")))
 	}
+	for _, r := range s.reasonsOf(r.GVR.GroupResource()) {
+		add(WarningPrefix, r.Text)
+	}
+	if err := s.announcedUse(r.GVR); err != nil {
+		add(otherPrefix, err.Error())
+	}
+	for _, p := range s.Problems() {
+		if p.Warning {
+			add(otherPrefix, p.Error())
+		}
+	}
+	header["Warning"] = append(header["Warning"], warnings[:min(len(warnings), maxWarnings)]...)
+}
+
+// announcedUse returns useWarning for requests of a version. kubectl requests the preferred one by default.
+func (s *Source) announcedUse(gvr schema.GroupVersionResource) error {
+	err, isKnown := s.reading.announcedUses[gvr]
+	if !isKnown {
+		err = s.useWarning(gvr.GroupResource(), func(t *readapi.Type, version string) bool {
+			return version == gvr.Version && t.Versions[0].Name != version
+		})
+		s.reading.announcedUses[gvr] = err
+	}
+	return err
 }

@@ -104,6 +104,7 @@ const maxRereadRounds = 8
 func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 	deletedFiles map[*manifest.File]bool) error {
 	l := s.reading.loader
+	l.deletedFiles = deletedFiles
 	type fileEntry struct {
 		file *manifest.File
 		manifest.Entry
@@ -128,11 +129,12 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 		l.add(e.file, e.Entry)
 	}
 	l.inferTypes()
-	l.dropReasons(deletedFiles)
+	l.dropReasons()
+	l.clock.settle(deletedFiles)
 	s.endOldWatches() // before they send deletions of objects that are no longer collected
 	var removedKeys []objectKey
 	for key, from := range l.origins {
-		if deletedFiles[from.file] || from.readCount != from.file.ReadCount && !from.file.HadErrors {
+		if l.isGone(from.file, from.readCount) {
 			removedKeys = append(removedKeys, key)
 		}
 	}
@@ -165,10 +167,8 @@ func (s *Source) endOldWatches() {
 }
 
 const (
-	// minPollPause is the shortest pause between two searches for changes. A pause is at least pollFactor
-	// times as long as the search before it.
-	minPollPause = 200 * time.Millisecond
-	pollFactor   = 50
+	minPollPause, maxPollPause = 200 * time.Millisecond, 5 * time.Second // between two searches for changes
+	pollFactor                 = 50
 	// maxUnsettled is the number of searches for which files can change until they are read nevertheless.
 	maxUnsettled = 5
 )
@@ -181,10 +181,12 @@ func (s *Source) Follow(ctx context.Context) {
 		<-ctx.Done()
 		return
 	}
-	read, last := filesState{errText: "not read"}, filesState{}
+	read, last, lastSearch := filesState{errText: "not read"}, filesState{}, time.Duration(0)
 	for unsettled := 0; ; {
 		start := time.Now()
 		state := s.state(ctx)
+		search := time.Since(start)
+		pause := pauseAfter(search, lastSearch)
 		if !state.same(read) {
 			if unsettled++; state.same(last) || unsettled > maxUnsettled {
 				if s.Refresh(ctx) != nil {
@@ -193,13 +195,19 @@ func (s *Source) Follow(ctx context.Context) {
 				read, unsettled = state, 0
 			}
 		}
-		last = state
+		last, lastSearch = state, search
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(minPollPause, pollFactor*time.Since(start))):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// pauseAfter returns a pause of pollFactor times the shorter one of two searches, because a busy machine
+// delays some. It is at least as long as the search, and otherwise at most maxPollPause.
+func pauseAfter(search, lastSearch time.Duration) time.Duration {
+	return max(minPollPause, search, min(maxPollPause, pollFactor*min(search, lastSearch)))
 }
 
 // filesState is the result of a search for files.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,17 +49,29 @@ func TestRefreshModel(t *testing.T) {
 			for i := range step % 4 {
 				docs = append(docs, widget(fmt.Sprint("w", (step*3+i)%6), fmt.Sprint("c", step)))
 				docs[i] = strings.Replace(docs[i], "/v1", fmt.Sprint("/v", 1+step/7%2), 1)
+				docs[i] = strings.Replace(docs[i], "web}", fmt.Sprintf("web, creationTimestamp: '2026-11-%02dT00:00:00Z'}",
+					1+(step*17+i)%28), 1)
+			}
+			if step%5 == 2 { // a recording
+				objects := docs
+				docs = nil
+				for i, object := range slices.Concat(objects, objects[:len(objects)/2]) {
+					eventType := []string{"ADDED", "DELETED"}[i/len(objects)]
+					object = strings.Replace(object, "name: w", fmt.Sprint("name: r", step*7%5), 1) // of this file
+					docs = append(docs, "type: "+eventType+"\nobject:\n  "+strings.ReplaceAll(object, "\n", "\n  ")+"\n")
+				}
 			}
 			writeFile(t, path, "# objects\n"+strings.Join(docs, "---\n"))
 		}
-		if step%11 == 10 {
+		if step%22 == 10 {
 			_ = os.Remove(filepath.Join(dir, "crd.yaml"))
 		} else if step%11 == 3 {
-			writeFile(t, filepath.Join(dir, "crd.yaml"), definition)
+			plural := []string{"widgets", "wodgets"}[step/11%2]
+			writeFile(t, filepath.Join(dir, "crd.yaml"), strings.ReplaceAll(definition, "widgets", plural))
 		}
 		must(t, s.Refresh(t.Context()))
 		served := func(s *Source) []string {
-			all := colors(t, s)
+			all := append(colors(t, s), s.Time().String())
 			types, _ := s.storage.ServedTypes()
 			for _, served := range types {
 				for _, v := range served.Versions {

@@ -71,8 +71,9 @@ type Source struct {
 		reasons     []snapshot.Reason
 		reasonsPath string
 		announced   map[schema.GroupResource]string
-		// reportedTypes are the types with a warning of warnOfUse.
+		// reportedTypes are the types with a report of useWarning. announcedUses has the warnings of answers.
 		reportedTypes map[schema.GroupResource]bool
+		announcedUses map[schema.GroupVersionResource]error
 	}
 	mu struct {
 		sync.Mutex
@@ -110,6 +111,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.Time, s.handler = s.clock.time, s.newHandler(s.storage)
 	s.reading.Lock()
 	defer s.reading.Unlock()
+	s.clock.byFile = map[*manifest.File]fileTime{}
 	s.reading.loader = newLoader(s.storage, &s.clock, s.addProblem)
 	listing, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
 	if err != nil {
@@ -131,6 +133,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		return nil, err
 	}
 	l.summarize()
+	l.clock.settle(nil)
 	l.isServed = true
 	l.typesChanged = false
 	s.setReasons(l.collectedReasons())
@@ -219,8 +222,11 @@ func (s *Source) RecordUse(readsObjects bool, types ...schema.GroupResource) {
 	defer s.reading.Unlock()
 	l := s.reading.loader // nil for a snapshot, which has all its types
 	for _, gr := range types {
-		if readsObjects {
-			s.warnOfUse(gr)
+		if readsObjects && !s.reading.reportedTypes[gr] {
+			if err := s.useWarning(gr, s.isVersionNamed); err != nil {
+				s.reading.reportedTypes[gr] = true
+				s.addProblem(&manifest.Problem{File: s.PathNames(), Warning: true, Err: err})
+			}
 		}
 		if l != nil {
 			l.usedTypes[gr] = true

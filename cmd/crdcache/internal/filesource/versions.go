@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/discovery"
-	"github.com/crdcache/crdcache/internal/manifest"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -79,11 +78,12 @@ func (s *Source) isVersionNamed(t *readapi.Type, version string) (isNamed bool) 
 	return isNamed
 }
 
-// warnOfUse warns about a type whose objects are written in several versions, or are in no file.
-func (s *Source) warnOfUse(gr schema.GroupResource) {
+// useWarning returns a warning about a type whose objects are written in several versions, or are in no file,
+// or nil. isNamed reports whether a version is requested.
+func (s *Source) useWarning(gr schema.GroupResource, isNamed func(*readapi.Type, string) bool) (err error) {
 	c := s.backend.Collection(gr)
-	if c == nil || s.reading.reportedTypes[gr] {
-		return
+	if c == nil {
+		return nil
 	}
 	typ := c.Type()
 	var named, written []string
@@ -91,7 +91,7 @@ func (s *Source) warnOfUse(gr schema.GroupResource) {
 	for _, v := range typ.Versions {
 		_, inVersion := s.backend.Versions(gr, v.Name)
 		copies += inVersion
-		if s.isVersionNamed(&typ, v.Name) {
+		if isNamed(&typ, v.Name) {
 			named = append(named, v.Name)
 		}
 	}
@@ -104,7 +104,6 @@ func (s *Source) warnOfUse(gr schema.GroupResource) {
 		}
 	}
 	copies -= rest + namedCount
-	var err error
 	switch {
 	case s.snapshot == nil && len(s.reading.loader.shown[typ.GroupKind()]) == 0:
 		err = fmt.Errorf("the files define %s, and have neither an object nor a list of them", gr)
@@ -116,11 +115,8 @@ func (s *Source) warnOfUse(gr schema.GroupResource) {
 	case len(named) > 0 && rest > 0 && (namedCount > 0 || typ.NeedsConversion):
 		err = fmt.Errorf("not all objects of %s are read as %s (%s), because no server converts files: name no version to "+
 			"read all", gr, strings.Join(named, " or "), strings.Join(written, ", "))
-	default:
-		return
 	}
-	s.reading.reportedTypes[gr] = true
-	s.addProblem(&manifest.Problem{File: s.PathNames(), Warning: true, Err: err})
+	return err
 }
 
 // Partial returns why a snapshot lacks objects or fields of a type. It is empty if it does not.

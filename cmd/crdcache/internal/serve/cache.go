@@ -69,7 +69,8 @@ func (s *cacheServer) prepare() (err error) {
 			s.shutdown()
 		}
 	}()
-	s.server, err = live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(), Config: s.Rest})
+	s.server, err = live.New(live.Options{Factory: s.factory, Types: s.tracker.Types(), Config: s.Rest,
+		Handler: readapi.HandlerOptions{Now: s.Now}})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kubeversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Snapshot is the state of a Tracker at one moment. It is immutable and safe for concurrent use.
@@ -38,11 +40,8 @@ func (s *Snapshot) Len() int { return len(s.types) }
 
 // Types returns all types, sorted by group and resource.
 func (s *Snapshot) Types() []Type {
-	out := make([]Type, 0, len(s.types))
-	for _, gr := range slices.SortedFunc(maps.Keys(s.types), compareGroupResource) {
-		out = append(out, s.types[gr])
-	}
-	return out
+	return naming.Map(slices.SortedFunc(maps.Keys(s.types), compareGroupResource),
+		func(gr schema.GroupResource) Type { return s.types[gr] })
 }
 
 // Catalog returns the types in a Catalog to resolve names, with Resource.CRDUID set. Types that are not

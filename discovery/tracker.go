@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/queue"
 	"github.com/crdcache/crdcache/internal/requests"
 )
@@ -173,10 +174,8 @@ func (t *Tracker) Subscribe(handler func(Event)) *Subscription {
 		s.calls.Close()
 		return s
 	}
-	var replay []Event
-	for _, typ := range t.snapshotLocked().Types() {
-		replay = append(replay, Event{Action: Added, Type: typ})
-	}
+	replay := naming.Map(t.snapshotLocked().Types(),
+		func(typ Type) Event { return Event{Action: Added, Type: typ} })
 	if failures := t.failuresLocked(); failures.Err != nil || len(failures.FailedGroupVersions) > 0 {
 		replay = append(replay, failures)
 	}

@@ -34,21 +34,13 @@ func runReflector(ctx context.Context, reader *requests.Reader, gvr schema.Group
 	listWatch := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := reader.List(ctx, options)
-			if err != nil {
-				reportFailure(ctx, target, err, true)
-				return nil, err
-			}
-			target.onSuccess()
-			return list, nil
+			reportOutcome(ctx, target, err, true)
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			w, err := reader.Watch(ctx, options)
-			if err != nil {
-				reportFailure(ctx, target, err, false)
-				return nil, err
-			}
-			target.onSuccess()
-			return w, nil
+			reportOutcome(ctx, target, err, false)
+			return w, err
 		},
 	}
 	// No logger: failures are in the status, and a missing permission should not be logged every few seconds.
@@ -75,8 +67,12 @@ func (withoutWatchLists) IsWatchListSemanticsUnSupported() bool { return true }
 // unreadMetadata are fields that the tracker does not read.
 var unreadMetadata = []string{"metadata.managedFields", "metadata.annotations"}
 
-func reportFailure(ctx context.Context, target watchTarget, err error, list bool) {
-	if ctx.Err() != nil || requests.ReasonOf(err) == status.ReasonNone {
+func reportOutcome(ctx context.Context, target watchTarget, err error, list bool) {
+	switch {
+	case err == nil:
+		target.onSuccess()
+		return
+	case ctx.Err() != nil || requests.ReasonOf(err) == status.ReasonNone:
 		return
 	}
 	target.onFailure(err, list)

@@ -7,17 +7,16 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer/sharding"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/informer/delivery"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Handlers returns the event handlers, also of subscriptions, in the order of their addition.
 func (i *Informer) Handlers() []status.Handler {
-	registrations := i.core.Registrations()
-	handlers := make([]status.Handler, 0, len(registrations))
-	for _, r := range registrations {
-		handlers = append(handlers, status.Handler{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(),
-			Coalesced: r.Coalesced(), Synced: r.HasSynced(), DecodesBecause: r.DecodesBecause()})
-	}
-	return handlers
+	return naming.Map(i.core.Registrations(), func(r *delivery.Registration) status.Handler {
+		return status.Handler{Name: r.Name(), Depth: r.Depth(), Lag: r.Lag(),
+			Coalesced: r.Coalesced(), Synced: r.HasSynced(), DecodesBecause: r.DecodesBecause()}
+	})
 }
 
 // Flush waits until every event handler, also of subscriptions, has handled the events queued

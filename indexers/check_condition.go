@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -159,7 +160,7 @@ func (c *checker) checkLiteral(comparison jsonpath.Test, ends []cursor) {
 // constantResult explains why a comparison has the same result for all non-null values at the cursor. It
 // returns an empty message if the result depends on the value.
 func (c cursor) constantResult(comparison jsonpath.Test) (message, hint string) {
-	actual, literal := fmt.Sprintf("%s is %s", c.name(), c.kind()), literalText(comparison.Literal)
+	actual, literal := fmt.Sprintf("%s is %s", c.name(), c.kind()), jsontext.Compact(comparison.Literal)
 	equality := comparison.Op == "==" || comparison.Op == "!="
 	switch kinds := c.literalKinds(); {
 	case comparison.Literal == nil || c.isOpen():
@@ -183,7 +184,7 @@ func (c cursor) constantResult(comparison jsonpath.Test) (message, hint string) 
 
 // explainEnum explains a comparison with a literal that is not an enum value.
 func (c cursor) explainEnum(literal string) (message, hint string) {
-	values := naming.Texts(c.schema.Enum, literalText)
+	values := naming.Texts(c.schema.Enum, jsontext.Compact)
 	if slices.Contains(values, literal) {
 		return "", ""
 	}
@@ -221,21 +222,12 @@ func literalKind(v any) jsonpath.Kind {
 	return jsonpath.KindNumber
 }
 
-// literalText formats a value as in a condition.
-func literalText(v any) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // literals and enum values can always be encoded
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
 func wrongKindHint(literal any, expected jsonpath.Kind) string {
 	text, quoted := literal.(string)
 	var read any
 	switch {
 	case !quoted && expected == jsonpath.KindString:
-		return fmt.Sprintf("write %q, in quotes", literalText(literal))
+		return fmt.Sprintf("write %q, in quotes", jsontext.Compact(literal))
 	case quoted && json.Unmarshal([]byte(text), &read) == nil && read != nil && literalKind(read) == expected:
 		return fmt.Sprintf("write %s, without quotes", text)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -139,7 +140,7 @@ func (c cursor) acceptsType(typ sortkey.Type) (acceptsSome bool, rejected []stri
 	if len(c.schema.Enum) > 0 {
 		for _, v := range c.schema.Enum {
 			if _, ok := typ.Key(scalarOf(v).text); !ok {
-				rejected = append(rejected, literalText(v))
+				rejected = append(rejected, jsontext.Compact(v))
 			}
 		}
 		return len(rejected) < len(c.schema.Enum), rejected
@@ -155,7 +156,7 @@ func (c cursor) acceptsType(typ sortkey.Type) (acceptsSome bool, rejected []stri
 func (c cursor) describeValues() string {
 	switch _, isKnown := textFormats[c.schema.Format]; {
 	case len(c.schema.Enum) > 0:
-		return "one of " + strings.Join(naming.Texts(c.schema.Enum, literalText), ", ")
+		return "one of " + strings.Join(naming.Texts(c.schema.Enum, jsontext.Compact), ", ")
 	case isKnown && c.schema.Type == kindString:
 		return "text of the format " + c.schema.Format
 	}

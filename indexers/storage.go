@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // prunedFields are the declared fields of a Prune.
@@ -198,12 +199,8 @@ func (d *decoder) compileFieldPath(n *yaml.Node, verb string) *jsonpath.Path {
 
 // firstRead returns the first path of the index that can read a value at or below the removed path.
 func (i *Index) firstRead(removed *jsonpath.Path) (readPath, bool) {
-	for _, read := range i.readPaths() {
-		if selectsAtOrAbove(removed.Steps(), read.Steps) {
-			return read, true
-		}
-	}
-	return readPath{}, false
+	return naming.Find(i.readPaths(),
+		func(read readPath) bool { return selectsAtOrAbove(removed.Steps(), read.Steps) })
 }
 
 // readPath is a path that an index reads, relative to the object.

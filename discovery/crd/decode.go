@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/crdcache/crdcache/internal/manifest"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // wireDefinition is the JSON form of a CustomResourceDefinition. V is the form of its versions.
@@ -111,12 +112,10 @@ func convertDefinition[V any](wire *wireDefinition[V], convert func(V) Version) 
 		Generation: wire.Metadata.Generation, Deleting: wire.Metadata.DeletionTimestamp != "",
 		Group: wire.Spec.Group, Names: wire.Spec.Names, Namespaced: wire.Spec.Scope == "Namespaced",
 		StoredVersions: wire.Status.StoredVersions, ConversionWebhook: wire.Spec.Conversion.Strategy == "Webhook",
+		Versions: naming.Map(wire.Spec.Versions, convert),
 	}
 	if accepted := wire.Status.AcceptedNames; accepted.Plural != "" && accepted.Kind != "" {
 		d.Names = accepted
-	}
-	for _, v := range wire.Spec.Versions {
-		d.Versions = append(d.Versions, convert(v))
 	}
 	for _, c := range wire.Status.Conditions {
 		isTrue := c.Status == "True"

@@ -3,6 +3,7 @@ package bind
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -96,13 +97,9 @@ func namespaces(n indexers.Namespaces) dynamicinformer.Namespaces {
 	case len(n.Include) == 0:
 		return dynamicinformer.ExceptNamespaces(n.Exclude...)
 	}
-	var names []string
-	for _, name := range n.Include {
-		if n.Matches(name) {
-			names = append(names, name)
-		}
-	}
-	if names == nil { // all included namespaces are excluded
+	isExcluded := func(name string) bool { return !n.Matches(name) }
+	names := slices.DeleteFunc(slices.Clone(n.Include), isExcluded)
+	if len(names) == 0 { // all included namespaces are excluded
 		return dynamicinformer.MatchingNamespaces(n.Include, n.Exclude)
 	}
 	return dynamicinformer.InNamespaces(names...)

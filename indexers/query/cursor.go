@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // cursor is the position after which a page begins.
@@ -82,11 +84,9 @@ func readCursor(text string, query Query, options Options, terms int) (cursor, e
 		len(token.Values) != terms {
 		return cursor{}, ErrContinue
 	}
-	c := cursor{position: position{key: token.Key}, isSet: true}
-	for _, v := range token.Values {
-		c.values = append(c.values, sortValue{key: string(v), present: v != nil})
-	}
-	return c, nil
+	values := naming.Map(token.Values,
+		func(v []byte) sortValue { return sortValue{key: string(v), present: v != nil} })
+	return cursor{position: position{key: token.Key, values: values}, isSet: true}, nil
 }
 
 // ClusterPage is a page of the objects of several clusters, such as a dynamicinformer.Group's. The

@@ -6,8 +6,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // ErrContinue is returned for an invalid continue token or one of another query.
@@ -145,12 +148,9 @@ func (c *compiler) checkLabels(query *labelQuery) error {
 		return query.err
 	}
 	requirements, _ := query.selector.Requirements()
-	for _, r := range requirements {
-		if err := checkStored(c.snapshot, jsonpath.FromSegments("metadata", "labels", r.Key())); err != nil {
-			return err
-		}
-	}
-	return nil
+	return naming.Each(requirements, func(r labels.Requirement) error {
+		return checkStored(c.snapshot, jsonpath.FromSegments("metadata", "labels", r.Key()))
+	})
 }
 
 // Error is an error in a query's text, with its position.

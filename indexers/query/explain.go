@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Plan describes how a query is answered.
@@ -79,16 +80,9 @@ func (p *Plan) String() string {
 		fmt.Fprintf(&b, "warn   %s\n", w)
 	}
 	if p.Examined > 0 {
-		fmt.Fprintf(&b, "found  %s by %s\n", countText(p.Found, "object"), countText(p.Examined, "test"))
+		fmt.Fprintf(&b, "found  %s by %s\n", naming.FormatCount(p.Found, "object"), naming.FormatCount(p.Examined, "test"))
 	}
 	return b.String()
-}
-
-func countText(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // appendNullNotes appends how != treats objects without a value, which differs between an index and a

@@ -2,12 +2,12 @@ package query
 
 import (
 	"cmp"
-	"encoding/json"
 	"strings"
 
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -88,11 +88,11 @@ func (c *comparison) String() string {
 	return c.index + operatorText[c.op] + c.values[0].String()
 }
 
-func (l *labelQuery) String() string { return "label(" + quote(l.text) + ")" }
+func (l *labelQuery) String() string { return "label(" + jsontext.Compact(l.text) + ")" }
 
-func (c *condition) String() string { return "where(" + quote(c.text) + ")" }
+func (c *condition) String() string { return "where(" + jsontext.Compact(c.text) + ")" }
 
-func (c *celQuery) String() string { return "cel(" + quote(c.text) + ")" }
+func (c *celQuery) String() string { return "cel(" + jsontext.Compact(c.text) + ")" }
 
 func (r *referenceQuery) String() string {
 	name := map[referenceKind]string{refDangling: "dangling", refersTo: "refersTo", referredBy: "referredBy"}[r.kind]
@@ -112,7 +112,7 @@ func quoteIfNeeded(text string) string {
 	if needsNoQuotes(text) {
 		return text
 	}
-	return quote(text)
+	return jsontext.Compact(text)
 }
 
 // String returns the value in the text syntax. A single part that contains "/" or "\" is put between
@@ -144,12 +144,4 @@ func needsNoQuotes(text string) bool {
 func isUnquotedRune(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' ||
 		strings.ContainsRune(`-._/:+@%~\#`, r) || r >= 0xa0 && r != 0xfffd
-}
-
-func quote(text string) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string can always be encoded
-	return strings.TrimSuffix(b.String(), "\n")
 }

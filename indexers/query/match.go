@@ -129,13 +129,5 @@ func (o objectIndex) Objects(key string, yield func(string, any) bool) {
 }
 
 func (o objectIndex) Keys(from, to string, descending bool, yield func(string, int) bool) {
-	for i := range o.keys {
-		key := o.keys[i]
-		if descending {
-			key = o.keys[len(o.keys)-1-i]
-		}
-		if key >= from && (to == "" || key < to) && !yield(key, 1) {
-			return
-		}
-	}
+	rangeKeys(o.keys, from, to, descending, func(key string) bool { return yield(key, 1) })
 }

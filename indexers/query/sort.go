@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type positionedEntry struct {
@@ -245,11 +246,9 @@ func (e *execution) sortText() string {
 	case len(e.order) == 0:
 		return ""
 	case !e.walksIndex():
-		return "candidates: " + atMost(e.candidateCount())
+		return "candidates: at most " + naming.FormatCount(e.candidateCount(), "object")
 	case e.options.Limit > 0:
-		return "along " + e.order[0].name + ", up to " + countText(e.options.Limit, "object")
+		return "along " + e.order[0].name + ", up to " + naming.FormatCount(e.options.Limit, "object")
 	}
 	return "along " + e.order[0].name
 }
-
-func atMost(objects int) string { return "at most " + countText(objects, "object") }

@@ -190,7 +190,14 @@ func (l *indexerIndex) Objects(key string, yield func(object string, item any) b
 }
 
 func (l *indexerIndex) Keys(from, to string, descending bool, yield func(key string, count int) bool) {
-	keys := l.sortedKeys()
+	rangeKeys(l.sortedKeys(), from, to, descending, func(key string) bool {
+		n := l.Count(key)
+		return n == 0 || yield(key, n)
+	})
+}
+
+// rangeKeys calls yield for the keys of a sorted list as Index.Keys does.
+func rangeKeys(keys []string, from, to string, descending bool, yield func(key string) bool) {
 	low, _ := slices.BinarySearch(keys, from)
 	high := len(keys)
 	if to != "" {
@@ -201,7 +208,7 @@ func (l *indexerIndex) Keys(from, to string, descending bool, yield func(key str
 		if descending {
 			key = keys[high-1-i]
 		}
-		if n := l.Count(key); n > 0 && !yield(key, n) {
+		if !yield(key) {
 			return
 		}
 	}

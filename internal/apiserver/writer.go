@@ -135,9 +135,7 @@ func (r *request) decodeTyped(body []byte) (decodedObject, error) {
 func (r *request) setWarnings(u decodedObject, when string) {
 	r.warnings = nil
 	if r.warn {
-		for _, problem := range u.problems {
-			r.warnings = append(r.warnings, problem.Error())
-		}
+		r.warnings = naming.Texts(u.problems, error.Error)
 	}
 	if len(u.duplicateOwners) > 0 {
 		r.warnings = append(r.warnings, fmt.Sprintf(".metadata.ownerReferences contains duplicate entries%s; "+

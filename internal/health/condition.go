@@ -26,12 +26,9 @@ func (b *Aggregator) Condition(t ConditionType) Condition {
 }
 
 func (b *Aggregator) conditionsLocked() []Condition {
-	var conditions []Condition
-	for _, t := range []ConditionType{status.ConditionAuthenticated, status.ConditionReachable,
-		status.ConditionReady, status.ConditionTypesKnown} {
-		conditions = append(conditions, b.mu.conditions[t])
-	}
-	return conditions
+	return naming.Map([]ConditionType{status.ConditionAuthenticated, status.ConditionReachable,
+		status.ConditionReady, status.ConditionTypesKnown},
+		func(t ConditionType) Condition { return b.mu.conditions[t] })
 }
 
 // updateConditionsLocked evaluates the conditions and notifies listeners of changes.

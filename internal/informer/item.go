@@ -17,9 +17,6 @@ type Item = store.Item
 // ErrNotStored is returned by reads of an informer that stores no objects.
 var ErrNotStored = store.ErrNotStored
 
-// IndexNotFoundError is returned for an index that was never added.
-type IndexNotFoundError = store.IndexNotFoundError
-
 // item transforms an object from the reflector, and converts it to the format of the store. The transform
 // receives a copy, because it may fail after it has changed the object.
 func (g *incarnation) item(obj any) (Item, error) {

@@ -311,3 +311,14 @@ var needsNoEscape = func() (table [256]bool) {
 	}
 	return table
 }()
+
+// Compact returns a value as JSON in one line without escapes for HTML, or "?" if it has no form in JSON.
+func Compact(value any) string {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return "?"
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}

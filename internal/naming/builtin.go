@@ -2,6 +2,7 @@ package naming
 
 import (
 	_ "embed" // builtin.txt
+	"fmt"
 	"slices"
 	"strings"
 
@@ -101,4 +102,12 @@ func GuessPlural(kind string) string {
 		return name + "es"
 	}
 	return name + "s"
+}
+
+// FormatCount returns a number with a noun, in the plural if needed.
+func FormatCount(n int, noun string) string {
+	if n != 1 {
+		noun = GuessPlural(noun)
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }

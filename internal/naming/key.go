@@ -55,6 +55,16 @@ func Map[T, V any](items []T, valueOf func(T) V) []V {
 	return values
 }
 
+// Each calls a function for each item until it returns an error.
+func Each[T any](items []T, do func(T) error) error {
+	for _, item := range items {
+		if err := do(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // AppendMissing appends the items that a list lacks, each once.
 func AppendMissing[T comparable](list []T, items ...T) []T {
 	for _, item := range items {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/packed"
 )
 
@@ -26,9 +27,7 @@ func ListPage(ctx context.Context, from dynamic.Interface, gvr schema.GroupVersi
 	list, err := newResource(from, gvr, namespace, objects, nil).List(ctx, options, true)
 	switch list := list.(type) {
 	case *packed.List:
-		for _, object := range list.Items {
-			items = append(items, object)
-		}
+		items = naming.Map(list.Items, func(object *packed.Object) any { return object })
 		meta = list.ListMeta
 	case *unstructured.UnstructuredList:
 		for k := range list.Items {

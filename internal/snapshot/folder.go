@@ -69,9 +69,7 @@ func openFolder(path string) (*File, error) {
 	f.loadLogs(logs)
 	slices.SortFunc(f.types, func(a, b *Objects) int { return compareTypes(a.entry, b.entry) })
 	f.addNames()
-	for _, o := range f.types {
-		f.contents.Types = append(f.contents.Types, o.entry.SavedType)
-	}
+	f.contents.Types = naming.Map(f.types, func(o *Objects) SavedType { return o.entry.SavedType })
 	return f, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/internal/block"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Writer writes a file. It is safe for concurrent use. The file is complete only after Commit.
@@ -114,12 +115,9 @@ func (w *Writer) Err() error {
 func (w *Writer) Contents() Contents {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := Contents{Origin: w.origin, Size: w.mu.out.End}
 	w.sortLocked()
-	for _, e := range w.mu.types {
-		c.Types = append(c.Types, e.SavedType)
-	}
-	return c
+	types := naming.Map(w.mu.types, func(e typeEntry) SavedType { return e.SavedType })
+	return Contents{Origin: w.origin, Size: w.mu.out.End, Types: types}
 }
 
 func (w *Writer) sortLocked() { slices.SortFunc(w.mu.types, compareTypes) }

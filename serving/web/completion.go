@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const maxProposals = 20
@@ -111,7 +112,7 @@ func (h *Handler) proposedValues(r *http.Request, typ *visibleType,
 	proposals := []proposal{}
 	for _, c := range counts[:min(len(counts), maxProposals)] {
 		_, valueCondition, _ := strings.Cut(conditionFor(position.Index, c.Parts), "=")
-		proposals = append(proposals, proposal{valueCondition, formatCount(c.Count, "object")})
+		proposals = append(proposals, proposal{valueCondition, naming.FormatCount(c.Count, "object")})
 	}
 	return proposals, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // describePlan describes a plan. Users who may not see all objects get only the number of visible objects.
@@ -12,7 +13,7 @@ func describePlan(scope Scope, p *query.Plan) []string {
 	if scope.All {
 		return planSentences(p)
 	}
-	return []string{fmt.Sprintf("Visible to you: %s in %s.", formatCount(p.Objects, "object"),
+	return []string{fmt.Sprintf("Visible to you: %s in %s.", naming.FormatCount(p.Objects, "object"),
 		strings.Join(scope.Namespaces, ", "))}
 }
 
@@ -26,14 +27,14 @@ func planSentences(p *query.Plan) []string {
 	case len(p.Start) > 0:
 		var starts []string
 		for _, s := range p.Start {
-			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, formatCount(s.Objects, "object")))
+			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, naming.FormatCount(s.Objects, "object")))
 		}
 		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "),
 			p.Objects))
 	case p.Scan && p.Query != query.All().String():
-		out = append(out, fmt.Sprintf("No index applies: scans all %s.", formatCount(p.Objects, "object")))
+		out = append(out, fmt.Sprintf("No index applies: scans all %s.", naming.FormatCount(p.Objects, "object")))
 	default:
-		out = append(out, fmt.Sprintf("Takes all %s.", formatCount(p.Objects, "object")))
+		out = append(out, fmt.Sprintf("Takes all %s.", naming.FormatCount(p.Objects, "object")))
 	}
 	if len(p.Checks) > 0 {
 		out = append(out, "Filters them by the indexes: "+strings.Join(p.Checks, " and ")+".")
@@ -48,12 +49,5 @@ func planSentences(p *query.Plan) []string {
 		}
 		out = append(out, order+".")
 	}
-	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, formatCount(p.Examined, "test")))
-}
-
-func formatCount(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return append(out, fmt.Sprintf("Found %d with %s.", p.Found, naming.FormatCount(p.Examined, "test")))
 }

@@ -9,17 +9,9 @@ func addressKey(a netip.Addr) string {
 	return string(byte(len(b))) + string(b)
 }
 
-func encodeIP(text string) (string, bool) {
+func parseIP(text string) (netip.Addr, bool) {
 	a, err := netip.ParseAddr(text)
-	if err != nil || a.Zone() != "" {
-		return "", false
-	}
-	return addressKey(a), true
-}
-
-func decodeIP(key string) (string, bool) {
-	a, ok := addressOfKey(key)
-	return a.String(), ok
+	return a, err == nil && a.Zone() == ""
 }
 
 func addressOfKey(key string) (netip.Addr, bool) {

@@ -124,26 +124,15 @@ func (d decimal) int64() (int64, bool) {
 	return i, err == nil
 }
 
-func encodeNumber(text string) (string, bool) {
-	d, ok := parseDecimal(text)
-	return d.key(), ok
-}
-
-// encodeQuantity parses units with apimachinery, which rounds up fractions of a nano.
-func encodeQuantity(text string) (string, bool) {
+// parseQuantity parses units with apimachinery, which rounds up fractions of a nano.
+func parseQuantity(text string) (decimal, bool) {
 	q, err := naming.ParseQuantity(text)
 	if err != nil {
-		return "", false
+		return decimal{}, false
 	}
 	dec := q.AsDec()
 	digits := dec.UnscaledBig().String()
 	negative := strings.HasPrefix(digits, "-")
 	digits = strings.TrimPrefix(digits, "-")
-	d, ok := newDecimal(negative, digits, len(digits)-int(dec.Scale()))
-	return d.key(), ok
-}
-
-func decodeDecimal(key string) (string, bool) {
-	d, ok := decimalOfKey(key)
-	return d.String(), ok
+	return newDecimal(negative, digits, len(digits)-int(dec.Scale()))
 }

@@ -52,16 +52,6 @@ func cutUnit(text string) (d time.Duration, rest string, ok bool) {
 	return d, text[end:], err == nil
 }
 
-func encodeDuration(text string) (string, bool) {
-	d, ok := ParseDuration(text)
-	return keyOfInt(int64(d)), ok
-}
-
-func decodeDuration(key string) (string, bool) {
-	d, ok := intOfKey(key)
-	return time.Duration(d).String(), ok
-}
-
 const day = 24 * 60 * 60 // seconds
 
 // encodeDate encodes the number of days.
@@ -74,7 +64,7 @@ func encodeDate(text string) (string, bool) {
 }
 
 func decodeDate(key string) (string, bool) {
-	days, ok := intOfKey(key)
+	days, ok := intOfKey[int64](key)
 	if days < -800000 || days > 3000000 { // before year 0 or after 9999
 		return "", false
 	}
@@ -105,6 +95,6 @@ func decodeTime(key string) (string, bool) {
 	if len(key) == 12 {
 		nanos, key = int64(binary.BigEndian.Uint32([]byte(key[8:]))), key[:8]
 	}
-	seconds, ok := intOfKey(key)
+	seconds, ok := intOfKey[int64](key)
 	return time.Unix(seconds, nanos).UTC().Format(time.RFC3339Nano), ok
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Type determines how values are parsed, compared and formatted.
@@ -58,16 +59,32 @@ type codec struct {
 
 func identity(s string) (string, bool) { return s, true }
 
+// encoder returns the function encode of a codec.
+func encoder[T any](parse func(text string) (T, bool), keyOf func(T) string) func(string) (string, bool) {
+	return func(text string) (string, bool) {
+		value, ok := parse(text)
+		return keyOf(value), ok
+	}
+}
+
+// decoder returns the function decode of a codec.
+func decoder[T fmt.Stringer](valueOf func(key string) (T, bool)) func(string) (string, bool) {
+	return func(key string) (string, bool) {
+		value, ok := valueOf(key)
+		return value.String(), ok
+	}
+}
+
 var codecs = [...]codec{
 	Any:      {"", "text", identity, identity},
 	String:   {"String", "text", identity, identity},
 	Int:      {"Int", "42", encodeInt, decodeInt},
-	Number:   {"Number", "2.5", encodeNumber, decodeDecimal},
+	Number:   {"Number", "2.5", encoder(parseDecimal, decimal.key), decoder(decimalOfKey)},
 	Bool:     {"Bool", "true", encodeBool, encodeBool},
-	Quantity: {"Quantity", "500Mi", encodeQuantity, decodeDecimal},
-	Duration: {"Duration", "36h30m", encodeDuration, decodeDuration},
+	Quantity: {"Quantity", "500Mi", encoder(parseQuantity, decimal.key), decoder(decimalOfKey)},
+	Duration: {"Duration", "36h30m", encoder(ParseDuration, keyOfInt[time.Duration]), decoder(intOfKey[time.Duration])},
 	Time:     {"Time", "2026-01-31T00:00:00Z", encodeTime, decodeTime},
-	IP:       {"IP", "192.0.2.1", encodeIP, decodeIP},
+	IP:       {"IP", "192.0.2.1", encoder(parseIP, addressKey), decoder(addressOfKey)},
 	SemVer:   {"SemVer", "1.2.3", encodeSemVer, decodeSemVer},
 	Date:     {"Date", "2026-01-31", encodeDate, decodeDate},
 	CIDR:     {"CIDR", "10.0.0.0/8", encodeCIDR, decodeCIDR},
@@ -102,17 +119,17 @@ func (t Type) Mismatch(text string) string {
 // Fixed-size keys are big-endian with the sign bit flipped, so that negative numbers come first.
 const signBit = 1 << 63
 
-func keyOfInt(i int64) string {
+func keyOfInt[T ~int64](i T) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(i)^signBit)
 	return string(b[:])
 }
 
-func intOfKey(key string) (i int64, ok bool) {
+func intOfKey[T ~int64](key string) (i T, ok bool) {
 	if len(key) != 8 {
 		return 0, false
 	}
-	return int64(binary.BigEndian.Uint64([]byte(key)) ^ signBit), true
+	return T(binary.BigEndian.Uint64([]byte(key)) ^ signBit), true
 }
 
 // encodeInt also accepts numbers such as 3.0 and 1e3, which some JSON encoders write for integers.
@@ -129,7 +146,7 @@ func encodeInt(text string) (string, bool) {
 }
 
 func decodeInt(key string) (string, bool) {
-	i, ok := intOfKey(key)
+	i, ok := intOfKey[int64](key)
 	return strconv.FormatInt(i, 10), ok
 }
 

@@ -79,14 +79,11 @@ func (o *dumpVerb) complete(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 	}
-	o.flags.OnlyNamed = !o.watch
+	o.flags.OnlyNamed, o.flags.PrintsTables = !o.watch, o.style.Format.IsTable()
 	o.flags.OnlyIdentities = !o.watch && o.style.Format.Name == print.Name && o.order == nil
 	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err
-	}
-	for _, reader := range o.readers {
-		reader.PrintsTables = o.style.Format.IsTable()
 	}
 	for i := range o.objectArgs {
 		o.objectArgs[i].Type = o.readers[0].TypeNames()[i] // config names are translated

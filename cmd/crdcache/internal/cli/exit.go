@@ -83,7 +83,7 @@ func isDenied(err error) bool {
 func isIncomplete(err error) bool {
 	switch e := err.(type) {
 	case *session.IncompleteError, *session.UnknownGroupsError, *session.UncollectedError,
-		*session.UncomparedError, manifest.PartialError:
+		manifest.PartialError:
 		return true
 	case *discovery.NoMatchError:
 		return len(e.FailedGroupVersions) > 0

@@ -216,16 +216,14 @@ type versionRecord struct {
 }
 
 func newTypeRecord(t discovery.Type, indexes []string) typeRecord {
-	r := typeRecord{
+	return typeRecord{
 		Name: t.GroupResource.String(), Group: t.GroupResource.Group, Resource: t.GroupResource.Resource,
 		Kind: t.Kind, Scope: string(t.Scope), State: typeState(t), Source: string(t.Source),
 		ShortNames: t.ShortNames, Categories: t.Categories, UID: string(t.UID), Indexes: indexes,
+		Versions: naming.Map(t.Versions, func(v discovery.TypeVersion) versionRecord {
+			return versionRecord{Name: v.Name, Served: v.Served, Storage: v.Storage, Verbs: v.Verbs}
+		}),
 	}
-	for _, v := range t.Versions {
-		r.Versions = append(r.Versions, versionRecord{Name: v.Name, Served: v.Served, Storage: v.Storage,
-			Verbs: v.Verbs})
-	}
-	return r
 }
 
 func typeState(t discovery.Type) string {

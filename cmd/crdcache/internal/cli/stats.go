@@ -22,6 +22,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type statsVerb struct {
@@ -273,7 +274,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 	if r.Namespace != "" {
 		namespace = " in namespace " + r.Namespace
 	}
-	fmt.Fprintf(out, "%s: %s%s, %s in storage mode %s, synced in %s\n", r.Type, session.FormatCount(r.Objects, "object"), namespace,
+	fmt.Fprintf(out, "%s: %s%s, %s in storage mode %s, synced in %s\n", r.Type, naming.FormatCount(r.Objects, "object"), namespace,
 		sizeText(r.Bytes), r.Storage, r.SyncTime)
 	if r.Objects == 0 {
 		if o.recommendsLimits {
@@ -296,7 +297,7 @@ func (o *statsVerb) printReport(out *bufio.Writer, r statsReport) {
 			sizeText(l.Budget), l.GoMemoryLimit>>20, l.ContainerLimit>>20)
 	}
 	for _, x := range r.Indexes {
-		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, session.FormatCount(x.Values, "value"), x.Objects,
+		fmt.Fprintf(out, "  %s: %s in %d of %d objects, %s\n", x.Name, naming.FormatCount(x.Values, "value"), x.Objects,
 			r.Objects, sizeText(x.Bytes))
 		for _, v := range x.Top {
 			value := cmp.Or(print.Printable(v.Value), `""`)

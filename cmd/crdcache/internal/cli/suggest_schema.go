@@ -7,6 +7,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // These limits keep the config of a type with thousands of fields readable.
@@ -140,9 +141,8 @@ func conditionIndex(f schemaField) suggestedIndex {
 	if len(f.schema.ListMapKeys) > 0 {
 		keys = f.schema.ListMapKeys
 	}
-	index := suggestedIndex{Each: f.path + "[*]", preferredName: strings.TrimSuffix(f.name, "s")}
-	for _, key := range append(slices.Clone(keys), "status") {
-		index.Key = append(index.Key, suggestedKey{Name: camelCase(key), Path: keyPath(key)})
-	}
-	return index
+	return suggestedIndex{Each: f.path + "[*]", preferredName: strings.TrimSuffix(f.name, "s"),
+		Key: naming.Map(append(slices.Clone(keys), "status"), func(key string) suggestedKey {
+			return suggestedKey{Name: camelCase(key), Path: keyPath(key)}
+		})}
 }

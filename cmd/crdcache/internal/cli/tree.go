@@ -293,10 +293,8 @@ func (w *treeData) syncAndLink(ctx, syncCtx context.Context) error {
 	if err := w.recordUnsynced(err); err != nil {
 		return err
 	}
-	for _, cached := range w.caches.Synced {
-		if err := session.AddToGraph(w.graph, w.scope, cached); err != nil {
-			return err
-		}
+	if err := session.AddToGraph(w.graph, w.scope, w.caches.Synced...); err != nil {
+		return err
 	}
 	return w.graph.WaitForSync(ctx) // all objects are present, so this sends no request
 }

@@ -62,7 +62,7 @@ func (w *treeData) printScope() {
 	if w.namespace != "" {
 		location = "in the namespace " + w.namespace
 	}
-	text := fmt.Sprintf("read %s %s", session.FormatCount(len(w.caches.Synced), "type"), location)
+	text := fmt.Sprintf("read %s %s", naming.FormatCount(len(w.caches.Synced), "type"), location)
 	for _, types := range textsByReason(w.notRead) {
 		text += "; did not read " + types
 	}
@@ -86,7 +86,7 @@ func (w *treeData) warnOfOtherUIDs() {
 			Namespace: object.GetNamespace(), Name: object.GetName()}
 		if dependents := len(w.graph.ToOtherUIDs(owner)); dependents > 0 {
 			w.Warnf("omitted dependents of %s %s, because their owner has another UID: %s", typ.Kind,
-				owner.Key(), session.FormatCount(dependents, "object"))
+				owner.Key(), naming.FormatCount(dependents, "object"))
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (o *validateVerb) printSummary(config *indexers.Config) error {
 		comparison = "compared with the types in files"
 	}
 	_, err := fmt.Fprintf(o.Out, "valid: %s, %s; %s\n",
-		session.FormatCount(len(config.Resources), "resource"), session.FormatCount(indexes, "index"), comparison)
+		naming.FormatCount(len(config.Resources), "resource"), naming.FormatCount(indexes, "index"), comparison)
 	return err
 }
 
@@ -180,7 +180,7 @@ func (o *validateVerb) printJSON(findings *indexers.ConfigError, warnings []inde
 type invalidError struct{ findings *indexers.ConfigError }
 
 func (e *invalidError) Error() string {
-	return "the config is invalid: " + session.FormatCount(len(e.findings.Diagnostics), "error")
+	return "the config is invalid: " + naming.FormatCount(len(e.findings.Diagnostics), "error")
 }
 
 // Unwrap returns the findings, which determine the exit code.

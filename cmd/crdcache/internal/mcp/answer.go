@@ -9,8 +9,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Budgets are in bytes. reservedBytes are for parts that are set with rows, maxCell for a text in a row.
@@ -48,12 +49,12 @@ type answer struct {
 // until one fits. total is the number of all rows.
 func (a *answer) setRows(rows [][]any, skip, total, budget int) {
 	a.Rows = nil
-	budget -= len(print.Compact(a)) + reservedBytes
+	budget -= len(jsontext.Compact(a)) + reservedBytes
 	for maxText := maxCell; maxText > 4 && len(a.Rows) == 0; maxText /= 2 {
 		size := 0
 		for _, row := range rows {
 			row = shorten(row, maxText, max(len(row), maxText/8)).([]any)
-			if size += len(print.Compact(row)) + 1; size > budget {
+			if size += len(jsontext.Compact(row)) + 1; size > budget {
 				break
 			}
 			a.Rows = append(a.Rows, row)
@@ -70,7 +71,7 @@ func (a *answer) setRows(rows [][]any, skip, total, budget int) {
 // setData sets the data, in as much detail as fits the budget.
 func (a *answer) setData(value any, budget int) {
 	for limit := maxBudget; limit > 1; limit /= 4 {
-		if a.Data = shorten(value, limit, max(limit/8, 2)); len(print.Compact(a)) <= budget-reservedBytes {
+		if a.Data = shorten(value, limit, max(limit/8, 2)); len(jsontext.Compact(a)) <= budget-reservedBytes {
 			if limit < maxBudget {
 				a.Notes = append(a.Notes, "long values are cut: name paths, or raise maxBytes")
 			}
@@ -92,7 +93,7 @@ func (a *answer) setNotes(text string, budget int) {
 		case isError || len(a.Unknown) > 0:
 			size += len(reason)
 			a.Unknown = append(a.Unknown, reason)
-		case line != "" && len(print.Compact(a.Notes))+len(line) < budget/3:
+		case line != "" && len(jsontext.Compact(a.Notes))+len(line) < budget/3:
 			a.Notes = append(a.Notes, line)
 		}
 	}
@@ -145,10 +146,8 @@ func shorten(value any, maxText, maxItems int) any {
 		}
 		return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(text[:min(len(text), maxText)], ""), len(v))
 	case []any:
-		items := []any{}
-		for _, item := range v[:min(len(v), maxItems)] {
-			items = append(items, shorten(item, maxText, maxItems))
-		}
+		items := naming.Map(v[:min(len(v), maxItems)],
+			func(item any) any { return shorten(item, maxText, maxItems) })
 		if len(v) > maxItems {
 			items = append(items, fmt.Sprintf("… (%d elements)", len(v)))
 		}

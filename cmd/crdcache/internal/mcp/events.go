@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // eventTimeout is for all events. A slow list of them must not hide a tree.
@@ -53,8 +53,8 @@ func (o *verb) setEvents(ctx context.Context, a *answer, report *session.Report,
 	for i, typeName := range types {
 		about.Type = typeName
 		reference := []string{"@.involvedObject", "@.regarding"}[i]
-		about.Where = fmt.Sprintf("%s.kind == %s && %[1]s.name == %[3]s", reference, print.Compact(root.Kind),
-			print.Compact(in.Name))
+		about.Where = fmt.Sprintf("%s.kind == %s && %[1]s.name == %[3]s", reference, jsontext.Compact(root.Kind),
+			jsontext.Compact(in.Name))
 		var out, errOut bytes.Buffer
 		read := &session.Report{Limit: maxBudget}
 		line := o.commandLine("query", []string{"query"}, about)

@@ -24,6 +24,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/jsontext"
 	"github.com/crdcache/crdcache/internal/naming"
 )
 
@@ -71,7 +72,7 @@ func (o *verb) newServer() *sdk.Server {
 		sdk.AddTool(server, tool, func(ctx context.Context, request *sdk.CallToolRequest,
 			valid map[string]any) (*sdk.CallToolResult, any, error) {
 			var in args // encoding/json matches the names in any case
-			started, text, err := time.Now(), "", json.Unmarshal([]byte(print.Compact(valid)), &in)
+			started, text, err := time.Now(), "", json.Unmarshal([]byte(jsontext.Compact(valid)), &in)
 			if err == nil {
 				report := &session.Report{}
 				stop := notifyProgress(ctx, request, report)
@@ -151,7 +152,7 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, report *session.Re
 		a.setNotes(errOut.String(), budget)
 		a.setFreshness(report, o.readsFiles)
 		a.setRows(rows[min(in.Skip, len(rows)):], in.Skip, len(rows), budget)
-		return print.Compact(a), nil
+		return jsontext.Compact(a), nil
 	}
 	code := o.runVerb(ctx, o.commandLine(tool, verb, in), &out, &errOut)
 	if ctx.Err() != nil {
@@ -204,7 +205,7 @@ func (o *verb) call(ctx context.Context, slots chan struct{}, report *session.Re
 			a.setRows(rows, in.Skip, total, budget)
 		}
 	}
-	return print.Compact(a), err
+	return jsontext.Compact(a), err
 }
 
 // commandLine returns the command line of a verb. A value is part of one argument, so that it cannot be

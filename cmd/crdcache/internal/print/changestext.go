@@ -1,7 +1,6 @@
 package print
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // Color is an ANSI escape sequence.
@@ -81,7 +81,7 @@ func (p *changeWriter) writeChange(c display.Change) {
 
 // writeAddedOrRemoved prints a value, on several lines if it is long.
 func (p *changeWriter) writeAddedOrRemoved(color Color, sign, path string, value any) {
-	if text := Compact(value); len([]rune(text)) <= maxBriefLength {
+	if text := jsontext.Compact(value); len([]rune(text)) <= maxBriefLength {
 		p.writeLine(color, fmt.Sprintf("  %s %s: %s", sign, path, text))
 		return
 	}
@@ -142,7 +142,8 @@ func (p *changeWriter) writeModified(c display.Change) {
 		p.writeModifiedLines(PathText(c.Path), splitLines(before), splitLines(after))
 		return
 	}
-	if len([]rune(Compact(before))) > maxBriefLength || len([]rune(Compact(after))) > maxBriefLength {
+	if len([]rune(jsontext.Compact(before))) > maxBriefLength ||
+		len([]rune(jsontext.Compact(after))) > maxBriefLength {
 		before, after = cutCommonPrefix(before, after)
 	}
 	p.writeOldNew(PathText(c.Path), before, after)
@@ -178,18 +179,7 @@ func cutCommonPrefix(before, after string) (string, string) {
 		string(a[commonLength-contextLength:])
 }
 
-// Compact returns JSON on one line, without escapes for HTML.
-func Compact(value any) string {
-	var b strings.Builder
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return "?"
-	}
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func briefValue(value any) string { return Truncate(Compact(value), maxBriefLength) }
+func briefValue(value any) string { return Truncate(jsontext.Compact(value), maxBriefLength) }
 
 // redactor replaces the values of Secrets by marks. Equal values get equal marks while the process runs.
 var redactor = display.NewRedactor(false)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/internal/jsontext"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type Object struct {
@@ -152,12 +153,7 @@ func (w *Writer) Print(o Object) error {
 
 // PrintKeys prints objects of which the printer reads only the keys.
 func (w *Writer) PrintKeys(keys []string) error {
-	for _, key := range keys {
-		if err := w.Print(Object{Key: key}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return naming.Each(keys, func(key string) error { return w.Print(Object{Key: key}) })
 }
 
 // flusher is a Printer that buffers rows to align their columns.

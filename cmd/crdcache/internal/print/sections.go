@@ -11,6 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const bufferSize = 1 << 16
@@ -116,12 +117,7 @@ func (p *Output) printList(w *Writer, sections []Section) (err error) {
 			ShowClusters(p.listPrinter)
 		}
 	}
-	for _, s := range sections {
-		if err := w.printSection(s, p.listPrinter); err != nil {
-			return err
-		}
-	}
-	return nil
+	return naming.Each(sections, func(s Section) error { return w.printSection(s, p.listPrinter) })
 }
 
 // printTables writes a table for each type with objects. Tables with headers are separated by empty lines.

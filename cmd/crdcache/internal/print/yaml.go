@@ -14,6 +14,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 	"sigs.k8s.io/yaml/kyaml"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const (
@@ -97,11 +99,7 @@ func (c *yamlConverter) convert(value any) any {
 	case string:
 		return c.convertText(v)
 	case []any:
-		list := make([]any, len(v))
-		for i, element := range v {
-			list[i] = c.convert(element)
-		}
-		return list
+		return naming.Map(v, c.convert)
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for key, element := range v {

@@ -29,7 +29,7 @@ const maxCachedQuotes = 4096
 func appendYAMLItem(dst []byte, value any, cache quoteCache) ([]byte, bool) {
 	w := yamlWriter{out: dst, lineStart: len(dst), quotes: cache}
 	w.write("- ")
-	w.writeNode(value, 2)
+	w.writeNode(value, 2, 2, true)
 	if w.isUnsupported {
 		return dst, false
 	}
@@ -49,16 +49,23 @@ func (w *yamlWriter) writeIndent(columns int) {
 	}
 }
 
-// writeNode writes a value as the content of a list item after its dash. indent is the column of the content.
-// It ends the line.
-func (w *yamlWriter) writeNode(value any, indent int) {
+// writeNode writes a value after the dash of a list item, or else after a map key, and ends the line. indent
+// is the column of the content, except for the dashes of a list, which are at listIndent.
+func (w *yamlWriter) writeNode(value any, indent, listIndent int, inItem bool) {
 	object, _ := value.(map[string]any)
 	list, _ := value.([]any)
+	switch isNested := len(object)+len(list) > 0; {
+	case inItem:
+	case isNested:
+		w.writeNewline()
+	default:
+		w.write(" ")
+	}
 	switch {
 	case len(object) > 0:
-		w.writeMapping(object, indent, true)
+		w.writeMapping(object, indent, inItem)
 	case len(list) > 0:
-		w.writeSequence(list, indent, true)
+		w.writeSequence(list, listIndent, inItem)
 	default:
 		w.writeScalar(value, indent)
 		w.writeNewline()
@@ -81,25 +88,8 @@ func (w *yamlWriter) writeMapping(object map[string]any, indent int, inItem bool
 			return
 		}
 		w.write(":")
-		w.writeValue(object[key], indent)
+		w.writeNode(object[key], indent+2, indent, false)
 		previous = key
-	}
-}
-
-// writeValue writes the value of a map key at indent.
-func (w *yamlWriter) writeValue(value any, indent int) {
-	object, _ := value.(map[string]any)
-	list, _ := value.([]any)
-	switch {
-	case len(object) > 0:
-		w.writeNewline()
-		w.writeMapping(object, indent+2, false)
-	case len(list) > 0:
-		w.writeNewline()
-		w.writeSequence(list, indent, false)
-	default:
-		w.write(" ")
-		w.writeNode(value, indent+2)
 	}
 }
 
@@ -110,7 +100,7 @@ func (w *yamlWriter) writeSequence(list []any, indent int, inItem bool) {
 			w.writeIndent(indent)
 		}
 		w.write("- ")
-		if w.writeNode(element, indent+2); w.isUnsupported {
+		if w.writeNode(element, indent+2, indent+2, true); w.isUnsupported {
 			return
 		}
 	}

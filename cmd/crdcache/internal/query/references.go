@@ -84,11 +84,9 @@ func (o *verb) readReferencedTypes(ctx context.Context, graph *references.Graph,
 		caches.Close()
 		return nil, ctx.Err()
 	}
-	for _, cached := range caches.Synced {
-		if err := session.AddToGraph(graph, reader, cached); err != nil {
-			caches.Close()
-			return nil, err
-		}
+	if err := session.AddToGraph(graph, reader, caches.Synced...); err != nil {
+		caches.Close()
+		return nil, err
 	}
 	return caches.Close, errors.Join(unknownErr, syncErr, graph.WaitForSync(syncCtx))
 }

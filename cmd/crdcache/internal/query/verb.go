@@ -104,14 +104,12 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 	}
 	usesReferences, _ := query.UsesReferences(o.query)
 	o.flags.OnlyNamed = !usesReferences
+	o.flags.PrintsTables = o.style.Format.IsTable() && len(o.resultFlags(cmd.Flags())) == 0
 	o.flags.OnlyIdentities = (o.count || o.keysOnly) && o.options.SortBy == "" &&
 		!o.queryFlags.HasConditions() && !usesReferences
 	o.readers, err = o.flags.Readers(cmd.Context(), args, o.styleFlags.InformerOptions(), o.streams)
 	if err != nil {
 		return err
-	}
-	for _, reader := range o.readers {
-		reader.PrintsTables = o.style.Format.IsTable() && len(o.resultFlags(cmd.Flags())) == 0
 	}
 	o.output = &output{Output: print.NewOutput(o.flags.Streams(o.streams), o.style)}
 	return o.startPage()

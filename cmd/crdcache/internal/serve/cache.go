@@ -20,8 +20,10 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/reload"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
@@ -200,16 +202,13 @@ func (s *cacheServer) info() localserver.Info {
 		if reasons := s.Reasons(cached.GVR.GroupResource()); len(reasons) > 0 {
 			isLive, text = false, reasons[0].Text
 		}
-		cachedType := localserver.CachedType{
+		info.Types = append(info.Types, localserver.CachedType{
 			Resource: cached.Type, Namespace: history.Namespace, State: text,
 			Objects: history.Snapshot.Len(),
 			Live:    isLive,
 			Reduced: history.Pruned,
-		}
-		for _, index := range cached.Indexes() {
-			cachedType.Indexes = append(cachedType.Indexes, index.Name)
-		}
-		info.Types = append(info.Types, cachedType)
+			Indexes: naming.Texts(cached.Indexes(), func(index *indexers.Index) string { return index.Name }),
+		})
 		if current := cached.Informer.Status(); current.Reason == status.ReasonRepeatedKeys {
 			info.Warnings = append(info.Warnings, localserver.Absence{
 				Name: cached.GVR.GroupResource().String(), Reason: current.Message})

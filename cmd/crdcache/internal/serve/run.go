@@ -18,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/discovery"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/web"
 )
 
@@ -387,10 +388,8 @@ func withoutDetach(args []string) []string {
 // newPage listens for the web page. It returns the page of all clusters and a function that closes it. The
 // shutdown of a cluster releases the informers of the page.
 func (o *verb) newPage(servers []*cacheServer) (*localserver.Page, func(), error) {
-	options := web.Options{ShowSecrets: o.showSecrets}
-	for _, s := range servers[1:] {
-		options.Clusters = append(options.Clusters, s.pageSource())
-	}
+	options := web.Options{ShowSecrets: o.showSecrets,
+		Clusters: naming.Map(servers[1:], (*cacheServer).pageSource)}
 	handler, err := web.NewHandler(servers[0].pageSource(), options)
 	if err != nil {
 		return nil, nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/session"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type verb struct {
@@ -113,10 +114,8 @@ func (o *verb) complete(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	if o.typeArgs, o.hasConfigTypes = args, len(args) == 0; o.hasConfigTypes {
-		for _, reader := range o.readers {
-			if err := reader.UseConfigTypes(); err != nil {
-				return err
-			}
+		if err := naming.Each(o.readers, (*session.Reader).UseConfigTypes); err != nil {
+			return err
 		}
 	}
 	if cmd.Flags().Lookup("namespace").Value.String() != "" {

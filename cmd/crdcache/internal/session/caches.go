@@ -200,11 +200,7 @@ func DecodeStored(item any) (*unstructured.Unstructured, error) {
 
 // ResultKeys returns the keys of a query result. Several objects can have the same key.
 func ResultKeys(result *query.Result) []string {
-	keys := result.Keys()
-	for i, key := range keys {
-		keys[i] = naming.WithoutNumber(key)
-	}
-	return keys
+	return naming.Texts(result.Keys(), naming.WithoutNumber)
 }
 
 // ResultSection returns the objects of a query result on the page of the report, in the order of the result.

@@ -131,17 +131,6 @@ func (w clusterPrefixWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// IncompleteError is returned if some clusters could not be read and the others were printed.
-type IncompleteError struct {
-	clusters []string
-	total    int
-}
-
-func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("the output is incomplete, because of errors in %d of %d clusters: %s",
-		len(e.clusters), e.total, strings.Join(e.clusters, ", "))
-}
-
 // maxParallelClusters bounds the clusters that are in memory at the same time. A cluster is in memory until
 // it is printed.
 const maxParallelClusters = 8
@@ -297,5 +286,6 @@ func (g *clusterGroup) err(ctx context.Context, names []string) error {
 	case !g.hasOutput:
 		return errors.Join(errs...)
 	}
-	return &IncompleteError{failedNames, len(names)}
+	return Incompletef("the output is incomplete, because of errors in %d of %d clusters: %s",
+		len(failedNames), len(names), strings.Join(failedNames, ", "))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const completionTimeout = 3 * time.Second
@@ -123,10 +124,7 @@ func completeList(candidates []string, prefix string) []string {
 	listedNames := strings.Split(listed, ",")
 	candidates = slices.DeleteFunc(candidates,
 		func(candidate string) bool { return slices.Contains(listedNames, candidate) })
-	for i, candidate := range candidates {
-		candidates[i] = listed + candidate
-	}
-	return candidates
+	return naming.Texts(candidates, func(candidate string) string { return listed + candidate })
 }
 
 // quietTarget returns the first target with discarded output, or nil after an error.
@@ -229,10 +227,7 @@ func (f *ReadFlags) CompleteNames(cmd *cobra.Command, allowsMany bool) {
 			}
 			typeName, prefix = args[0], ""
 		}
-		names := f.objectNames(ctx, typeName)
-		for i, name := range names {
-			names[i] = prefix + name
-		}
+		names := naming.Texts(f.objectNames(ctx, typeName), func(name string) string { return prefix + name })
 		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) })
 	})
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string,

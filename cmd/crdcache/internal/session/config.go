@@ -79,10 +79,8 @@ func NewConfig(content *indexers.Config, files ...string) *Config {
 // TypeName translates the name of a config resource into a type name for discovery. It returns other names
 // unchanged.
 func (c *Config) TypeName(name string) (string, error) {
-	for _, r := range c.Resources {
-		if r.Name == name {
-			return TypeName(r)
-		}
+	if r, ok := c.Resource(name); ok {
+		return TypeName(r)
 	}
 	return name, nil
 }

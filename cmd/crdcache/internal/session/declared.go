@@ -133,17 +133,20 @@ func (r *Reader) listOptions(typ discovery.Resource) (list metav1.ListOptions,
 	return list, declared.Namespaces.Matches, nil
 }
 
-// AddToGraph adds a cache with the options of a reader to a graph.
-func AddToGraph(graph *references.Graph, reader *Reader, cached Cache) error {
-	declared, options, err := reader.Settings(cached.Resource)
-	if err == nil {
-		_, err = graph.Add(references.InformerSource{
-			Type: ReferenceType(cached.Resource), References: declared.References, Informer: cached.Informer,
-			HasSelector: options.LabelSelector != nil || options.FieldSelector != nil,
-			Namespaces:  declared.Namespaces.Matches,
-		})
-	}
-	return err
+// AddToGraph adds caches with the options of a reader to a graph.
+func AddToGraph(graph *references.Graph, reader *Reader, caches ...Cache) error {
+	return naming.Each(caches, func(cached Cache) error {
+		declared, options, err := reader.Settings(cached.Resource)
+		if err == nil {
+			_, err = graph.Add(references.InformerSource{
+				Type: ReferenceType(cached.Resource), References: declared.References,
+				Informer:    cached.Informer,
+				HasSelector: options.LabelSelector != nil || options.FieldSelector != nil,
+				Namespaces:  declared.Namespaces.Matches,
+			})
+		}
+		return err
+	})
 }
 
 func ReferenceType(r discovery.Resource) references.Type {

@@ -46,15 +46,14 @@ func (e *UncollectedError) IsToldBy(errs []error) bool {
 	})
 }
 
-// UncomparedError says that one side of a comparison does not know the objects of a type.
-type UncomparedError struct {
-	Type  string
-	Cause error
+// IncompleteError says that the printed answer lacks clusters, or types that a side of a comparison lacks.
+type IncompleteError struct{ text string }
+
+func Incompletef(format string, args ...any) error {
+	return &IncompleteError{fmt.Sprintf(format, args...)}
 }
 
-func (e *UncomparedError) Error() string {
-	return fmt.Sprintf("%s is not compared: %v", e.Type, e.Cause)
-}
+func (e *IncompleteError) Error() string { return e.text }
 
 // UsageError is an error in the command line.
 type UsageError struct {

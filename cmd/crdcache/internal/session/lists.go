@@ -136,12 +136,7 @@ func (l ObjectList) Section(rows *print.Rows, order *print.Order) print.Section 
 			if err != nil {
 				return err
 			}
-			for _, item := range items {
-				if err := printItem(w, l.Resource, item); err != nil {
-					return err
-				}
-			}
-			return nil
+			return naming.Each(items, func(item any) error { return printItem(w, l.Resource, item) })
 		}}
 }
 

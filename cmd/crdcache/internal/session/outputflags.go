@@ -13,6 +13,7 @@ import (
 
 	"github.com/crdcache/crdcache/cmd/crdcache/internal/print"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // choiceFlag is a flag with a fixed set of values.
@@ -49,11 +50,8 @@ func joinAlternatives(values []string) string {
 
 // CompleteValues completes a flag with a fixed set of values. Values that end in "=..." need an argument.
 func CompleteValues(cmd *cobra.Command, flag string, values []string) {
-	setCompletion(cmd, flag, func(context.Context, []string, string) (proposals []string) {
-		for _, value := range values {
-			proposals = append(proposals, strings.TrimSuffix(value, "..."))
-		}
-		return proposals
+	setCompletion(cmd, flag, func(context.Context, []string, string) []string {
+		return naming.Texts(values, func(value string) string { return strings.TrimSuffix(value, "...") })
 	})
 }
 

@@ -29,6 +29,8 @@ type ReadFlags struct {
 	OnlyNamed bool
 	// OnlyIdentities is set by verbs that read nothing but names and labels of objects.
 	OnlyIdentities bool
+	// PrintsTables is set by verbs that print objects as tables.
+	PrintsTables bool
 }
 
 // Add adds the flags of all reading verbs, and completion for flags and types. allowsMany is for verbs that
@@ -71,7 +73,7 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string,
 // informerOptions.
 func (f *ReadFlags) Readers(ctx context.Context, args []string,
 	informerOptions dynamicinformer.ResourceOptions, streams genericiooptions.IOStreams) ([]*Reader, error) {
-	template := Reader{flags: f, args: args, informerOptions: informerOptions}
+	template := Reader{flags: f, args: args, informerOptions: informerOptions, PrintsTables: f.PrintsTables}
 	err := f.applySelectors(&template.informerOptions)
 	if err != nil {
 		return nil, err

@@ -85,17 +85,6 @@ func UniqueName(name string, usedNames map[string]bool) string {
 	return candidate
 }
 
-// FormatCount returns a number with a noun, in the plural if needed.
-func FormatCount(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "x"):
-		noun += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // WriteStructured writes a record as JSON or YAML.
 func WriteStructured(out io.Writer, format string, record any) error {
 	if format == FormatYAML {

@@ -183,7 +183,7 @@ func (o *diffVerb) compare(ctx context.Context) (different bool, err error) {
 	var errs []error
 	for _, m := range uncompared {
 		if m.err != nil {
-			errs = append(errs, &session.UncomparedError{Type: m.Type, Cause: m.err})
+			errs = append(errs, session.Incompletef("%s is not compared: %v", m.Type, m.err))
 		}
 	}
 	for _, source := range o.sources {

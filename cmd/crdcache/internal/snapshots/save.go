@@ -249,5 +249,5 @@ func (o *snapshotSaveVerb) printSummary(contents snapshot.Contents) {
 			o.Warnf("the file contains the data of %d Secrets; use --redact to omit it", t.Objects)
 		}
 	}
-	fmt.Fprintf(o.ErrOut, "saved %s of %s in %s\n", session.FormatCount(objects, "object"), session.FormatCount(types, "type"), o.path)
+	fmt.Fprintf(o.ErrOut, "saved %s of %s in %s\n", naming.FormatCount(objects, "object"), naming.FormatCount(types, "type"), o.path)
 }

@@ -1,12 +1,13 @@
 package outline
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/crdcache/crdcache/internal/jsontext"
 )
 
 // plainText matches texts that every YAML version reads as strings without quotes, unless ambiguousWord
@@ -22,13 +23,7 @@ func yamlScalar(text string) string {
 		!strings.HasSuffix(text, ":") {
 		return text
 	}
-	var quoted strings.Builder
-	encoder := json.NewEncoder(&quoted)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(text) != nil {
-		return `""`
-	}
-	return escapeInvisible(strings.TrimSuffix(quoted.String(), "\n"))
+	return escapeInvisible(jsontext.Compact(text))
 }
 
 // escapeInvisible escapes characters that JSON does not escape, and that are invisible or line breaks in

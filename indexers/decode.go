@@ -149,12 +149,8 @@ func (d *decoder) decodeChoice(n *yaml.Node, noun, hint string, words []string) 
 
 // wordOf returns the word that differs from a text in case only, or "".
 func wordOf(text string, words []string) string {
-	for _, word := range words {
-		if strings.EqualFold(word, text) {
-			return word
-		}
-	}
-	return ""
+	word, _ := naming.Find(words, func(word string) bool { return strings.EqualFold(word, text) })
+	return word
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

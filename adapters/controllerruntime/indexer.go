@@ -45,11 +45,12 @@ func (x *indexer) List() []any {
 	objects := []any{}
 	for _, scoped := range x.resource.current.Load().informersByNamespace {
 		for _, stored := range scoped.informer().Snapshot().AllStored() {
-			if object, err := x.object(scoped, stored); err != nil {
+			object, err := x.object(scoped, stored)
+			if err != nil {
 				utilruntime.HandleError(err) // a store is read without a context
-			} else {
-				objects = append(objects, object)
+				continue
 			}
+			objects = append(objects, object)
 		}
 	}
 	return objects

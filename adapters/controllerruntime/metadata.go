@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
@@ -32,27 +31,21 @@ func OnlyMetadata[request comparable](inner handler.TypedEventHandler[client.Obj
 	type queue = workqueue.TypedRateLimitingInterface[request]
 	accepts := predicate.And(predicates...)
 	return onlyMetadata[request]{handler.TypedFuncs[client.Object, request]{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			if accepts.Create(e) {
-				inner.Create(ctx, e, q)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			if accepts.Update(e) {
-				inner.Update(ctx, e, q)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			if accepts.Delete(e) {
-				inner.Delete(ctx, e, q)
-			}
-		},
-		GenericFunc: func(ctx context.Context, e event.GenericEvent, q queue) {
-			if accepts.Generic(e) {
-				inner.Generic(ctx, e, q)
-			}
-		},
+		CreateFunc:  accepted[queue](accepts.Create, inner.Create),
+		UpdateFunc:  accepted[queue](accepts.Update, inner.Update),
+		DeleteFunc:  accepted[queue](accepts.Delete, inner.Delete),
+		GenericFunc: accepted[queue](accepts.Generic, inner.Generic),
 	}}
+}
+
+// accepted returns a function that forwards the accepted events.
+func accepted[queue, event any](accepts func(event) bool,
+	forward func(context.Context, event, queue)) func(context.Context, event, queue) {
+	return func(ctx context.Context, e event, q queue) {
+		if accepts(e) {
+			forward(ctx, e, q)
+		}
+	}
 }
 
 type onlyMetadata[request comparable] struct {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
@@ -31,11 +32,10 @@ type scopedRegistration struct {
 }
 
 // registrations returns the registrations with all informers, in the order of the informerSet.
-func (r *registration) registrations() (registrations []toolscache.ResourceEventHandlerRegistration) {
-	for _, p := range r.parts() {
-		registrations = append(registrations, p.ResourceEventHandlerRegistration)
-	}
-	return registrations
+func (r *registration) registrations() []toolscache.ResourceEventHandlerRegistration {
+	return naming.Map(r.parts(), func(p scopedRegistration) toolscache.ResourceEventHandlerRegistration {
+		return p.ResourceEventHandlerRegistration
+	})
 }
 
 func (r *registration) setRegistrations(set *informerSet,
@@ -66,12 +66,10 @@ func (r *registration) HasSynced() bool {
 }
 
 // conditions returns HasSynced of each part. They are never met if the handler is removed first.
-func (r *registration) conditions() (conditions []waitCondition) {
-	for _, p := range r.parts() {
-		conditions = append(conditions, waitCondition{p.HasSyncedChecker().Done(), p.ended(),
-			p.informerSet.replaced})
-	}
-	return conditions
+func (r *registration) conditions() []waitCondition {
+	return naming.Map(r.parts(), func(p scopedRegistration) waitCondition {
+		return waitCondition{p.HasSyncedChecker().Done(), p.ended(), p.informerSet.replaced}
+	})
 }
 
 // ended returns a channel that is closed when the handler is no longer called.

@@ -22,6 +22,7 @@ import (
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
@@ -254,11 +255,8 @@ func (s *informerSet) release(retained *informerSet) {
 	}
 }
 
-func (s *informerSet) informers() (informers []*dynamicinformer.Informer) {
-	for _, v := range s.informersByNamespace {
-		informers = append(informers, v.informer())
-	}
-	return informers
+func (s *informerSet) informers() []*dynamicinformer.Informer {
+	return naming.Map(s.informersByNamespace, (*scopedInformer).informer)
 }
 
 func (c *Cache) informerOptions(r *resource, settings *typeSettings,

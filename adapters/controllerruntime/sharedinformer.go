@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/crdcache/crdcache/adapters/controllerruntime/internal/convert"
+	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
 	"github.com/crdcache/crdcache/internal/naming"
 )
@@ -53,11 +54,8 @@ func (i *Informer) LastSyncResourceVersion() (least string) {
 }
 
 // Status returns the status of the informer: one for each namespace of cache.Options, or for all of them.
-func (i *Informer) Status() (all []status.Status) {
-	for _, informer := range i.resource.current.Load().informers() {
-		all = append(all, informer.Status())
-	}
-	return all
+func (i *Informer) Status() []status.Status {
+	return naming.Map(i.resource.current.Load().informers(), (*dynamicinformer.Informer).Status)
 }
 
 // Status returns the status of the informer of the type and form of an object; nil if there is no informer.

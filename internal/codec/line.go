@@ -80,8 +80,9 @@ func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
 // bufferedFrame returns the next frame if it is completely in the buffer, otherwise nil.
 func (r *lineReader) bufferedFrame() ([]byte, error) {
-	if !r.scan.Open() {
-		r.skipSpace()
+	if !r.scan.Open() { // white space precedes the frame
+		r.start = jsontext.SkipSpace(r.buffer, r.start)
+		r.scanned = r.start
 	}
 	if r.scanned == len(r.buffer) {
 		return nil, nil
@@ -105,12 +106,6 @@ func (r *lineReader) consumeFrame(end int) []byte {
 	r.start, r.scanned = end, end
 	r.scan = jsontext.Extent{}
 	return frame
-}
-
-// skipSpace skips white space before the frame.
-func (r *lineReader) skipSpace() {
-	r.start = jsontext.SkipSpace(r.buffer, r.start)
-	r.scanned = r.start
 }
 
 var (

@@ -76,10 +76,9 @@ type Handover struct {
 // finished, the handler receives the difference between their content and that of the informer, and then
 // further events. It fails after the stop.
 func (i *Informer) Attach(h Handover, previous [][]*delivery.Registration) ([]*delivery.Registration, error) {
-	next := make([]*delivery.Registration, len(previous))
-	for k, p := range previous {
-		next[k] = delivery.Continue(&i.delivery, p, i.selectsObjects.Load())
-	}
+	next := naming.Map(previous, func(p []*delivery.Registration) *delivery.Registration {
+		return delivery.Continue(&i.delivery, p, i.selectsObjects.Load())
+	})
 	i.registering.Lock()
 	defer i.registering.Unlock()
 	i.mu.Lock()

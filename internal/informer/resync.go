@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/internal/informer/delivery"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // startResyncs starts the resyncs of handlers, until ctx ends. Reflectors do no resyncs, because a partition
@@ -55,12 +56,8 @@ func (g *incarnation) Resync() error {
 	if i.mu.current != g {
 		return ErrIncarnationOver
 	}
-	items := i.store.Snapshot().Items()
-	batch := make([]delivery.Notification, len(items))
-	for k, item := range items {
-		batch[k] = delivery.Updated(item, item, true)
-	}
-	i.notifyLocked(nil, batch...)
+	i.notifyLocked(nil, naming.Map(i.store.Snapshot().Items(),
+		func(item Item) delivery.Notification { return delivery.Updated(item, item, true) })...)
 	return nil
 }
 

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 func (t Type) verbs() []string {
@@ -84,12 +86,10 @@ func aggregatedDiscovery(types []Type, core bool) any {
 				apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: gv.Group}})
 		}
 		group := &list.Items[len(list.Items)-1]
-		served := apidiscovery.APIVersionDiscovery{Version: gv.Version,
-			Freshness: apidiscovery.DiscoveryFreshnessCurrent}
-		for _, t := range gv.types {
-			served.Resources = append(served.Resources, t.discovery(gv.Version))
-		}
-		group.Versions = append(group.Versions, served)
+		resources := naming.Map(gv.types,
+			func(t Type) apidiscovery.APIResourceDiscovery { return t.discovery(gv.Version) })
+		group.Versions = append(group.Versions, apidiscovery.APIVersionDiscovery{Version: gv.Version,
+			Freshness: apidiscovery.DiscoveryFreshnessCurrent, Resources: resources})
 	}
 	return list
 }

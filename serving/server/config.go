@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -209,11 +210,8 @@ const minBurstBytes = 1 << 16
 var fieldsWithoutDot = []string{"reason", "reportingComponent", "source", "type"}
 
 func validateIndexNames(r *indexers.Resource) error {
-	var problems []error
-	for _, index := range r.Indexes {
-		problems = append(problems, validateIndexName(index.Name))
-	}
-	return errors.Join(problems...)
+	return errors.Join(naming.Map(r.Indexes,
+		func(index *indexers.Index) error { return validateIndexName(index.Name) })...)
 }
 
 // validateIndexName rejects names that look like fields. Clients use indexes as field selectors, and

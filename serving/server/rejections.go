@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 
+	"github.com/crdcache/crdcache/discovery"
 	"github.com/crdcache/crdcache/serving/readapi"
 )
 
@@ -43,15 +44,9 @@ func (c *typeCache) errNotCached(gr schema.GroupResource) error {
 
 // isDiscovered reports whether the types in the group of a type are known.
 func (c *typeCache) isDiscovered(gr schema.GroupResource) bool {
-	if !c.binding.Reconciled() {
-		return false
-	}
-	for _, failure := range c.tracker.Snapshot().Catalog().FailedGroupVersions() {
-		if failure.GroupVersion.Group == gr.Group {
-			return false
-		}
-	}
-	return true
+	isInGroup := func(failure discovery.GroupFailure) bool { return failure.GroupVersion.Group == gr.Group }
+	return c.binding.Reconciled() &&
+		!slices.ContainsFunc(c.tracker.Snapshot().Catalog().FailedGroupVersions(), isInGroup)
 }
 
 func errReadOnly(gr schema.GroupResource, verb string) error {

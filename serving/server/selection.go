@@ -14,6 +14,7 @@ import (
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/bind"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi/live"
 )
 
@@ -39,11 +40,8 @@ func (s *selection) withIndexes(indexes *indexers.Config) *selection {
 
 // names returns the names and patterns of the selected types.
 func (s *selection) names() []string {
-	names := slices.Clone(s.typeNames)
-	for _, r := range s.indexes.Resources {
-		names = append(names, r.Match.TypeName())
-	}
-	return names
+	return slices.Concat(s.typeNames,
+		naming.Texts(s.indexes.Resources, func(r *indexers.Resource) string { return r.Match.TypeName() }))
 }
 
 // selects reports whether a name selects a type. A name without a group selects types of any group.
@@ -58,10 +56,7 @@ func selects(raw string, r discovery.Resource) bool {
 
 // settings returns the settings of the binding. The error joins the problems of the files.
 func (s *selection) settings() (settings bind.Settings, err error) {
-	var problems []error
-	for _, name := range s.typeNames {
-		problems = append(problems, s.checkSecrets(name))
-	}
+	problems := naming.Map(s.typeNames, s.checkSecrets)
 	for _, r := range s.indexes.Resources {
 		if err := s.checkResource(r); err != nil {
 			problems = append(problems, fmt.Errorf("resource %q of an index config: %w", r.Name, err))

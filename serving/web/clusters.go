@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // clusterPages are the handlers of all clusters. The first one also serves the paths without a cluster.
@@ -41,12 +42,8 @@ func (p clusterPages) close() {
 }
 
 func (p clusterPages) find(title string) *Handler {
-	for _, page := range p {
-		if page.source.Title == title {
-			return page
-		}
-	}
-	return nil
+	found, _ := naming.Find(p, func(page *Handler) bool { return page.source.Title == title })
+	return found
 }
 
 // clusterChoice is a cluster that the page can show. Problem is set if the cluster cannot be read now.

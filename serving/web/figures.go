@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const (
@@ -216,18 +217,14 @@ func unixMilliseconds(t time.Time) int64 {
 func (f *typeFigures) latest() (_ []*sampledRow, bucket int64, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	rows := make([]*sampledRow, 0, len(f.mu.rows))
-	for _, id := range slices.Sorted(maps.Keys(f.mu.rows)) {
-		rows = append(rows, f.mu.rows[id])
-	}
+	rows := naming.Map(slices.Sorted(maps.Keys(f.mu.rows)),
+		func(id string) *sampledRow { return f.mu.rows[id] })
 	return rows, f.mu.bucket, f.mu.changed
 }
 
 func (f *typeFigures) conditions() []condition {
-	var all []condition
-	for _, c := range f.source.Factory.Conditions() {
-		all = append(all, condition{string(c.Type), string(c.Status), string(c.Reason), c.Message,
-			unixMilliseconds(c.Since)})
-	}
-	return all
+	return naming.Map(f.source.Factory.Conditions(), func(c status.Condition) condition {
+		return condition{string(c.Type), string(c.Status), string(c.Reason), c.Message,
+			unixMilliseconds(c.Since)}
+	})
 }

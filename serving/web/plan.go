@@ -25,10 +25,9 @@ func planSentences(p *query.Plan) []string {
 	}
 	switch {
 	case len(p.Start) > 0:
-		var starts []string
-		for _, s := range p.Start {
-			starts = append(starts, fmt.Sprintf("%s (%s)", s.Query, naming.FormatCount(s.Objects, "object")))
-		}
+		starts := naming.Texts(p.Start, func(s query.Step) string {
+			return fmt.Sprintf("%s (%s)", s.Query, naming.FormatCount(s.Objects, "object"))
+		})
 		out = append(out, fmt.Sprintf("Starts with %s, out of %d.", strings.Join(starts, " together with "),
 			p.Objects))
 	case p.Scan && p.Query != query.All().String():

@@ -286,12 +286,7 @@ func (i *pageInterest) addChanges(event *changesEvent, handler *Handler) {
 }
 
 func containsAll(text string, words []string) bool {
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
 // send writes an event. It fails if the browser does not read it in time.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/display"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const (
@@ -241,11 +242,8 @@ func (h *Handler) tableRow(typ *visibleType, key string, columns []display.Colum
 	if object == nil {
 		return tableRow{Key: key, Gone: true}
 	}
-	cells := make([]string, 0, len(columns))
-	for _, c := range columns {
-		cells = append(cells, cellText(c.Value(object.Object)))
-	}
-	return tableRow{Key: key, Cells: cells}
+	return tableRow{Key: key, Cells: naming.Texts(columns,
+		func(c display.Column) string { return cellText(c.Value(object.Object)) })}
 }
 
 const maxCellBytes = 300

@@ -8,6 +8,7 @@ import (
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // typePage is the page of a type: its columns, indexes and references.
@@ -70,9 +71,7 @@ func (h *Handler) typeDetails(r *http.Request) (any, error) {
 			Wide: c.Priority > 0, Sort: sortPath(c.JSONPath)})
 	}
 	if h.requireAll(r) == nil && !page.Hidden {
-		for _, reference := range typ.references {
-			page.References = append(page.References, reference.Name)
-		}
+		page.References = naming.Texts(typ.references, func(r *indexers.Reference) string { return r.Name })
 	}
 	return page, nil
 }

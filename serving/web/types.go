@@ -13,6 +13,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/bind"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // visibleType is an informer with its declarations in a config.
@@ -77,12 +78,8 @@ func (v *visibleType) options() string {
 }
 
 func (s Source) find(id string) *visibleType {
-	for _, typ := range s.visibleTypes() {
-		if typ.id == id {
-			return typ
-		}
-	}
-	return nil
+	found, _ := naming.Find(s.visibleTypes(), func(typ *visibleType) bool { return typ.id == id })
+	return found
 }
 
 // kind returns the kind from the CRD or from an object.

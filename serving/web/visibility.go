@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/indexers/query"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Scope is the part of a type that a user may see.
@@ -72,11 +73,8 @@ func (h *Handler) scopedTypes(r *http.Request) ([]*visibleType, error) {
 }
 
 func typeGVRs(all []*visibleType) []schema.GroupVersionResource {
-	gvrs := make([]schema.GroupVersionResource, 0, len(all))
-	for _, typ := range all {
-		gvrs = append(gvrs, typ.informer.GVR())
-	}
-	return gvrs
+	return naming.Map(all,
+		func(typ *visibleType) schema.GroupVersionResource { return typ.informer.GVR() })
 }
 
 // requireAll returns an error unless the user of a request sees all objects. Other users get no references,

@@ -17,6 +17,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 func (o *verb) parseGroups() error {
@@ -135,14 +136,10 @@ func (o *verb) groupHeaders() (headers []string) {
 	if o.isMultiCluster() {
 		headers = append(headers, "CLUSTER")
 	}
-	for _, name := range o.aggregation.GroupBy {
-		headers = append(headers, strings.ToUpper(print.Printable(name)))
-	}
-	headers = append(headers, "COUNT")
-	for _, m := range o.aggregation.Measures {
-		headers = append(headers, strings.ToUpper(print.Printable(m.String())))
-	}
-	return headers
+	headers = append(append(headers, o.aggregation.GroupBy...), "COUNT")
+	headers = append(headers, naming.Texts(o.aggregation.Measures, query.Measure.String)...)
+	return naming.Texts(headers,
+		func(header string) string { return strings.ToUpper(print.Printable(header)) })
 }
 
 // groupRecord is a group in JSON. Missing values are null. A count has no Values.

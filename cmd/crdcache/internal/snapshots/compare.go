@@ -26,8 +26,6 @@ type typeDifference struct {
 	Changed []objectDifference `json:"changed,omitempty"`
 }
 
-func (d typeDifference) empty() bool { return len(d.Added)+len(d.Removed)+len(d.Changed) == 0 }
-
 type objectDifference struct {
 	Key     string        `json:"key"`
 	Changes []fieldChange `json:"changes"`

@@ -173,7 +173,7 @@ func (o *diffVerb) compare(ctx context.Context) (different bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if !difference.empty() {
+		if len(difference.Added)+len(difference.Removed)+len(difference.Changed) > 0 {
 			differences.Types = append(differences.Types, difference)
 		}
 	}

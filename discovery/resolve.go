@@ -49,10 +49,7 @@ func (c *Catalog) ResolveName(n Name) (Resolution, error) {
 // matchingPositions returns the positions of all matches of a name without wildcards, the best first. A
 // position can occur more than once.
 func (c *Catalog) matchingPositions(n Name) []int {
-	var out []int
-	for _, r := range n.Interpretations {
-		out = append(out, c.matchNames(r)...)
-	}
+	out := slices.Concat(naming.Map(n.Interpretations, c.matchNames)...)
 	for _, r := range n.Interpretations {
 		out = append(out, c.filter(c.byKind[strings.ToLower(r.Resource)], r, exactGroup)...)
 	}

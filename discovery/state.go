@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crdcache/crdcache/discovery/crd"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // errMassRemoval rejects a list that lacks most of the known types, until a second list confirms it.
@@ -126,11 +127,10 @@ func (s *typeState) setCRDUnreadable(u unreadableCRD, now time.Time) []Event {
 
 // unreadableError returns an error that names the unreadable definitions, or nil.
 func (s *typeState) unreadableError() error {
-	var errs []error
-	for _, gr := range slices.SortedFunc(maps.Keys(s.unreadableCRDs), compareGroupResource) {
-		errs = append(errs, fmt.Errorf("the CustomResourceDefinition %s: %w", gr, s.unreadableCRDs[gr]))
-	}
-	return errors.Join(errs...)
+	unreadable := slices.SortedFunc(maps.Keys(s.unreadableCRDs), compareGroupResource)
+	return errors.Join(naming.Map(unreadable, func(gr schema.GroupResource) error {
+		return fmt.Errorf("the CustomResourceDefinition %s: %w", gr, s.unreadableCRDs[gr])
+	})...)
 }
 
 // isMassRemoval reports whether a removal is so large that it needs confirmation.

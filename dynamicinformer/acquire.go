@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Handle is a claim to an informer, which runs while it has one. It is safe for concurrent use.
@@ -46,10 +48,7 @@ func (f *Factory) Acquire(gvr schema.GroupVersionResource, options ...ResourceOp
 // acquire implements Acquire. reacquires is as in acquireRequest.
 func (f *Factory) acquire(gvr schema.GroupVersionResource, options []ResourceOptions,
 	reacquires bool) (*Handle, error) {
-	var errs []error
-	for _, o := range options {
-		errs = append(errs, o.validate()...)
-	}
+	errs := slices.Concat(naming.Map(options, ResourceOptions.validate)...)
 	resolved := f.resource(gvr, options...)
 	if err := f.options.checkType(gvr, resolved); err != nil {
 		errs = append(errs, err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/requests"
 	"github.com/crdcache/crdcache/internal/store"
 )
@@ -235,10 +236,8 @@ func (g *Group) Remove(ctx context.Context, cluster string) error {
 }
 
 func (f *Factory) remove(ctx context.Context) error {
-	var informers []*Informer
-	for _, group := range f.informerGroups() {
-		informers = append(informers, group.informers...)
-	}
+	informers := slices.Concat(naming.Map(f.informerGroups(),
+		func(group *informerGroup) []*Informer { return group.informers })...)
 	err := f.Shutdown(ctx)
 	for _, i := range informers {
 		select {

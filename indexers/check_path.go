@@ -20,11 +20,7 @@ func (c *checker) walk(steps []jsonpath.Step, cursors []cursor) []cursor {
 			return nil
 		}
 		if step.Recursive {
-			var all []cursor
-			for _, c := range cursors {
-				all = append(all, c.descendants()...)
-			}
-			cursors = uniqueBySchema(all)
+			cursors = uniqueBySchema(slices.Concat(naming.Map(cursors, cursor.descendants)...))
 		}
 		var next []cursor
 		for _, selector := range step.Selectors {
@@ -52,10 +48,7 @@ func uniqueBySchema(cursors []cursor) []cursor {
 func (c *checker) applySelector(steps []jsonpath.Step, i int, selector jsonpath.Selector,
 	cursors []cursor) []cursor {
 	step := steps[i]
-	var out []cursor
-	for _, c := range cursors {
-		out = append(out, apply(selector, c)...)
-	}
+	out := slices.Concat(naming.Map(cursors, func(c cursor) []cursor { return apply(selector, c) })...)
 	if len(out) == 0 {
 		start, end := step.Offset, step.End
 		if len(step.Selectors) > 1 {
@@ -262,11 +255,7 @@ func (c cursor) children() []cursor {
 
 // descendants returns the cursor and all its descendants, parents first.
 func (c cursor) descendants() []cursor {
-	out := []cursor{c}
-	for _, m := range c.children() {
-		out = append(out, m.descendants()...)
-	}
-	return out
+	return slices.Concat([]cursor{c}, slices.Concat(naming.Map(c.children(), cursor.descendants)...))
 }
 
 // metadataSchema is the schema of object metadata, which CRDs leave out.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -175,9 +176,7 @@ func scalarColumns(raw string, n *yaml.Node) (starts []int, ok bool) {
 		if size == 0 || text == "" || !strings.HasPrefix(value, text) {
 			return nil, false
 		}
-		for range len(text) {
-			starts = append(starts, column)
-		}
+		starts = append(starts, slices.Repeat([]int{column}, len(text))...)
 		column += utf8.RuneCountInString(raw[:size])
 		raw, value = raw[size:], value[len(text):]
 	}

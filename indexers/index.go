@@ -68,9 +68,7 @@ func (i *Index) deriveFields() {
 	if i.each != nil {
 		i.elements = jsonpath.NewSet(i.elementPaths...)
 	}
-	for _, read := range i.readPaths() {
-		i.fields = append(i.fields, read.Fields()...)
-	}
+	i.fields = slices.Concat(naming.Map(i.readPaths(), readPath.Fields)...)
 	i.label = indexedLabel(i)
 }
 

@@ -263,10 +263,8 @@ func (i *Index) readPaths() []readPath {
 }
 
 func appendOperands(out []readPath, reads []jsonpath.Read, at origin) []readPath {
-	for _, read := range reads {
-		out = append(out, readPath{Read: read, origin: at, operand: true})
-	}
-	return out
+	return append(out, naming.Map(reads,
+		func(read jsonpath.Read) readPath { return readPath{Read: read, origin: at, operand: true} })...)
 }
 
 // selectsAtOrAbove reports whether removed may select a value that read selects, or one of its parents.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // self is the name of the object in expressions.
@@ -87,11 +88,8 @@ const correctHint = "correct the expression"
 func check(env *cel.Env, text string) (*cel.Ast, expression.Kind, []expression.Problem) {
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		var problems []expression.Problem
-		for _, e := range issues.Errors() {
-			problems = append(problems, problemOf(text, e))
-		}
-		return nil, 0, problems
+		return nil, 0, naming.Map(issues.Errors(),
+			func(e *cel.Error) expression.Problem { return problemOf(text, e) })
 	}
 	if problems := escapedNames(text, checked.NativeRep()); problems != nil {
 		return nil, 0, problems

@@ -9,6 +9,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/internal/queue"
 )
 
@@ -139,12 +140,9 @@ func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	c.mu.RUnlock()
 	for _, r := range resources {
 		err := r.read(func(s *informerSet) error {
-			for _, informer := range s.informers() {
-				if err := awaitReadable(ctx, informer, nil); err != nil {
-					return err
-				}
-			}
-			return nil
+			return naming.Each(s.informers(), func(informer *dynamicinformer.Informer) error {
+				return awaitReadable(ctx, informer, nil)
+			})
 		})
 		removed := errors.Is(err, dynamicinformer.ErrStopped) && r.informer.closed.Load() && !c.ended()
 		if err != nil && !removed {

@@ -10,6 +10,7 @@ import (
 	"github.com/crdcache/crdcache/indexers"
 	"github.com/crdcache/crdcache/indexers/internal/sortkey"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 type cell struct {
@@ -102,12 +103,9 @@ func (e *execution) column(name, assumedType string) (column, error) {
 		}
 		c := column{name: name, valueType: e.typeAt(path)}
 		c.setType(assumedType)
-		c.cells = func(_ string, item any) (cells []cell) {
+		c.cells = func(_ string, item any) []cell {
 			e.spend(bodyWork)
-			for _, text := range textsOf(e.workMeter, item, path) {
-				cells = append(cells, c.cellOf(text))
-			}
-			return cells
+			return naming.Map(textsOf(e.workMeter, item, path), c.cellOf)
 		}
 		return c, nil
 	}

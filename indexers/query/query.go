@@ -2,6 +2,7 @@ package query
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -62,9 +63,7 @@ func subqueries(q Query) []Query {
 	case negation:
 		all = append(all, subqueries(q.sub)...)
 	case junction:
-		for _, sub := range q.subs {
-			all = append(all, subqueries(sub)...)
-		}
+		all = append(all, slices.Concat(naming.Map(q.subs, subqueries)...)...)
 	}
 	return all
 }

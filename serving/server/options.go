@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -147,11 +148,8 @@ func (o *Options) Complete(flags *pflag.FlagSet) error {
 
 // Validate returns all errors of the options.
 func (o *Options) Validate() error {
-	errs := []error{o.Config.Validate()}
-	for _, optionErrs := range [][]error{o.SecureServing.Validate(), o.Authentication.Validate(),
-		o.Authorization.Validate(), o.Audit.Validate()} {
-		errs = append(errs, optionErrs...)
-	}
+	errs := slices.Concat([]error{o.Config.Validate()}, o.SecureServing.Validate(),
+		o.Authentication.Validate(), o.Authorization.Validate(), o.Audit.Validate())
 	if o.RequestTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("--request-timeout: %v is not positive", o.RequestTimeout))
 	}

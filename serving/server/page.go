@@ -14,6 +14,7 @@ import (
 
 	"github.com/crdcache/crdcache/discovery/crd"
 	"github.com/crdcache/crdcache/dynamicinformer"
+	"github.com/crdcache/crdcache/internal/naming"
 	"github.com/crdcache/crdcache/serving/readapi"
 	"github.com/crdcache/crdcache/serving/web"
 )
@@ -119,10 +120,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // redirectToPage redirects a browser to the page of the given namespaces.
 func (p *page) redirectToPage(w http.ResponseWriter, r *http.Request) {
-	var namespaces []string
-	for _, names := range r.URL.Query()["namespace"] {
-		namespaces = append(namespaces, strings.Split(names, ",")...)
-	}
+	namespaces := slices.Concat(naming.Map(r.URL.Query()["namespace"],
+		func(names string) []string { return strings.Split(names, ",") })...)
 	slices.Sort(namespaces)
 	namespaces = slices.Compact(namespaces)
 	if err := validateNamespaces(namespaces); err != nil {

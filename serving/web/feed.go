@@ -1,6 +1,8 @@
 package web
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -143,9 +145,7 @@ func (h *feedHandler) publish(object any, c objectChange) {
 	h.feed.mu.Lock()
 	var readers []*feedReader
 	if subscription := h.feed.mu.subscriptions[h.informer]; subscription != nil {
-		for r := range subscription.readers {
-			readers = append(readers, r)
-		}
+		readers = slices.Collect(maps.Keys(subscription.readers))
 	}
 	h.feed.mu.Unlock()
 	for _, r := range readers {

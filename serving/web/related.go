@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crdcache/crdcache/indexers/references"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 const maxRelated = 200
@@ -181,9 +182,7 @@ func (h *Handler) dangling(r *http.Request) (any, error) {
 			reference.To.String()})
 	}
 	if !h.hidesValues(typ) {
-		for _, unchecked := range graph.ForType(kind).Unchecked("") {
-			out.Unchecked = append(out.Unchecked, unchecked.String())
-		}
+		out.Unchecked = naming.Texts(graph.ForType(kind).Unchecked(""), references.UncheckedReferences.String)
 	}
 	return out, nil
 }

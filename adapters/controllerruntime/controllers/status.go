@@ -11,6 +11,7 @@ import (
 
 	"github.com/crdcache/crdcache/dynamicinformer"
 	"github.com/crdcache/crdcache/dynamicinformer/status"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // Status is the status of a controller.
@@ -39,13 +40,11 @@ func (c *Controllers) Status(name string) (s Status, ok bool) {
 }
 
 // All returns the status of all controllers, ordered by name.
-func (c *Controllers) All() (all []Status) {
+func (c *Controllers) All() []Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(c.controllers)) {
-		all = append(all, c.controllers[name].statusLocked())
-	}
-	return all
+	return naming.Map(slices.Sorted(maps.Keys(c.controllers)),
+		func(name string) Status { return c.controllers[name].statusLocked() })
 }
 
 func (k *running) statusLocked() Status {

@@ -36,12 +36,8 @@ func schemaFields(version crd.Version, depth int) []schemaField {
 		}
 	}
 	for range depth {
-		var next []schemaField
-		for _, f := range level {
-			next = append(next, f.children()...)
-		}
-		fields = append(fields, next...)
-		level = next
+		level = slices.Concat(naming.Map(level, schemaField.children)...)
+		fields = append(fields, level...)
 	}
 	return fields
 }
@@ -113,13 +109,9 @@ func proposeFromSchema(fields []schemaField) []suggestedIndex {
 
 // isFreeText reports whether a field's name suggests a text for people.
 func isFreeText(name string) bool {
-	for _, word := range []string{"message", "description", "comment", "note", "detail", "text", "reason",
-		"args", "command"} {
-		if strings.Contains(strings.ToLower(name), word) {
-			return true
-		}
-	}
-	return false
+	words := []string{"message", "description", "comment", "note", "detail", "text", "reason", "args", "command"}
+	return slices.ContainsFunc(words,
+		func(word string) bool { return strings.Contains(strings.ToLower(name), word) })
 }
 
 // isConditions reports whether a field is a list of conditions: maps with a type and a status.

@@ -188,9 +188,7 @@ func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) (i
 	if metrics := fields["metrics"]; metrics == nil || metrics.Kind != yaml.SequenceNode {
 		i.fail(n, "the resource has no metrics", "add metrics")
 	} else {
-		for _, metric := range metrics.Content {
-			out.Metrics = append(out.Metrics, converter.metric(metric)...)
-		}
+		out.Metrics = slices.Concat(naming.Map(metrics.Content, converter.metric)...)
 	}
 	return out, true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,11 +43,8 @@ func (r *Reader) Settings(typ discovery.Resource) (declared *indexers.Resource,
 		settings.Namespace = ""
 	}
 	if declared, err = settings.ResourceOf(typ); err != nil {
-		var names []string
-		for _, arg := range r.args {
-			names = append(names, strings.Split(arg, ",")...)
-		}
-		named, namedErr := settings.ResourceOf(typ, names...)
+		names := naming.Map(r.args, func(arg string) []string { return strings.Split(arg, ",") })
+		named, namedErr := settings.ResourceOf(typ, slices.Concat(names...)...)
 		if namedErr != nil || named.Name == "" {
 			return nil, options, fmt.Errorf("%w; name one resource of the config, or use --namespace or -A", err)
 		}

@@ -86,11 +86,7 @@ func SplitJoined(err error) []error {
 	if !ok || len(joined.Unwrap()) == 0 || errors.Join(joined.Unwrap()...).Error() != err.Error() {
 		return []error{err}
 	}
-	var errs []error
-	for _, e := range joined.Unwrap() {
-		errs = append(errs, SplitJoined(e)...)
-	}
-	return errs
+	return slices.Concat(naming.Map(joined.Unwrap(), SplitJoined)...)
 }
 
 // JoinDistinct joins errors, and omits repeated texts.

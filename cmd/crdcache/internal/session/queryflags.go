@@ -11,6 +11,7 @@ import (
 	"github.com/crdcache/crdcache/indexers/query"
 	"github.com/crdcache/crdcache/internal/expression"
 	"github.com/crdcache/crdcache/internal/jsonpath"
+	"github.com/crdcache/crdcache/internal/naming"
 )
 
 // QueryFlags are the flags for the conditions of a query.
@@ -47,12 +48,8 @@ func (f *QueryFlags) Query() (query.Query, error) {
 		}
 		conditions = append(conditions, q)
 	}
-	for _, condition := range f.where {
-		conditions = append(conditions, query.Where(condition))
-	}
-	for _, text := range f.whereCEL {
-		conditions = append(conditions, query.WhereCEL(text))
-	}
+	conditions = append(conditions, naming.Map(f.where, query.Where)...)
+	conditions = append(conditions, naming.Map(f.whereCEL, query.WhereCEL)...)
 	if len(conditions) == 0 {
 		return query.All(), nil
 	}

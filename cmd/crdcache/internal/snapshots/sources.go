@@ -18,10 +18,8 @@ var instanceFields = []string{".metadata.uid", ".metadata.creationTimestamp", ".
 
 // ignoredFields returns the fields of --ignore, and fields that always differ between clusters.
 func (o *diffVerb) ignoredFields() []string {
-	for _, source := range o.sources {
-		if source.target.Cluster != "" {
-			return slices.Concat(o.ignore, instanceFields)
-		}
+	if slices.ContainsFunc(o.sources[:], func(s diffSource) bool { return s.target.Cluster != "" }) {
+		return slices.Concat(o.ignore, instanceFields)
 	}
 	return o.ignore
 }

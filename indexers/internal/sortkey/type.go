@@ -63,7 +63,10 @@ func identity(s string) (string, bool) { return s, true }
 func encoder[T any](parse func(text string) (T, bool), keyOf func(T) string) func(string) (string, bool) {
 	return func(text string) (string, bool) {
 		value, ok := parse(text)
-		return keyOf(value), ok
+		if !ok {
+			return "", false
+		}
+		return keyOf(value), true
 	}
 }
 

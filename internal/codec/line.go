@@ -13,8 +13,8 @@ import (
 
 const (
 	// smallBufferSize is the initial buffer size of a lineReader in bytes: 1,000 small watch-lists that begin
-	// together need a quarter less CPU (experiment types). If more has arrived, the size is lineBufferSize. Only
-	// long frames need more.
+	// together need a quarter less CPU (experiment types). If more has arrived, the size is lineBufferSize.
+	// Only long frames need more.
 	smallBufferSize, lineBufferSize = 4 << 10, 64 << 10
 	// firstReadSize is the size of the first read of a frame. It needs no buffer, so an idle watch has none.
 	firstReadSize = 16

@@ -76,7 +76,8 @@ func (l *list) emitAuditEvent(e Entry) bool {
 		switch {
 		case errors.As(object.Err, new(*Note)): // of some namespaces or labels
 			return true
-		case errors.Is(object.Err, ErrNotObject), errors.Is(object.Err, errFailedRequest), object.Err == nil && (object.Name == "" || isChange):
+		case errors.Is(object.Err, ErrNotObject), errors.Is(object.Err, errFailedRequest),
+			object.Err == nil && (object.Name == "" || isChange):
 			l.audit.miss(audited, resource, object)
 			return true
 		case object.Err == nil:

@@ -33,8 +33,9 @@ func NewReader(report func(*Problem)) *Reader {
 	return &Reader{report: report, tallies: map[*File]*problemCounts{}}
 }
 
-// Read reads a file and passes each object, also a deleted one of a recording, to onObject. It reports unreadable documents, and files that
-// were removed after their directory was listed. It returns errors of opening or reading.
+// Read reads a file and passes each object, also a deleted one of a recording, to onObject. It reports
+// unreadable documents, and files that were removed after their directory was listed. It returns errors of
+// opening or reading.
 func (r *Reader) Read(ctx context.Context, f *File, stdin io.Reader, onObject func(Entry)) error {
 	in, err := f.Open(ctx, stdin)
 	if errors.Is(err, fs.ErrNotExist) && !f.NamedAsArgument {

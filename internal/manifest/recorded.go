@@ -42,11 +42,12 @@ var layouts = []*regexp.Regexp{
 	regexp.MustCompile(`/cluster-resources/(?:custom-resources/)?()([^/]+?)(?:\.json|/.*\.json)$`),
 	regexp.MustCompile(`/resources/(?:ns/[^/]+|cluster)/()(?:.*_)?([^/_]+)\.json$`),
 	regexp.MustCompile(`/resources/()([^/]+)/(?:v[^/]+/)?(?:namespaces/[^/]+|cluster)/[^/]+\.json$`),
-	regexp.MustCompile(`/(?:namespaces/[^/]+|cluster-scoped-resources)/([^/]+)/([^/]+?)(?:\.yaml|/[^/]+\.yaml)$`),
+	regexp.MustCompile(`/namespaces/[^/]+/([^/]+)/([^/]+?)(?:\.yaml|/[^/]+\.yaml)$`),
+	regexp.MustCompile(`/cluster-scoped-resources/([^/]+)/([^/]+?)(?:\.yaml|/[^/]+\.yaml)$`),
 }
 
-// collected returns the type whose objects a file of a bundle has, or the errors of collecting it. The name is
-// empty for other files, such as the groups of a server.
+// collected returns the type whose objects a file of a bundle has, or the errors of collecting it. The name
+// is empty for other files, such as the groups of a server.
 func collected(file string) (name string, hasErrors bool) {
 	file = "/" + filepath.ToSlash(file)
 	if strings.HasSuffix(file, "/meta/query-time.json") {

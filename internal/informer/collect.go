@@ -25,7 +25,7 @@ type collectedList struct {
 	transform cache.TransformFunc // may be nil
 	// streamed has the keys of the objects that were stored before the end. It is nil if none are.
 	// prepared is scratch of storePart.
-	streamed *store.KeySet
+	streamed map[string]bool
 	prepared []store.PreparedItem
 	// falls is true if a list has to replace the streamed one, because an object was repeated.
 	falls bool
@@ -165,7 +165,8 @@ func (p *partition) storePart(c *collectedList, next metav1.Object, event watch.
 	snapshot := p.informer.store.Snapshot()
 	for _, o := range prepared {
 		p.informer.mutations.AddObject(o.Item)
-		c.falls = !c.streamed.AddStored(snapshot, o) || c.falls
+		c.falls = c.falls || c.streamed[o.Key]
+		c.streamed[snapshot.OwnKey(o.Key)] = true
 	}
 	clear(c.items)
 	clear(prepared)
@@ -173,7 +174,7 @@ func (p *partition) storePart(c *collectedList, next metav1.Object, event watch.
 	key := cache.MetaObjectToName(next).String()
 	stored, found := snapshot.Get(key)
 	if event == watch.Modified || event == watch.Deleted && found && store.SameUID(stored, next) {
-		c.streamed.Delete(key)
+		delete(c.streamed, key)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (w *inlineWatch) watchList(ctx context.Context) (c *collectedList, falls bo
 	w.beginList()
 	c = &collectedList{transform: w.Transformer()}
 	if count := w.informer.store.Snapshot().Len(); w.streamsList() {
-		c.streamed = store.NewKeySet(count)
+		c.streamed = make(map[string]bool, count)
 	} else if w.isComplete() { // otherwise each partition would allocate space for all objects
 		c.items = make([]any, 0, count)
 	}

@@ -118,20 +118,17 @@ func (p *partition) replace(listed *items, resourceVersion string) (bool, error)
 		}
 		return p.commitWhole(listed, batch, resourceVersion)
 	}
-	prepared, keys := p.prepare(listed)
-	if distinct := p.withDistinctKeys(listed, keys.Len()); distinct != listed {
-		prepared, keys = p.prepare(distinct)
+	keys := make(map[string]bool, len(listed.items))
+	for k := range listed.items {
+		keys[listed.itemWithKey(k).Key] = true
 	}
-	return p.commitList(prepared, keys, resourceVersion)
-}
-
-func (p *partition) prepare(listed *items) (prepared []store.PreparedItem, keys *store.KeySet) {
-	prepared, keys = make([]store.PreparedItem, len(listed.items)), store.NewKeySet(len(listed.items))
+	listed = p.withDistinctKeys(listed, len(keys))
+	prepared := make([]store.PreparedItem, len(listed.items))
 	for k := range prepared {
 		prepared[k] = p.informer.store.Prepare(listed.itemWithKey(k))
-		keys.Add(prepared[k])
+		keys[prepared[k].Key] = true
 	}
-	return prepared, keys
+	return p.commitList(prepared, keys, resourceVersion)
 }
 
 // commitWhole replaces the content with the prepared list of the only partition.
@@ -156,7 +153,7 @@ func (p *partition) commitWhole(listed *items, batch *store.Batch, resourceVersi
 
 // commitList stores the prepared list of one of several partitions; listed has its keys, or is nil for a part
 // of a list. If it returns false, the handlers have been notified of the objects stored so far.
-func (p *partition) commitList(prepared []store.PreparedItem, listed *store.KeySet,
+func (p *partition) commitList(prepared []store.PreparedItem, listed map[string]bool,
 	resourceVersion string) (bool, error) {
 	i := p.informer
 	i.mu.Lock()
@@ -165,18 +162,18 @@ func (p *partition) commitList(prepared []store.PreparedItem, listed *store.KeyS
 		return false, ErrIncarnationOver
 	}
 	for _, next := range prepared {
-		if listed != nil && !p.selects(next.Item) { // the selection was narrowed since the request
-			listed.Delete(next.Key)
+		if !p.selects(next.Item) { // the selection was narrowed since the request
+			delete(listed, next.Key)
 		}
 	}
 	p.resumeVersion = ""
 	isWhole, done := listed != nil, true
 	var changes []store.Change
 	if isWhole {
-		changes = i.removeLocked(p.prefix(), func(key string) bool { return !listed.Has(key) })
+		changes = i.removeLocked(p.prefix(), func(key string) bool { return !listed[key] })
 	}
 	for _, next := range prepared {
-		if isWhole && !listed.Has(next.Key) {
+		if isWhole && !listed[next.Key] {
 			continue
 		}
 		old, ok := i.store.Put(next)

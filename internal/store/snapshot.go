@@ -34,6 +34,14 @@ func (s *Snapshot) Get(key string) (Item, bool) {
 	return nil, false
 }
 
+// OwnKey returns the snapshot's copy of a key, or key.
+func (s *Snapshot) OwnKey(key string) string {
+	if r := s.rows.find(key); r != nil {
+		return keyOf(r)
+	}
+	return key
+}
+
 // All calls yield for each item with its key, in no particular order, until it returns false. The key may
 // share the item's memory.
 func (s *Snapshot) All(yield func(key string, item Item) bool) {

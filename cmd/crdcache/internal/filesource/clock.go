@@ -11,28 +11,24 @@ import (
 
 // clock shows the newest time in files.
 type clock struct {
-	byFile map[*manifest.File]fileTime // settle and read are not called concurrently
-	newest atomic.Value                // the greatest, a string
+	byReading map[reading]string // settle and read are not called concurrently
+	newest    atomic.Value       // the greatest, a string
 }
 
-// fileTime is the newest time in a file when it was read for the readCount-th time, and before that.
-type fileTime struct {
-	newest, before string
-	readCount      int
+// reading is one reading of a file, the readCount-th.
+type reading struct {
+	file      *manifest.File
+	readCount int
 }
 
-// settle sets the time after files were read or deleted. Like its objects, the times of an earlier content
-// count if the file had errors.
-func (c *clock) settle(deleted map[*manifest.File]bool) {
+// settle sets the time after files were read. isGone reports whether a file no longer has what was read.
+func (c *clock) settle(isGone func(f *manifest.File, readCount int) bool) {
 	newest := ""
-	for f, at := range c.byFile {
-		switch {
-		case deleted[f]:
-			delete(c.byFile, f)
-		case f.HadErrors:
-			newest = max(newest, at.newest, at.before)
-		case at.readCount == f.ReadCount:
-			newest = max(newest, at.newest)
+	for r, text := range c.byReading {
+		if isGone(r.file, r.readCount) {
+			delete(c.byReading, r)
+		} else {
+			newest = max(newest, text)
 		}
 	}
 	c.newest.Store(newest)
@@ -45,11 +41,7 @@ var pastTimes = []string{"completionTime", "completionTimestamp", "creationTimes
 
 // read reads the times in an object of a file. It must not be called concurrently.
 func (c *clock) read(f *manifest.File, object []byte) {
-	at := c.byFile[f]
-	if at.readCount != f.ReadCount {
-		at = fileTime{before: max(at.newest, at.before), readCount: f.ReadCount}
-	}
-	defer func() { c.byFile[f] = at }()
+	newest := c.byReading[reading{f, f.ReadCount}]
 	for end := 0; ; {
 		i := bytes.Index(object[end:], []byte(`Z"`))
 		if i < 0 {
@@ -57,14 +49,15 @@ func (c *clock) read(f *manifest.File, object []byte) {
 		}
 		end += i + 1
 		value := object[max(0, end-len(time.RFC3339Nano)):end]
-		if value = value[bytes.LastIndexByte(value, '"')+1:]; string(value) <= at.newest {
+		if value = value[bytes.LastIndexByte(value, '"')+1:]; string(value) <= newest {
 			continue
 		}
 		name := bytes.TrimRight(object[:end-len(value)], "\": \t\r\n")
 		name = name[bytes.LastIndexByte(name, '"')+1:]
 		_, err := time.Parse(time.RFC3339, string(value))
 		if err == nil && slices.Contains(pastTimes, string(name)) {
-			at.newest = string(value)
+			newest = string(value)
+			c.byReading[reading{f, f.ReadCount}] = newest
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (s *Source) loadFiles(ctx context.Context, files []*manifest.File,
 	}
 	l.inferTypes()
 	l.dropReasons()
-	l.clock.settle(deletedFiles)
+	l.clock.settle(l.isGone)
 	s.endOldWatches() // before they send deletions of objects that are no longer collected
 	var removedKeys []objectKey
 	for key, from := range l.origins {

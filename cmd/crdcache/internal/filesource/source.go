@@ -111,7 +111,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	s.Time, s.handler = s.clock.time, s.newHandler(s.storage)
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	s.clock.byFile = map[*manifest.File]fileTime{}
+	s.clock.byReading = map[reading]string{}
 	s.reading.loader = newLoader(s.storage, &s.clock, s.addProblem)
 	listing, err := manifest.List(ctx, options.Paths, manifest.ListOptions{})
 	if err != nil {
@@ -133,7 +133,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 		return nil, err
 	}
 	l.summarize()
-	l.clock.settle(nil)
+	l.clock.settle(l.isGone)
 	l.isServed = true
 	l.typesChanged = false
 	s.setReasons(l.collectedReasons())

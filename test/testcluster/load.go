@@ -61,30 +61,27 @@ func (c *Cluster) LoadFS(ctx context.Context, files fs.FS, paths ...string) erro
 
 func (c *Cluster) loadFiles(ctx context.Context, listing manifest.Listing, listErr error) error {
 	errs := []error{listErr}
-	report := func(p *manifest.Problem) {
-		if !p.Warning {
-			errs = append(errs, p)
-		}
-	}
 	for _, dir := range listing.Empty {
 		errs = append(errs, fmt.Errorf("%s: the directory has no YAML or JSON files", dir))
 	}
-	reader := manifest.NewReader(report)
+	reader := manifest.NewReader(func(p *manifest.Problem) {
+		if !p.Warning {
+			errs = append(errs, p)
+		}
+	})
 	var objects []loadedObject
 	for _, f := range listing.Files {
 		errs = append(errs, reader.Read(ctx, f, nil, func(e manifest.Entry) {
-			if e.Deleted {
-				return
-			}
-			u, err := e.Decode()
-			if err != nil {
+			switch u, err := e.Decode(); {
+			case e.Deleted:
+			case err != nil:
 				reader.Problem(f, e.Position, !f.NamedAsArgument, err)
-				return
+			default:
+				position := e.Position
+				objects = append(objects, loadedObject{u, func(err error) error {
+					return &manifest.Problem{File: f.Name(), Position: position, Err: err}
+				}})
 			}
-			position := e.Position
-			objects = append(objects, loadedObject{u, func(err error) error {
-				return &manifest.Problem{File: f.Name(), Position: position, Err: err}
-			}})
 		}))
 	}
 	reader.Summarize()

@@ -21,7 +21,7 @@ type reading struct {
 	readCount int
 }
 
-// settle sets the time after files were read. isGone reports whether a file no longer has what was read.
+// settle sets the time after files were read. isGone is loader.isGone.
 func (c *clock) settle(isGone func(f *manifest.File, readCount int) bool) {
 	newest := ""
 	for r, text := range c.byReading {

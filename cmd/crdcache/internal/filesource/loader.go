@@ -402,7 +402,7 @@ func (l *loader) inferKind(p pendingObject, namespaced bool) (*kind, error) {
 	return k, nil
 }
 
-// isGone reports whether a file no longer has what it had when it was read for the readCount-th time.
+// isGone reports whether a file was deleted, or was read again without errors after the readCount-th time.
 func (l *loader) isGone(f *manifest.File, readCount int) bool {
 	return l.deletedFiles[f] || readCount != f.ReadCount && !f.HadErrors
 }

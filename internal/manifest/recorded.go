@@ -111,7 +111,7 @@ func (c *contentReader) readErrors(in io.Reader, name string) error {
 	switch {
 	case name == queryTimes:
 		if err := json.Unmarshal(text, &queries); err != nil {
-			add("", err.Error(), "")
+			add("Queries", err.Error(), "")
 		}
 		for _, q := range queries {
 			name := strings.ToLower(q.QueryObj) // Nodes next to nodes are files of kubelets

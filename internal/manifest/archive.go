@@ -134,10 +134,10 @@ func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) 
 	}
 	switch {
 	case c.stopped:
+	case name != "" && !hasAnswer && err == nil: // troubleshoot writes empty files of types that it could not list
+		t.yield(Entry{Err: &Note{Uncollected: name, Reason: "the file has no list of them"}})
 	case t.document == 0 && !t.hasSeparator && err == nil:
 		c.fail(errEmpty)
-	case name != "" && !hasAnswer && err == nil:
-		t.yield(Entry{Err: &Note{Uncollected: name, Reason: "the file has no list of them"}})
 	default:
 		t.audit.report(t.yield)
 	}

@@ -98,8 +98,11 @@ func TestEntries(t *testing.T) {
 			bJSON + `],"kind":"List","apiVersion":"v1"}`, []string{"1 1/1: v1 A a", "1 1/2: v1 B b"}},
 		"too many lists": {strings.Repeat(`{"apiVersion":"v1","kind":"List","items":[`, 12) + aJSON +
 			strings.Repeat("]}", 12), []string{"1 1/1: error more than 8 nested lists"}},
-		"empty list": {"apiVersion: v1\nkind: List\nitems: []\n", nil},
-		"null list":  {"apiVersion: v1\nkind: List\nitems:\n", nil},
+		"empty list":                  {"apiVersion: v1\nkind: List\nitems: []\n", nil},
+		"null list":                   {"apiVersion: v1\nkind: List\nitems:\nmetadata: {}\n", nil},
+		"a list cut before its items": {"apiVersion: v1\nkind: List\nitems:\n", []string{"1 1/0: error " + ErrTruncated.Error()}},
+		"an empty page": {`{"kind":"AList","apiVersion":"v1","items":[],"metadata":{"remainingItemCount":3}}`,
+			[]string{"1 1/0: error " + errPage.Error()}},
 		"typed list": {
 			"apiVersion: g/v1\nitems:\n- metadata:\n    name: a\n- metadata: {name: b}\n  kind: B\nkind: AList\n", []string{"3 1/1: g/v1 A a", "5 1/2: g/v1 B b"}},
 		"list then document": {"apiVersion: v1\nitems:\n" + item(aYAML) + tail + "---\n" + bYAML,

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/crdcache/crdcache/internal/jsontext"
@@ -101,6 +102,13 @@ func (l *list) name() string {
 	return stringOf(metadata["name"])
 }
 
+// isPage reports whether the list is a page of a longer one.
+func (l *list) isPage() bool {
+	var metadata metav1.ListMeta
+	_ = json.Unmarshal(l.fieldValue("metadata"), &metadata) // an object
+	return metadata.Continue != "" || ptr.Deref(metadata.RemainingItemCount, 0) > 0
+}
+
 // addItem returns false to stop.
 func (l *list) addItem(line int, e Entry) bool {
 	l.itemCount++
@@ -181,7 +189,7 @@ func (l *list) finish() bool {
 		return fail(ErrNotObject)
 	case l.isArray && l.foreignCount > 0:
 		return fail(errForeignItem)
-	case isList(kind) && l.itemCount == 0 && l.duplicateKey == nil && l.apiVersion() != "" &&
+	case isList(kind) && l.itemCount == 0 && l.duplicateKey == nil && l.apiVersion() != "" && !l.isPage() &&
 		(l.isArray || l.hasItems || string(l.fieldValue("items")) == "null"):
 		return l.yield(Entry{Position: l.Position,
 			Err: &Note{APIVersion: l.apiVersion(), Kind: strings.TrimSuffix(kind, "List")}})
@@ -196,10 +204,7 @@ func (l *list) finish() bool {
 		(kind == "" || l.apiVersion() == ""):
 		return fail(ErrNoKind)
 	case isList(kind) && l.hasItems:
-		var metadata struct{ Continue string }
-		if err := json.Unmarshal(l.fieldValue("metadata"), &metadata); !l.emitPending() {
-			return false
-		} else if err == nil && metadata.Continue != "" && !fail(errPage) {
+		if !l.emitPending() || l.isPage() && !fail(errPage) {
 			return false
 		}
 	case l.hasItems && l.yieldedCount > 0:

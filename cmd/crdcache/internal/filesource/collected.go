@@ -64,6 +64,12 @@ func (l *loader) dropReasons() {
 			return len(files) == 0
 		})
 	}
+	for key, files := range l.deletions {
+		before := len(files)
+		if maps.DeleteFunc(files, l.isGone); len(files) < before {
+			l.rereadCopies(key)
+		}
+	}
 	for gr, reasons := range l.uncollected {
 		l.uncollected[gr] = slices.DeleteFunc(reasons, func(r fileReason) bool {
 			return l.deletedFiles[r.file] || r.readCount != r.file.ReadCount
@@ -217,7 +223,15 @@ func (l *loader) deleteRecorded(f *manifest.File, e manifest.Entry) {
 	for _, k := range l.kinds {
 		for _, v := range k.typ.Versions {
 			key := objectKey{k.GroupKind, e.Namespace, e.Name, v.Name}
-			if l.origins[key] != nil && matches(k.GroupKind, k.typ.Names.Plural) {
+			if !matches(k.GroupKind, k.typ.Names.Plural) {
+				continue
+			}
+			if l.deletions[key] == nil {
+				l.deletions[key] = map[*manifest.File]int{}
+			}
+			l.deletions[key][f] = f.ReadCount
+			if o := l.origins[key]; o != nil && o.file.Compare(f) <= 0 {
+				l.shadow(key, o.file)
 				delete(l.origins, key)
 				l.storage.DeleteInVersion(k.typ.GroupResource(), key.namespace, key.name, key.version)
 			}

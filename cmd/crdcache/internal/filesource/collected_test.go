@@ -59,7 +59,7 @@ func TestCollected(t *testing.T) {
 		"no fields for a list":               {widgetType, noList, []files{plain, {customList: "{}"}}},
 		"no items for a list":                {widgetType, noList, []files{plain, {customList: `{"items":null}`}}},
 		"null for an item":                   {widgetType, noList, []files{plain, {customList: "[null]"}}},
-		"an empty file for a list":           {widgetType, "200 0 of more", []files{plain, {customList: ""}}},
+		"an empty file for a list":           {widgetType, noList, []files{plain, {customList: ""}}},
 		"an empty file":                      {widgetType, "200 1 of more", []files{full, {"a.json": " \n"}}},
 		"a Status for a list":                {widgetType, "200 0 of more", []files{plain, {customList: `{"kind":"Status","apiVersion":"v1"}`}}},
 		"an error of all definitions":        {widgetType, "200 1 of more", []files{full, {customErrors: `{"crdList":"denied"}`}}},

@@ -14,9 +14,15 @@ import (
 )
 
 // ignoresCopy reports whether another file, or an earlier document of this one, has the object in the same
-// version and is used. Identical copies are not reported. Otherwise the highest resource version of one UID
+// version and is used, or a later file shows its deletion. Identical copies are not reported. Otherwise the highest resource version of one UID
 // is used, or else the last copy in the order of files.
 func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key objectKey) bool {
+	for later, readCount := range l.deletions[key] {
+		if f.Compare(later) < 0 && !l.isGone(later, readCount) {
+			l.shadow(key, f)
+			return true
+		}
+	}
 	other, exists := l.origins[key]
 	if !exists {
 		return false
@@ -39,10 +45,14 @@ func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key ob
 	if otherIsUsed {
 		unused = f
 	}
+	l.shadow(key, unused)
+	return otherIsUsed
+}
+
+func (l *loader) shadow(key objectKey, unused *manifest.File) {
 	if !slices.Contains(l.shadowed[key], unused) {
 		l.shadowed[key] = append(l.shadowed[key], unused)
 	}
-	return otherIsUsed
 }
 
 func (l *loader) rereadCopies(key objectKey) {
@@ -129,7 +139,7 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 		other := key
 		other.version = v.Name
 		from, exists := l.origins[other]
-		if !exists || other == key {
+		if !exists || other == key || l.isGone(from.file, from.readCount) {
 			continue
 		}
 		compared := l.compare(e, k, other)

@@ -68,6 +68,15 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		(previous.typ.Namespaced != served.Namespaced || previous.definitionName == "") {
 		l.removeKind(previous) // the storage deleted its objects
 	}
+	isUnserved := func(v readapi.Version) bool { return served.Version(v.Name) == nil }
+	if previous := l.kinds[gk]; previous != nil && slices.ContainsFunc(previous.typ.Versions, isUnserved) {
+		for key, from := range l.origins {
+			if key.GroupKind == gk && served.Version(key.version) == nil {
+				l.removeObject(key)
+				l.filesToReread[from.file.Path] = true // which reports it
+			}
+		}
+	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}
 	if e.Recorded || manifest.IsSortedByType(f.Path+"/"+e.Member) {
 		l.show(gk.WithVersion(""), f, e.Position, asType)

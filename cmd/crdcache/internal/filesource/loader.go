@@ -31,8 +31,10 @@ type loader struct {
 
 	kinds   map[schema.GroupKind]*kind
 	origins map[objectKey]*origin
-	// shadowed has the files with an unused copy of an object.
-	shadowed map[objectKey][]*manifest.File
+	// shadowed has the files with an unused copy of an object. deletions has the files that show the deletion
+	// of an object, and their ReadCount.
+	shadowed  map[objectKey][]*manifest.File
+	deletions map[objectKey]map[*manifest.File]int
 	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. They
 	// are read again if the type changes.
 	mismatchedFiles       map[schema.GroupKind]map[string]bool
@@ -113,6 +115,7 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		storage: storage, clock: clock, reader: manifest.NewReader(report),
 		kinds: map[schema.GroupKind]*kind{}, origins: map[objectKey]*origin{},
 		shadowed: map[objectKey][]*manifest.File{}, filesToReread: map[string]bool{},
+		deletions:       map[objectKey]map[*manifest.File]int{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
 		shown:           map[schema.GroupKind]map[shownIn]map[versionIn]int{},

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -74,6 +75,13 @@ func (s *Source) setReasons(reasons []snapshot.Reason) {
 	if all := s.reasonsOf(); len(all) > 0 {
 		s.reading.reasonsPath = fmt.Sprintf("%s/%x", reasonsPath, maphash.String(digestSeed, fmt.Sprint(all)))
 	}
+}
+
+// Announce sets the header of an answer to a request for a type, also to a query, like the answers of Handler.
+func (s *Source) Announce(header http.Header, r *http.Request) {
+	path := r.URL.Path[max(0, strings.Index(r.URL.Path, "/api")):]
+	request, _ := readapi.ParseRequest(&http.Request{Method: r.Method, URL: &url.URL{Path: path}})
+	s.announce(header, request)
 }
 
 // announce sets the time and the reasons in the header of an answer. Logs are complete.

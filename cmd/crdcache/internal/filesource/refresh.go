@@ -3,6 +3,7 @@ package filesource
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,6 +40,7 @@ func (s *Source) refresh(ctx context.Context) error {
 		return nil
 	}
 	s.setListing(nil)
+	s.reportListing(listing)
 	previousFiles := map[string]*manifest.File{}
 	for _, f := range s.reading.files {
 		previousFiles[f.Path] = f
@@ -175,23 +177,26 @@ const (
 
 // Follow updates the objects and types when files change, until ctx ends. It polls: a file system that is
 // mounted from another machine reports no changes. Editors change files in several steps, so files are read
-// when two searches find the same state. A snapshot does not change.
+// when two searches find the same state. A snapshot that was replaced is not read again, but reported.
 func (s *Source) Follow(ctx context.Context) {
-	if s.snapshot != nil {
-		<-ctx.Done()
-		return
-	}
 	read, last, lastSearch := filesState{errText: "not read"}, filesState{}, time.Duration(0)
+	if s.snapshot != nil {
+		read = s.state(ctx)
+	}
 	for unsettled := 0; ; {
 		start := time.Now()
 		state := s.state(ctx)
 		search := time.Since(start)
 		pause := pauseAfter(search, lastSearch)
 		if !state.same(read) {
-			if unsettled++; state.same(last) || unsettled > maxUnsettled {
-				if s.Refresh(ctx) != nil {
-					return
-				}
+			unsettled++
+			switch isSettled := state.same(last) || unsettled > maxUnsettled; {
+			case isSettled && s.snapshot != nil:
+				s.reportReplaced()
+				read, unsettled = state, 0
+			case isSettled && s.Refresh(ctx) != nil:
+				return
+			case isSettled:
 				read, unsettled = state, 0
 			}
 		}
@@ -202,6 +207,31 @@ func (s *Source) Follow(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// reportReplaced reports that a snapshot is no longer the file that was read.
+func (s *Source) reportReplaced() {
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.setListing(&manifest.Problem{File: s.PathNames(),
+		Err: manifest.PartialError("the snapshot was replaced or removed: start again to read it")})
+	s.setReasons(s.reading.reasons)
+}
+
+// reportListing reports the files that are not read, if they have changed.
+func (s *Source) reportListing(listing manifest.Listing) {
+	last := s.reading.listing
+	if slices.Equal(last.Empty, listing.Empty) && maps.Equal(last.Skipped, listing.Skipped) {
+		return
+	}
+	names := map[string]bool{}
+	for _, name := range slices.AppendSeq(last.Empty, maps.Keys(last.Skipped)) {
+		names[name] = true
+	}
+	s.dropProblems(names)
+	clear(s.reading.reportedTypes) // their warnings can have the name of a folder
+	s.reading.listing = listing
+	listing.Report(s.addProblem)
 }
 
 // pauseAfter returns a pause of pollFactor times the shorter one of two searches, because a busy machine

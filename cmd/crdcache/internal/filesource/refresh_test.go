@@ -33,6 +33,19 @@ func TestStdinIsKept(t *testing.T) {
 	}
 }
 
+// TestDroppedVersion verifies that objects in a version that a definition no longer serves are reported.
+func TestDroppedVersion(t *testing.T) {
+	dir := writeTree(t, map[string]string{"crd.yaml": widgetVersions("None"), "a.yaml": widget("a", "red"),
+		"b.yaml": strings.Replace(widget("b", "red"), "/v1", "/v1beta1", 1)})
+	s := openSource(t, Options{Paths: []string{dir}})
+	writeFile(t, filepath.Join(dir, "crd.yaml"), widgetCRD)
+	must(t, s.Refresh(t.Context()))
+	fresh := openSource(t, Options{Paths: []string{dir}})
+	if diff := cmp.Diff(append(colors(t, fresh), problemsOf(fresh, dir)...), append(colors(t, s), problemsOf(s, dir)...)); diff != "" {
+		t.Errorf("objects and problems (-opened again +refreshed):\n%s", diff)
+	}
+}
+
 // TestRefreshModel changes files at random. After each change, a refreshed Source and a new one must have the
 // same types and objects.
 func TestRefreshModel(t *testing.T) {
@@ -57,7 +70,9 @@ func TestRefreshModel(t *testing.T) {
 				docs = nil
 				for i, object := range slices.Concat(objects, objects[:len(objects)/2]) {
 					eventType := []string{"ADDED", "DELETED"}[i/len(objects)]
-					object = strings.Replace(object, "name: w", fmt.Sprint("name: r", step*7%5), 1) // of this file
+					if eventType == "ADDED" { // an object of this file; others are deleted
+						object = strings.Replace(object, "name: w", fmt.Sprint("name: r", step*7%5), 1)
+					}
 					docs = append(docs, "type: "+eventType+"\nobject:\n  "+strings.ReplaceAll(object, "\n", "\n  ")+"\n")
 				}
 			}
@@ -161,7 +176,8 @@ func TestRefresh(t *testing.T) {
 				`b.yaml:1: document 1: Widget web/b: Widget.example.com is not served in version "v1" but in ["v2"]`}, true},
 		{"a definition with the version", write("a.yaml", strings.Replace(widgetCRD, "  - {name: v1,",
 			"  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - {name: v1,", 1)), []string{"web/b sky"}, nil, false},
-		{"all files are deleted", func() { removeFile("a.yaml")(); removeFile("b.yaml")() }, nil, nil, true},
+		{"all files are deleted", func() { removeFile("a.yaml")(); removeFile("b.yaml")() }, nil, []string{
+			"warning: DIR: the directory has no YAML or JSON files or archives (.yaml, .yml, .json, .jsonl, .tar, .tgz, .zip; also with .gz or .zst)"}, true},
 	}
 	for _, step := range steps {
 		t.Run(step.name, func(t *testing.T) {

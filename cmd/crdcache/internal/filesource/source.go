@@ -66,6 +66,8 @@ type Source struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
+		// listing is the latest with other files that are not read.
+		listing manifest.Listing
 		// reasons are those of types, and reasonsPath names them in answers. announced has them by type as
 		// its watches began.
 		reasons     []snapshot.Reason
@@ -117,7 +119,7 @@ func Open(ctx context.Context, options Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	listing.Report(s.addProblem)
+	s.reportListing(listing)
 	s.reading.files = listing.Files
 	l := s.reading.loader
 	l.reader.Received = options.Received

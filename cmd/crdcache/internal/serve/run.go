@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -171,7 +172,7 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 	}
 	defer stop()
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
-		Resolve: s.resolve, ValidateRequest: s.checkRequest, Handler: s.server,
+		Resolve: s.resolve, ValidateRequest: s.checkRequest, Handler: http.HandlerFunc(s.answer),
 		ActiveRequests: shared.activity, OnStopped: stop}
 	if shared.page != nil {
 		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}

@@ -128,6 +128,13 @@ func (t *Target) Snapshot() *snapshot.File {
 	return t.source.Snapshot()
 }
 
+// Announce works like filesource.Source.Announce. Without files, it does nothing.
+func (t *Target) Announce(header http.Header, r *http.Request) {
+	if t.source != nil {
+		t.source.Announce(header, r)
+	}
+}
+
 // FilesHandler returns the read API of the files.
 func (t *Target) FilesHandler() http.Handler { return t.source.Handler() }
 

@@ -134,7 +134,7 @@ func (c *contentReader) readText(in *bufio.Reader, compressed bool) (err error) 
 	}
 	switch {
 	case c.stopped:
-	case name != "" && !hasAnswer && err == nil: // troubleshoot writes empty files of types that it could not list
+	case name != "" && !hasAnswer && err == nil: // troubleshoot writes an empty file for a denied type
 		t.yield(Entry{Err: &Note{Uncollected: name, Reason: "the file has no list of them"}})
 	case t.document == 0 && !t.hasSeparator && err == nil:
 		c.fail(errEmpty)

@@ -25,7 +25,8 @@ func (t *documentReader) readYAML() (more bool, err error) {
 	case isLargeList(text), !more && isCutList(text):
 		return t.readItems(text, firstLine)
 	case !more && bytes.HasSuffix(bytes.TrimSpace(text), []byte("\nitems:")): // clients write []
-		return t.yield(Entry{Position: Position{Line: firstLine, Document: t.document}, Err: ErrTruncated}), nil
+		at := Position{Line: firstLine, Document: t.document}
+		return t.yield(Entry{Position: at, Err: ErrTruncated}), nil
 	}
 	l := t.newList(contentLine(text, firstLine))
 	data, err := decodeYAML(text, firstLine, !more)

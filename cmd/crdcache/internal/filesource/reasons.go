@@ -77,7 +77,7 @@ func (s *Source) setReasons(reasons []snapshot.Reason) {
 	}
 }
 
-// Announce sets the header of an answer to a request for a type, also to a query, like the answers of Handler.
+// Announce sets the header of an answer to a request for a type, also to a query, as Handler does.
 func (s *Source) Announce(header http.Header, r *http.Request) {
 	path := r.URL.Path[max(0, strings.Index(r.URL.Path, "/api")):]
 	request, _ := readapi.ParseRequest(&http.Request{Method: r.Method, URL: &url.URL{Path: path}})

@@ -41,7 +41,8 @@ func TestDroppedVersion(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "crd.yaml"), widgetCRD)
 	must(t, s.Refresh(t.Context()))
 	fresh := openSource(t, Options{Paths: []string{dir}})
-	if diff := cmp.Diff(append(colors(t, fresh), problemsOf(fresh, dir)...), append(colors(t, s), problemsOf(s, dir)...)); diff != "" {
+	shown := func(s *Source) []string { return append(colors(t, s), problemsOf(s, dir)...) }
+	if diff := cmp.Diff(shown(fresh), shown(s)); diff != "" {
 		t.Errorf("objects and problems (-opened again +refreshed):\n%s", diff)
 	}
 }

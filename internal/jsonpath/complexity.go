@@ -1,6 +1,7 @@
 package jsonpath
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -21,36 +22,27 @@ type complexity struct {
 	recursive bool
 }
 
-// checkSteps checks steps and returns the state after them.
-func (w complexity) checkSteps(steps []Step) (complexity, error) {
-	for _, step := range steps {
-		var err error
-		if w, err = w.checkStep(step); err != nil {
-			return w, err
+func (w complexity) checkSteps(steps []Step) error {
+	for _, s := range steps {
+		if s.Recursive && w.recursive {
+			return w.parser.fail(CodeWork, s.Offset, s.End,
+				"name the fields on the way to it, or give each part on its own",
+				`a second ".." visits everything many times`)
 		}
-	}
-	return w, nil
-}
-
-func (w complexity) checkStep(s Step) (complexity, error) {
-	if s.Recursive && w.recursive {
-		return w, w.parser.fail(CodeWork, s.Offset, s.End,
-			"name the fields on the way to it, or give each part on its own",
-			`a second ".." visits everything many times`)
-	}
-	w.recursive = w.recursive || s.Recursive
-	if w.alternatives *= overlap(s.Selectors); w.alternatives > maxUnionOverlap {
-		return w, w.parser.fail(CodeWork, s.Offset, s.End, "leave out selectors that select the same",
-			"unions can select one value more than %d times", maxUnionOverlap)
-	}
-	for _, sel := range s.Selectors {
-		if sel.Filter != nil {
-			if err := w.checkCondition(sel.Filter.cond); err != nil {
-				return w, err
+		w.recursive = w.recursive || s.Recursive
+		if w.alternatives *= overlap(s.Selectors); w.alternatives > maxUnionOverlap {
+			return w.parser.fail(CodeWork, s.Offset, s.End, "leave out selectors that select the same",
+				"unions can select one value more than %d times", maxUnionOverlap)
+		}
+		for _, sel := range s.Selectors {
+			if sel.Filter != nil {
+				if err := w.checkCondition(sel.Filter.cond); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // checkCondition checks the paths of a condition, which are relative to the tested value.
@@ -65,12 +57,7 @@ func (w complexity) checkCondition(c *condition) error {
 			"compare with a literal, or name the fields on the way",
 			`a comparison of two paths after ".." reads everything many times`)
 	}
-	for _, o := range []*operand{&c.left, &c.right} {
-		if _, err := w.checkSteps(o.steps); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(w.checkSteps(c.left.steps), w.checkSteps(c.right.steps))
 }
 
 // overlap returns the maximum number of selectors that can select the same value.

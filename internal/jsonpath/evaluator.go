@@ -147,10 +147,7 @@ func (ev *evaluator) walkMembers(n node, c *condition, rest []Step, yield func(n
 	top := len(s.stack)
 	for i := base; i < top; i++ {
 		m := s.stack[i]
-		if !ev.countVisited(1) {
-			return false
-		}
-		if (c == nil || ev.matchUnlessDone(m, c)) && !ev.walk(m, rest, yield) {
+		if !ev.countVisited(1) || (c == nil || ev.matchUnlessDone(m, c)) && !ev.walk(m, rest, yield) {
 			return false
 		}
 	}
@@ -164,10 +161,7 @@ func (ev *evaluator) walkElements(n node, c *condition, rest []Step, yield func(
 		if !ok {
 			return true
 		}
-		if !ev.countVisited(1) {
-			return false
-		}
-		if (c == nil || ev.matchUnlessDone(m, c)) && !ev.walk(m, rest, yield) {
+		if !ev.countVisited(1) || (c == nil || ev.matchUnlessDone(m, c)) && !ev.walk(m, rest, yield) {
 			return false
 		}
 	}

@@ -23,7 +23,7 @@ func Compile(expr string) (*Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := (complexity{parser: p, alternatives: 1}).checkSteps(steps); err != nil {
+	if err := (complexity{parser: p, alternatives: 1}).checkSteps(steps); err != nil {
 		return nil, err
 	}
 	path := newPath(expr, steps, p.warnings)

@@ -100,7 +100,11 @@ func NewPruner(p Prune) (*Pruner, error) {
 	}
 	root, allAnnotations := &pruneNode{}, false
 	for _, path := range paths {
-		if err := checkPath(path); err != nil {
+		err := checkShape(path)
+		if err == nil && slices.Contains(protectedPaths, path.String()) {
+			err = errors.New("the field identifies the object")
+		}
+		if err != nil {
 			return nil, fmt.Errorf("remove field %q: %w", path, err)
 		}
 		if path.String() == ".metadata.annotations" {
@@ -212,16 +216,6 @@ var protectedPaths = []string{
 	".apiVersion", ".kind", ".metadata", ".metadata.name", ".metadata.namespace", ".metadata.uid",
 	".metadata.resourceVersion",
 	Path{{Key: "metadata"}, {Key: "annotations"}, {Key: metav1.InitialEventsAnnotationKey}}.String(),
-}
-
-func checkPath(path Path) error {
-	if err := checkShape(path); err != nil {
-		return err
-	}
-	if slices.Contains(protectedPaths, path.String()) {
-		return errors.New("the field identifies the object")
-	}
-	return nil
 }
 
 func checkShape(path Path) error {

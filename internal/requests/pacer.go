@@ -155,7 +155,11 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 			p.mu.state.wakeFailures++
 			p.mu.Unlock()
 		case <-retried:
-			p.reset()
+			p.mu.Lock()
+			s := &p.mu.state
+			s.reason, s.pauseEnd = status.ReasonNone, time.Time{}
+			s.failures, s.rounds, s.wakeFailures = 0, 0, 0
+			p.mu.Unlock()
 		case <-ctx.Done():
 		}
 	}
@@ -163,13 +167,6 @@ func (p *Pacer) sleep(ctx context.Context, until time.Time) error {
 	defer p.mu.Unlock()
 	p.mu.retryRequested = p.retry.next()
 	return context.Cause(ctx)
-}
-
-func (p *Pacer) reset() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := &p.mu.state
-	s.failures, s.reason, s.pauseEnd, s.rounds, s.wakeFailures = 0, status.ReasonNone, time.Time{}, 0, 0
 }
 
 // RetrySignal interrupts pauses. It is safe for concurrent use.

@@ -86,11 +86,9 @@ func (c *Catalog) addGroup(g group) {
 		i = len(c.groupOrder)
 		c.groupOrder = append(c.groupOrder, group{Name: g.Name})
 	}
-	for _, v := range g.Versions {
-		c.groupOrder[i].ensureVersion(v.Name)
-	}
 	served := map[string][]string{}
 	for _, v := range g.Versions {
+		c.groupOrder[i].ensureVersion(v.Name)
 		for _, r := range v.Resources {
 			served[r.Name] = append(served[r.Name], v.Name)
 		}

@@ -49,10 +49,9 @@ func decodeAggregated(body []byte) ([]group, error) {
 	for _, g := range list.Items {
 		out := group{Name: g.Name, Versions: make([]groupVersion, 0, len(g.Versions))}
 		for _, v := range g.Versions {
-			if v.Version == "" {
-				continue
+			if v.Version != "" {
+				out.Versions = append(out.Versions, fromAggregated(v))
 			}
-			out.Versions = append(out.Versions, fromAggregated(v))
 		}
 		groups = append(groups, out)
 	}

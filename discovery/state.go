@@ -301,7 +301,13 @@ func (s *typeState) combineSources(gr schema.GroupResource) (Type, combinedPrese
 		return Type{}, leaveUnchanged
 	}
 	if t, ok := s.discoveredTypes[gr]; ok {
-		return s.withLastUID(t), present
+		// While CRDs cannot be read, a type from discovery keeps the last known UID of its CRD. The UID may
+		// be outdated; when CRDs can be read again, another UID means another type.
+		current, known := s.types[gr]
+		if known && !s.crdsAuthoritative() && current.Scope == t.Scope && current.Kind == t.Kind {
+			t.UID = current.UID
+		}
+		return t, present
 	}
 	switch {
 	case hasFailedGroup(s.failedGroupVersions, gr.Group),
@@ -312,14 +318,4 @@ func (s *typeState) combineSources(gr schema.GroupResource) (Type, combinedPrese
 		return Type{}, leaveUnchanged
 	}
 	return Type{}, absent
-}
-
-// withLastUID adds the last known UID of the CRD to a type from discovery, while CRDs cannot be read. The UID
-// may be outdated; when CRDs can be read again, another UID means another type.
-func (s *typeState) withLastUID(t Type) Type {
-	current, ok := s.types[t.GroupResource]
-	if ok && !s.crdsAuthoritative() && current.Scope == t.Scope && current.Kind == t.Kind {
-		t.UID = current.UID
-	}
-	return t
 }

@@ -35,7 +35,8 @@ func (f *Factory) Shutdown(ctx context.Context) error {
 	for k, e := range entries {
 		ended := f.awaitEnd(ctx, e)
 		if !ended && busy[k] == nil {
-			busy[k] = e.informer.busyHandlers()
+			busy[k] = slices.DeleteFunc(e.informer.core.Registrations(),
+				func(r *delivery.Registration) bool { return queue.IsClosed(r.ShutdownChan()) })
 		}
 		if !ended || len(busy[k]) > 0 {
 			failure.Running = append(failure.Running, e.key.gvr)
@@ -116,12 +117,6 @@ func (f *Factory) drain(ctx context.Context, entries []*entry) [][]*delivery.Reg
 	}
 	drains.Wait()
 	return busy
-}
-
-// busyHandlers returns the handlers of a stopped informer that have not returned.
-func (i *Informer) busyHandlers() []*delivery.Registration {
-	return slices.DeleteFunc(i.core.Registrations(),
-		func(r *delivery.Registration) bool { return queue.IsClosed(r.ShutdownChan()) })
 }
 
 // awaitEnd waits for the end of an informer, which it stops if it never started; false if ctx ends first.

@@ -227,12 +227,10 @@ func (f *Factory) closeSubscriptions() []<-chan struct{} {
 	f.mu.Lock()
 	subscriptions := slices.Collect(maps.Keys(f.mu.subscriptions))
 	f.mu.Unlock()
-	var doneChannels []<-chan struct{}
-	for _, s := range subscriptions {
+	return naming.Map(subscriptions, func(s *Subscription) <-chan struct{} {
 		s.Close()
-		doneChannels = append(doneChannels, s.Done())
-	}
-	return doneChannels
+		return s.Done()
+	})
 }
 
 // awaitAll waits until all channels are closed, or returns the cause of ctx.

@@ -181,16 +181,13 @@ func (c *checker) findDefinitions(definitions []*crd.Definition) []*crd.Definiti
 	var inGroup, groups []string
 	for _, d := range definitions {
 		groups = append(groups, d.Group)
-		if match.Matches(d.Group, d.Names.Plural, d.Names.Kind) {
+		switch {
+		case match.Matches(d.Group, d.Names.Plural, d.Names.Kind):
 			matching = append(matching, d)
-			continue
-		}
-		if d.Group != match.Group {
-			continue
-		}
-		if match.Kind != "" {
+		case d.Group != match.Group:
+		case match.Kind != "":
 			inGroup = append(inGroup, d.Names.Kind)
-		} else {
+		default:
 			inGroup = append(inGroup, d.Names.Plural)
 		}
 	}

@@ -117,10 +117,9 @@ func (c *checker) reportMismatch(pos position, step jsonpath.Step, selector json
 	case jsonpath.SelectMembers:
 		description = ".*"
 	}
-	switch {
-	case cur.isMap():
+	if cur.isMap() {
 		c.fail(codeContainer, pos, fmt.Sprintf("%s on %s, which is a map", description, cur.name()), mapHint(cur))
-	default:
+	} else {
 		c.fail(codeScalar, pos, fmt.Sprintf("%s on %s, which is %s", description, cur.name(), cur.kind()),
 			"end the path before it")
 	}

@@ -32,11 +32,10 @@ func (c *checker) checkTargets(definitions []*crd.Definition) {
 				continue
 			}
 			names = append(names, name)
-			if name != t.Kind+t.Resource {
-				continue
+			if name == t.Kind+t.Resource {
+				isDefined = true
+				c.checkNamespace(reference, d.GroupResource(), d.Namespaced, definitions)
 			}
-			isDefined = true
-			c.checkNamespace(reference, d.GroupResource(), d.Namespaced, definitions)
 		}
 		if builtInType, ok := naming.FindBuiltin(t.Group, t.Kind, t.Resource); ok && !isDefined {
 			c.checkNamespace(reference, schema.GroupResource{Group: builtInType.Group,

@@ -159,18 +159,16 @@ func (c *collector) addValues(e element, p *indexPart) bool {
 // addScalars adds the keys of c.scalars, and reports whether there was a value.
 func (c *collector) addScalars(p *indexPart) (hasValue bool) {
 	for _, s := range c.scalars {
-		switch key, outcome := keyOf(p, s, c.index.Sorted); outcome {
+		key, outcome := keyOf(p, s, c.index.Sorted)
+		switch outcome {
 		case keyComplete:
 			c.keys = append(c.keys, key)
-			hasValue = true
 		case keyMistyped:
 			c.mistyped.Add(1)
-			hasValue = true
 		case keyTooLong:
 			c.overLimit.Add(1)
-			hasValue = true
-		case keyMissing: // null counts as missing
 		}
+		hasValue = hasValue || outcome != keyMissing // null counts as missing
 	}
 	return hasValue
 }

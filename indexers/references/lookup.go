@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/crdcache/crdcache/indexers"
 )
 
@@ -163,10 +165,7 @@ type UncheckedReferences struct {
 
 // String describes the references and the reason in one line.
 func (u UncheckedReferences) String() string {
-	name := cmp.Or(u.Type.Kind, u.Type.Resource)
-	if u.Type.Group != "" {
-		name += "." + u.Type.Group
-	}
+	name := schema.GroupResource{Group: u.Type.Group, Resource: cmp.Or(u.Type.Kind, u.Type.Resource)}
 	verb, s := "are", "s"
 	if u.References == 1 {
 		verb, s = "is", ""

@@ -199,7 +199,7 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache) (statsReport, e
 		return r, nil
 	}
 	querier := query.New(bind.ForInformer(c.Informer), indexes...)
-	indexReports, err := reportSkipped(ctx, c, querier, indexes)
+	indexReports, err := reportSkipped(ctx, c, indexes)
 	if err != nil {
 		return r, err
 	}
@@ -222,7 +222,7 @@ func (o *statsVerb) report(ctx context.Context, c session.Cache) (statsReport, e
 }
 
 // reportSkipped returns a report for each index, with the objects that the index skipped.
-func reportSkipped(ctx context.Context, c session.Cache, querier *query.Querier,
+func reportSkipped(ctx context.Context, c session.Cache,
 	indexes []*indexers.Index) (map[string]indexReport, error) {
 	stats, err := c.IndexStats(ctx, indexes)
 	if err != nil {

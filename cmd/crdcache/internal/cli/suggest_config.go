@@ -127,16 +127,15 @@ func suggestResource(t servedType, name string,
 			return
 		}
 	}
-	for _, candidate := range proposeFromColumns(t.Version) {
-		add(candidate)
-	}
+	candidates := proposeFromColumns(t.Version)
 	if t.Schema != nil {
-		for _, candidate := range proposeFromSchema(schemaFields(t.Version, maxFieldDepth)) {
-			add(candidate)
-		}
+		candidates = append(candidates, proposeFromSchema(schemaFields(t.Version, maxFieldDepth))...)
 		fields := schemaFields(t.Version, maxReferenceDepth)
 		r.References, warnings = suggestReferences(proposeReferences(t, targets, fields),
 			!t.Namespaced, isAccepted)
+	}
+	for _, candidate := range candidates {
+		add(candidate)
 	}
 	if len(r.Indexes) == 0 {
 		add(suggestedIndex{Label: "app.kubernetes.io/name", preferredName: "label-name"})

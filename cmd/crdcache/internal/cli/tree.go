@@ -102,13 +102,7 @@ func (o *treeVerb) complete(cmd *cobra.Command, args []string) (err error) {
 
 // parseObjectArg parses arguments that name one object.
 func parseObjectArg(command string, args []string) (session.ObjectArg, error) {
-	var typeName, name string
-	switch len(args) {
-	case 1:
-		typeName, name, _ = strings.Cut(args[0], "/")
-	case 2:
-		typeName, name = args[0], args[1]
-	}
+	typeName, name, _ := strings.Cut(strings.Join(args, "/"), "/")
 	if typeName == "" || name == "" || strings.ContainsAny(typeName, ",*/") ||
 		len(path.IsValidPathSegmentName(name)) > 0 {
 		return session.ObjectArg{},

@@ -267,16 +267,12 @@ func newTreeState(object *unstructured.Unstructured) *treeState {
 }
 
 func (s *treeState) cells() (state, reason string) {
-	switch {
-	case s.Terminating:
-		state = "Terminating"
-	case s.Condition != nil:
-		state = s.Condition.Type + "=" + s.Condition.Status
-	default:
-		state = s.Phase
-	}
+	state = s.Phase
 	if s.Condition != nil {
-		reason = s.Condition.Reason
+		state, reason = s.Condition.Type+"="+s.Condition.Status, s.Condition.Reason
+	}
+	if s.Terminating {
+		state = "Terminating"
 	}
 	return state, reason
 }

@@ -36,7 +36,12 @@ func New(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func convertStateMetrics(streams genericiooptions.IOStreams, file string) error {
-	source, err := readConfig(streams.In, file)
+	source, err := indexers.Source{Name: "standard input"}, error(nil)
+	if file == "-" {
+		source.Data, err = io.ReadAll(streams.In)
+	} else {
+		source, err = indexers.ReadSource(file)
+	}
 	if err != nil {
 		return err
 	}
@@ -59,15 +64,6 @@ func convertStateMetrics(streams genericiooptions.IOStreams, file string) error 
 	}
 	_, err = streams.Out.Write(text)
 	return err
-}
-
-func readConfig(in io.Reader, file string) (source indexers.Source, err error) {
-	if file != "-" {
-		return indexers.ReadSource(file)
-	}
-	source.Name = "standard input"
-	source.Data, err = io.ReadAll(in)
-	return source, err
 }
 
 func byPosition(a, b indexers.Diagnostic) int {
@@ -124,11 +120,9 @@ func isStateMetrics(n *yaml.Node) bool {
 		return false
 	}
 	kind := valueOf(n, "kind")
-	if kind != nil && kind.Value == "CustomResourceStateMetrics" {
-		return true
-	}
 	hasKind := func(r *yaml.Node) bool { return valueOf(r, "groupVersionKind") != nil }
-	return slices.ContainsFunc(resources.Content, hasKind)
+	return kind != nil && kind.Value == "CustomResourceStateMetrics" ||
+		slices.ContainsFunc(resources.Content, hasKind)
 }
 
 func valueOf(n *yaml.Node, name string) *yaml.Node {
@@ -180,20 +174,16 @@ type importedMetric struct {
 
 // importedValue is a label, a value or a state set.
 type importedValue struct {
-	Name       string         `yaml:"name,omitempty"`
-	Path       string         `yaml:"path,omitempty"`
-	Paths      []string       `yaml:"paths,omitempty"`
-	Value      *string        `yaml:"value,omitempty"`
-	ElementKey bool           `yaml:"elementKey,omitempty"`
-	Regex      *importedRegex `yaml:"regex,omitempty"`
-	Type       string         `yaml:"type,omitempty"`
-	Format     string         `yaml:"format,omitempty"`
-	Default    *string        `yaml:"default,omitempty"`
-	Values     []string       `yaml:"values,omitempty"`
-}
-
-type importedRegex struct {
-	Match string `yaml:"match"`
+	Name       string            `yaml:"name,omitempty"`
+	Path       string            `yaml:"path,omitempty"`
+	Paths      []string          `yaml:"paths,omitempty"`
+	Value      *string           `yaml:"value,omitempty"`
+	ElementKey bool              `yaml:"elementKey,omitempty"`
+	Regex      map[string]string `yaml:"regex,omitempty"`
+	Type       string            `yaml:"type,omitempty"`
+	Format     string            `yaml:"format,omitempty"`
+	Default    *string           `yaml:"default,omitempty"`
+	Values     []string          `yaml:"values,omitempty"`
 }
 
 // MarshalYAML writes the value on one line.

@@ -98,7 +98,7 @@ func (e *metricSource) readEquality(label *importedValue, p pathNode) {
 	if !ok || strings.HasPrefix(last, "[") {
 		return
 	}
-	label.Type, label.Format, label.Regex = "String", "", &importedRegex{Match: "^" + regexp.QuoteMeta(value) + "$"}
+	label.Type, label.Format, label.Regex = "String", "", map[string]string{"match": "^" + regexp.QuoteMeta(value) + "$"}
 }
 
 // metadataText matches the paths to fields of metadata that are always text.

@@ -173,7 +173,7 @@ func (i *stateMetricsConverter) resource(n *yaml.Node, names map[string]bool) (i
 		i.addFinding(cmp.Or(gvk["version"], fields["groupVersionKind"]), codeDifferent, "only one version of a type is cached",
 			"kube-state-metrics counts each object once for each version")
 		converter.builtinLabels = append(converter.builtinLabels, importedValue{Name: "customresource_version",
-			Path: "$.apiVersion", Regex: &importedRegex{Match: "[^/]+$"}})
+			Path: "$.apiVersion", Regex: map[string]string{"match": "[^/]+$"}})
 	} else {
 		out.Match["version"] = version
 		addConstant("customresource_version", version)
@@ -229,34 +229,33 @@ func (f familyConverter) metric(n *yaml.Node) []importedMetric {
 	source := &metricSource{familyConverter: f, node: n, outerLabels: f.stateMetricsConverter.labels(fields,
 		f.resourceLabels)}
 	source.template = importedMetric{Name: name, Help: help, Limit: 1_000_000}
-	field, convert := "", source.gauge
-	switch strings.ToLower(kind) {
-	case "gauge":
-		field = "gauge"
-	case "info":
-		field, convert = "info", source.info
-	case "stateset":
-		field, convert = "stateSet", source.stateSet
-	}
-	missing := ""
-	switch {
-	case field == "":
+	typ, isKnown := metricTypes[strings.ToLower(kind)]
+	missing := "each." + typ.field
+	if !isKnown {
 		missing = "type gauge, info or stateSet"
-	case each[field] == nil:
-		missing = "each." + field
 	}
-	if missing != "" {
+	if each[typ.field] == nil {
 		f.fail(n, "the metric has no "+missing, "correct it: kube-state-metrics rejects it, too")
 		return nil
 	}
-	source.read(each[field], field)
-	return convert()
+	source.read(each[typ.field], typ.field, typ.known)
+	return typ.convert(source)
 }
 
-func (e *metricSource) read(n *yaml.Node, noun string) {
-	known := map[string][]string{"gauge": {"path", "labelsFromPath", "valueFrom", "labelFromKey", "nilIsZero"},
-		"info": {"path", "labelsFromPath", "labelFromKey"}, "stateSet": {"path", "labelsFromPath", "valueFrom", "list",
-			"labelName"}}[noun]
+// metricTypes are the types of metrics, by their names in lower case.
+var metricTypes = map[string]struct {
+	field   string   // of each
+	known   []string // the fields of this field
+	convert func(*metricSource) []importedMetric
+}{
+	"gauge": {"gauge", []string{"path", "labelsFromPath", "valueFrom", "labelFromKey", "nilIsZero"},
+		(*metricSource).gauge},
+	"info": {"info", []string{"path", "labelsFromPath", "labelFromKey"}, (*metricSource).info},
+	"stateset": {"stateSet", []string{"path", "labelsFromPath", "valueFrom", "list", "labelName"},
+		(*metricSource).stateSet},
+}
+
+func (e *metricSource) read(n *yaml.Node, noun string, known []string) {
 	fields := e.fields(n, noun, known...)
 	e.node = n
 	e.path, e.valueFrom = e.stateMetricsConverter.path(fields["path"]),

@@ -213,16 +213,6 @@ func (fields ignoredFields) with(paths []string) ignoredFields {
 	return fields
 }
 
-func (fields ignoredFields) apply(object *unstructured.Unstructured) error {
-	if err := fields.prune.Apply(object); err != nil {
-		return err
-	}
-	for _, field := range fields.removedIdentity {
-		unstructured.RemoveNestedField(object.Object, field...)
-	}
-	return nil
-}
-
 // compareObjects compares two states of an object by field.
 func compareObjects(resource schema.GroupResource, a, b snapshot.Record,
 	ignored ignoredFields) (objectDifference, error) {
@@ -239,8 +229,11 @@ func compareObjects(resource schema.GroupResource, a, b snapshot.Record,
 		ignored = ignored.with(instanceFields)
 	}
 	for i := range objects {
-		if err := ignored.apply(&objects[i]); err != nil {
+		if err := ignored.prune.Apply(&objects[i]); err != nil {
 			return objectDifference{}, err
+		}
+		for _, field := range ignored.removedIdentity {
+			unstructured.RemoveNestedField(objects[i].Object, field...)
 		}
 	}
 	d := objectDifference{Key: strings.Clone(a.Key),

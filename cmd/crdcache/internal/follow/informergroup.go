@@ -105,10 +105,6 @@ func (p informerGroup) splitByScope(namespace string) []*informerGroup {
 	return []*informerGroup{&namespacedGroup, &clusterGroup}
 }
 
-func (p *informerGroup) selection() dynamicinformer.Selection {
-	return dynamicinformer.Selection{Group: "*", Resource: "*", Version: p.version, Match: p.selects}
-}
-
 func (p *informerGroup) selects(t typesource.Type) bool {
 	if t.Namespaced && !p.namespaced || !t.Namespaced && !p.clusterScoped || t.UID != "" && !p.custom ||
 		t.UID == "" && !p.builtin {

@@ -35,8 +35,9 @@ func (r *follower) subscribe(group *informerGroup) error {
 		follower: r, group: group, feeds: map[schema.GroupResource]*feed{},
 		followedBefore: map[schema.GroupVersionResource]bool{},
 	}
+	selection := dynamicinformer.Selection{Group: "*", Resource: "*", Version: group.version, Match: group.selects}
 	var err error
-	group.subscription, err = group.factory.Subscribe(group.selection(), dynamicinformer.Subscriber{
+	group.subscription, err = group.factory.Subscribe(selection, dynamicinformer.Subscriber{
 		OnStarted: s.addFeed,
 		OnSynced:  s.onSynced,
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {

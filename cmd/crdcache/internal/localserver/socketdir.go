@@ -1,6 +1,7 @@
 package localserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -61,12 +62,8 @@ func (p SocketDir) create() error {
 }
 
 func (p SocketDir) verify() error {
-	for _, folder := range []string{filepath.Dir(p.Dir), p.Dir} {
-		if err := checkOwnerOnly(folder, fs.ModeDir); err != nil {
-			return err
-		}
-	}
-	return checkOwnerOnly(p.Socket(), fs.ModeSocket)
+	return cmp.Or(checkOwnerOnly(filepath.Dir(p.Dir), fs.ModeDir), checkOwnerOnly(p.Dir, fs.ModeDir),
+		checkOwnerOnly(p.Socket(), fs.ModeSocket))
 }
 
 // checkOwnerOnly returns an error unless a file has the type, belongs to the user, and is inaccessible to

@@ -49,7 +49,14 @@ func ChangesText(changes []display.Change, color bool) string {
 	var p changeWriter
 	p.color = color
 	for _, c := range changes {
-		p.writeChange(c)
+		switch {
+		case c.HasOld && c.HasNew:
+			p.writeModified(c)
+		case c.HasNew:
+			p.writeAddedOrRemoved(Green, "+", PathText(c.Path), c.New)
+		default:
+			p.writeAddedOrRemoved(Red, "-", PathText(c.Path), c.Old)
+		}
 	}
 	return p.text.String()
 }
@@ -66,17 +73,6 @@ func (p *changeWriter) writeLine(color Color, text string) {
 		text = Colorize(text, color)
 	}
 	p.text.WriteString(text + "\n")
-}
-
-func (p *changeWriter) writeChange(c display.Change) {
-	switch {
-	case c.HasOld && c.HasNew:
-		p.writeModified(c)
-	case c.HasNew:
-		p.writeAddedOrRemoved(Green, "+", PathText(c.Path), c.New)
-	default:
-		p.writeAddedOrRemoved(Red, "-", PathText(c.Path), c.Old)
-	}
 }
 
 // writeAddedOrRemoved prints a value, on several lines if it is long.

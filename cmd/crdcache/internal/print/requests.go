@@ -79,6 +79,15 @@ func BodyOf(result rest.Result) ([]byte, error) {
 	return result.Raw()
 }
 
+// tableOf works like readTable for an answer.
+func tableOf(answer rest.Result) (*metav1.Table, error) {
+	body, err := BodyOf(answer)
+	if err != nil {
+		return nil, err
+	}
+	return readTable(body)
+}
+
 // readTable decodes a table. It returns nil for other kinds.
 func readTable(body []byte) (*metav1.Table, error) {
 	table := &metav1.Table{}
@@ -98,12 +107,8 @@ const pathDescriptionPrefix = "Custom resource definition column (in JSONPath fo
 // ServerColumns returns the columns of the server's table that have their path in the description.
 func ServerColumns(ctx context.Context, client rest.Interface, r discovery.Resource,
 	namespace string) (columns []crd.Column, err error) {
-	body, err := BodyOf(ListRequest(client, r, namespace).SetHeader("Accept", AcceptTable).Param("limit", "1").
+	table, err := tableOf(ListRequest(client, r, namespace).SetHeader("Accept", AcceptTable).Param("limit", "1").
 		Param("includeObject", string(metav1.IncludeNone)).Do(ctx))
-	if err != nil {
-		return nil, err
-	}
-	table, err := readTable(body)
 	if table == nil {
 		return nil, err
 	}

@@ -206,21 +206,16 @@ func (p *paddedTable) PrintObj(obj runtime.Object, w io.Writer) error {
 	padded := *table
 	padded.ColumnDefinitions = slices.Clone(table.ColumnDefinitions)
 	padded.Rows = slices.Clone(table.Rows)
-	for i := range p.countPaddedColumns(table) {
-		p.padColumn(&padded, i)
-	}
-	return p.printer.PrintObj(&padded, w)
-}
-
-// countPaddedColumns returns the number of leading columns that are followed by a printed one.
-func (p *paddedTable) countPaddedColumns(table *metav1.Table) int {
-	lastPrinted := 0
+	lastPrinted := 0 // only the columns before it are padded
 	for i, column := range table.ColumnDefinitions {
 		if p.options.Wide || column.Priority == 0 {
 			lastPrinted = i
 		}
 	}
-	return lastPrinted
+	for i := range lastPrinted {
+		p.padColumn(&padded, i)
+	}
+	return p.printer.PrintObj(&padded, w)
 }
 
 // padColumn makes a column as wide as the longest cell in it has bytes. It changes the first printed line.

@@ -105,11 +105,7 @@ func (r *tableRequests) request(options *metav1.ListOptions) *rest.Request {
 
 func (r *tableRequests) List(ctx context.Context,
 	options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
-	body, err := BodyOf(r.request(&options).Do(ctx))
-	if err != nil {
-		return nil, err
-	}
-	page, err := readTable(body)
+	page, err := tableOf(r.request(&options).Do(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -140,12 +136,8 @@ func (r *tableRequests) List(ctx context.Context,
 
 func (r *tableRequests) Get(ctx context.Context, name string, options metav1.GetOptions,
 	subresources ...string) (*unstructured.Unstructured, error) {
-	body, err := BodyOf(listRequest(r.client.rest, r.gvr, r.namespace).Name(name).SetHeader("Accept", AcceptTable).
+	page, err := tableOf(listRequest(r.client.rest, r.gvr, r.namespace).Name(name).SetHeader("Accept", AcceptTable).
 		Param("includeObject", string(metav1.IncludeObject)).Do(ctx))
-	if err != nil {
-		return nil, err
-	}
-	page, err := readTable(body)
 	switch {
 	case err != nil:
 		return nil, err

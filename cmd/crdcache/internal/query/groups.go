@@ -187,10 +187,7 @@ func jsonValue(text string) json.RawMessage {
 }
 
 func (o *verb) printJSON(value any) error {
-	text, err := json.MarshalIndent(value, "", "    ")
-	if err != nil {
-		return err
-	}
-	_, err = o.output.Out.Write(append(text, '\n'))
-	return err
+	encoder := json.NewEncoder(o.output.Out)
+	encoder.SetIndent("", "    ")
+	return encoder.Encode(value)
 }

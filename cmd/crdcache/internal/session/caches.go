@@ -143,7 +143,7 @@ func notSyncedError(ctx context.Context, states []status.Status) error {
 
 func (t *Target) waitUntilSettled(ctx context.Context, informer *dynamicinformer.Informer) status.Status {
 	current, changed := informer.StatusChange()
-	failures := t.newFailures(current.GVR.GroupResource().String())
+	failures := failures{target: t, name: current.GVR.GroupResource().String()}
 	for !current.Settled() {
 		var gaveUp <-chan time.Time
 		if current.LastError != nil {

@@ -28,7 +28,13 @@ const completionTimeout = 3 * time.Second
 
 func (f *ServerFlags) complete(cmd *cobra.Command) {
 	setCompletion(cmd, "namespace", func(ctx context.Context, _ []string, _ string) []string {
-		return f.namespaceNames(ctx)
+		target := f.quietTarget(ctx)
+		if target == nil {
+			return nil
+		}
+		namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+		names, _ := target.objectNames(ctx, discovery.Resource{GVR: namespaces}, "")
+		return names
 	})
 	for flag, names := range map[string]func(clientcmdapi.Config) iter.Seq[string]{
 		"context": contextNames,
@@ -155,16 +161,6 @@ func (f *ServerFlags) typeNames(ctx context.Context) []string {
 	return names
 }
 
-func (f *ServerFlags) namespaceNames(ctx context.Context) []string {
-	target := f.quietTarget(ctx)
-	if target == nil {
-		return nil
-	}
-	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	names, _ := target.objectNames(ctx, discovery.Resource{GVR: namespaces}, "")
-	return names
-}
-
 func (f *ServerFlags) kubeconfigNames(names func(clientcmdapi.Config) iter.Seq[string]) []string {
 	config, err := f.kubeconfig.loader().RawConfig()
 	if err != nil {
@@ -187,32 +183,26 @@ func (f *ConfigFlags) ResourceNames() []string {
 func (f *ConfigFlags) CompleteIndexes(cmd *cobra.Command, flag, suffix string,
 	isSelected func(*indexers.Index) bool) {
 	setCompletion(cmd, flag, func(_ context.Context, args []string, _ string) []string {
-		return f.indexNames(args, suffix, isSelected)
-	})
-}
-
-func (f *ConfigFlags) indexNames(args []string, suffix string,
-	isSelected func(*indexers.Index) bool) []string {
-	config, err := f.Load(io.Discard)
-	if err != nil {
-		return nil
-	}
-	hasResourceArg := slices.ContainsFunc(args, func(arg string) bool {
-		return slices.Contains(config.Names(), arg)
-	})
-	var names []string
-	for _, r := range config.Resources {
-		if hasResourceArg && !slices.Contains(args, r.Name) {
-			continue
+		config, err := f.Load(io.Discard)
+		if err != nil {
+			return nil
 		}
-		for _, index := range r.Indexes {
-			candidate := index.Name + suffix
-			if (isSelected == nil || isSelected(index)) && !slices.Contains(names, candidate) {
-				names = append(names, candidate)
+		hasResourceArg := slices.ContainsFunc(args, func(arg string) bool {
+			return slices.Contains(config.Names(), arg)
+		})
+		var names []string
+		for _, r := range config.Resources {
+			if hasResourceArg && !slices.Contains(args, r.Name) {
+				continue
+			}
+			for _, index := range r.Indexes {
+				if isSelected == nil || isSelected(index) {
+					names = naming.AppendMissing(names, index.Name+suffix)
+				}
 			}
 		}
-	}
-	return names
+		return names
+	})
 }
 
 // CompleteNames makes the command complete TYPE NAME and TYPE/NAME. It completes types if no object matches.

@@ -79,7 +79,13 @@ func SplitJoined(err error) []error {
 		return nil
 	}
 	if missing, ok := err.(*dynamicinformer.NotSyncedError); ok && len(missing.NotSynced) > 0 {
-		return splitTypes(missing)
+		return naming.Map(missing.NotSynced, func(current status.Status) error {
+			typeErr := &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}}
+			if !current.Settled() {
+				typeErr.Cause = missing.Cause
+			}
+			return typeErr
+		})
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	// Other errors that wrap several errors have a text of their own.
@@ -98,16 +104,4 @@ func JoinDistinct(errs ...error) error {
 		}
 	}
 	return errors.Join(distinct...)
-}
-
-func splitTypes(err *dynamicinformer.NotSyncedError) []error {
-	errs := make([]error, 0, len(err.NotSynced))
-	for _, current := range err.NotSynced {
-		typeErr := &dynamicinformer.NotSyncedError{NotSynced: []status.Status{current}}
-		if !current.Settled() {
-			typeErr.Cause = err.Cause
-		}
-		errs = append(errs, typeErr)
-	}
-	return errs
 }

@@ -74,9 +74,17 @@ func (f *ReadFlags) Reader(ctx context.Context, args []string,
 func (f *ReadFlags) Readers(ctx context.Context, args []string,
 	informerOptions dynamicinformer.ResourceOptions, streams genericiooptions.IOStreams) ([]*Reader, error) {
 	template := Reader{flags: f, args: args, informerOptions: informerOptions, PrintsTables: f.PrintsTables}
-	err := f.applySelectors(&template.informerOptions)
-	if err != nil {
-		return nil, err
+	var err error
+	options := &template.informerOptions
+	if f.labelSelector != "" {
+		if options.LabelSelector, err = labels.Parse(f.labelSelector); err != nil {
+			return nil, Usagef("--selector (-l): %v", err)
+		}
+	}
+	if f.fieldSelector != "" {
+		if options.FieldSelector, err = fields.ParseSelector(f.fieldSelector); err != nil {
+			return nil, Usagef("--field-selector: %v", err)
+		}
 	}
 	if template.Config, err = f.Load(f.Streams(streams).ErrOut); err != nil {
 		return nil, err
@@ -171,20 +179,6 @@ func (r *Reader) Notef(format string, args ...any) {
 	if r.flags.verbose {
 		fmt.Fprintf(r.ErrOut, "note: %s\n", print.OneSafeLine(fmt.Sprintf(format, args...)))
 	}
-}
-
-func (f *ReadFlags) applySelectors(options *dynamicinformer.ResourceOptions) (err error) {
-	if f.labelSelector != "" {
-		if options.LabelSelector, err = labels.Parse(f.labelSelector); err != nil {
-			return Usagef("--selector (-l): %v", err)
-		}
-	}
-	if f.fieldSelector != "" {
-		if options.FieldSelector, err = fields.ParseSelector(f.fieldSelector); err != nil {
-			return Usagef("--field-selector: %v", err)
-		}
-	}
-	return nil
 }
 
 func AtLeastOne(noun, example string) cobra.PositionalArgs {

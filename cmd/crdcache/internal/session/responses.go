@@ -257,8 +257,6 @@ type failures struct {
 	since  time.Time
 }
 
-func (t *Target) newFailures(name string) *failures { return &failures{target: t, name: name} }
-
 // add returns the time for which the request may still be repeated. It prints the first failure.
 func (f *failures) add(err error) (remaining time.Duration) {
 	period := retryPeriod(err)
@@ -287,7 +285,7 @@ func (f *failures) add(err error) (remaining time.Duration) {
 
 // Retry calls request until it succeeds, its error is final, or ctx ends. name is the type for messages.
 func (t *Target) Retry(ctx context.Context, name string, request func() error) error {
-	failures := t.newFailures(name)
+	failures := failures{target: t, name: name}
 	var lastErr error
 	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		err := request()

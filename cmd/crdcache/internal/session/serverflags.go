@@ -129,27 +129,24 @@ var clusterFlags = []string{
 
 // RejectSourceFlags returns an error if flags select a server or files.
 func (f *ServerFlags) RejectSourceFlags(reason string) error {
-	for _, name := range slices.Concat([]string{"from", "timeout"}, contextsFlags, clusterFlags) {
-		if f.flagSet.Changed(name) {
-			return Usagef("--%s has no effect %s", name, reason)
-		}
+	names := slices.Concat([]string{"from", "timeout"}, contextsFlags, clusterFlags)
+	if name, ok := naming.Find(names, f.flagSet.Changed); ok {
+		return Usagef("--%s has no effect %s", name, reason)
 	}
 	return nil
 }
 
 func (f *ServerFlags) validate() error {
-	for _, name := range slices.Concat(contextsFlags, clusterFlags) {
-		if len(f.fromPaths) > 0 && f.flagSet.Changed(name) {
-			return Usagef("--from and --%s cannot be used together: files need no cluster", name)
-		}
+	names := slices.Concat(contextsFlags, clusterFlags)
+	if name, ok := naming.Find(names, f.flagSet.Changed); ok && len(f.fromPaths) > 0 {
+		return Usagef("--from and --%s cannot be used together: files need no cluster", name)
 	}
 	if f.flagSet.Changed("contexts") && f.allContexts {
 		return Usagef("--contexts and --all-contexts cannot be used together: use one of them")
 	}
-	for _, name := range []string{"context", "cluster", "server"} {
-		if f.SelectsContexts() && f.flagSet.Changed(name) {
-			return Usagef("--%s cannot be used with --contexts or --all-contexts: each context has its cluster", name)
-		}
+	names = []string{"context", "cluster", "server"}
+	if name, ok := naming.Find(names, f.flagSet.Changed); ok && f.SelectsContexts() {
+		return Usagef("--%s cannot be used with --contexts or --all-contexts: each context has its cluster", name)
 	}
 	if f.allNamespaces && f.kubeconfig.namespace != "" {
 		return Usagef("--namespace and --all-namespaces cannot be used together: use one of them")

@@ -38,7 +38,9 @@ func (t *Target) explainUnserved(ctx context.Context, noMatch *discovery.NoMatch
 	if err != nil {
 		return noMatch
 	}
-	for _, definitionName := range t.definitionNames(ctx) {
+	// All calls use one list of the definitions that the user may list.
+	t.listDefinitions.Do(func() { t.listedDefinitions, _ = t.objectNames(ctx, definitionType, "") })
+	for _, definitionName := range t.listedDefinitions {
 		plural, group, _ := strings.Cut(definitionName, ".")
 		singular := strings.TrimSuffix(plural, "s")
 		if !slices.ContainsFunc(name.Interpretations, func(i discovery.Interpretation) bool {
@@ -60,13 +62,6 @@ func (t *Target) explainUnserved(ctx context.Context, noMatch *discovery.NoMatch
 		}
 	}
 	return noMatch
-}
-
-// definitionNames returns the names of all CustomResourceDefinitions that the user may list. It lists them
-// once for all calls.
-func (t *Target) definitionNames(ctx context.Context) []string {
-	t.listDefinitions.Do(func() { t.listedDefinitions, _ = t.objectNames(ctx, definitionType, "") })
-	return t.listedDefinitions
 }
 
 // describeConditions returns the conditions that keep a CustomResourceDefinition from being served.

@@ -105,16 +105,12 @@ func needsCoreDocument(n Name) bool {
 
 // Catalog returns the catalog of the server. It fetches documents that are missing or older than the TTL.
 // If that fails, it returns the last catalog, if there is one, with RefreshErr set.
-func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
-	return c.cachedOrLatest(ctx, true)
-}
+func (c *Client) Catalog(ctx context.Context) (*Catalog, error) { return c.cachedOrLatest(ctx, true) }
 
 // Refresh returns a catalog fetched after the call began. Concurrent calls share one fetch, and fetches are
 // at least a second apart, so the call may wait that long. Servers that support ETags do not send unchanged
 // documents again.
-func (c *Client) Refresh(ctx context.Context) (*Catalog, error) {
-	return c.fetchSince(ctx, true, time.Now())
-}
+func (c *Client) Refresh(ctx context.Context) (*Catalog, error) { return c.fetchSince(ctx, true, time.Now()) }
 
 // Resolve resolves name like Catalog.Resolve, and tries again after a refresh if the name is not found. With
 // an empty cache, a name with a group costs one request, other names cost two concurrent ones.

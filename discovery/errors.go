@@ -33,9 +33,7 @@ type GroupFailure struct {
 
 func (f GroupFailure) equal(other GroupFailure) bool { return f.String() == other.String() }
 
-func (f GroupFailure) String() string {
-	return fmt.Sprintf("%s: %v", f.GroupVersion, f.Err)
-}
+func (f GroupFailure) String() string { return fmt.Sprintf("%s: %v", f.GroupVersion, f.Err) }
 
 // ErrStale is the error of a GroupFailure reported by the server: its copy of the group version's discovery
 // document is outdated, for example because an aggregated API server is unavailable.

@@ -68,9 +68,7 @@ func (r Resource) Watchable() bool { return r.HasVerbs("list", "watch") }
 
 // String returns a name that resolves to exactly this resource: "certificates.v1.cert-manager.io", or
 // "pods.v1." for the core group, with an empty group after the last dot.
-func (r Resource) String() string {
-	return r.GVR.Resource + "." + r.GVR.Version + "." + r.GVR.Group
-}
+func (r Resource) String() string { return r.GVR.Resource + "." + r.GVR.Version + "." + r.GVR.Group }
 
 // SkipReason is the reason why a type is excluded from a wildcard or category.
 type SkipReason string

@@ -221,9 +221,7 @@ func (i *Informer) Status() status.Status {
 }
 
 // StatusChange returns the current status and a channel that is closed when it changes.
-func (i *Informer) StatusChange() (status.Status, <-chan struct{}) {
-	return i.health.Snapshot()
-}
+func (i *Informer) StatusChange() (status.Status, <-chan struct{}) { return i.health.Snapshot() }
 
 // Informer returns i. It implements informers.GenericInformer of client-go.
 func (i *Informer) Informer() cache.SharedIndexInformer { return i }

@@ -41,9 +41,7 @@ const (
 	PruneLastApplied PrunePreset = "LastApplied"
 )
 
-func (p Prune) isSet() bool {
-	return p.Presets != nil || p.Paths != nil || p.Annotations != nil
-}
+func (p Prune) isSet() bool { return p.Presets != nil || p.Paths != nil || p.Annotations != nil }
 
 // Validate returns an error if a path or preset is invalid.
 func (p Prune) Validate() error {

@@ -99,9 +99,7 @@ func (c *checker) fail(code Code, at position, message, hint string) {
 }
 
 // position returns the position of the whole expression being checked.
-func (c *checker) position() position {
-	return c.origin.position(c.file, 0, len(c.origin.node.Value))
-}
+func (c *checker) position() position { return c.origin.position(c.file, 0, len(c.origin.node.Value)) }
 
 func (c *checker) check(definitions []*crd.Definition) {
 	if c.resource.Match.Resource+c.resource.Match.Kind == "" {

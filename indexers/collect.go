@@ -373,9 +373,7 @@ type storedObject interface {
 
 // KeysOfStored returns the keys of an object as a cache stores it: [Functions.KeysJSON] for JSON, which is
 // not decoded, otherwise [Functions.Keys].
-func (f *Functions) KeysOfStored(object any) [][]string {
-	return f.storedKeysAndValues(object, false)
-}
+func (f *Functions) KeysOfStored(object any) [][]string { return f.storedKeysAndValues(object, false) }
 
 // ValuesOfStored works like KeysOfStored with repeated keys for repeated values. maxValues does not apply.
 func (f *Functions) ValuesOfStored(object any) [][]string { return f.storedKeysAndValues(object, true) }

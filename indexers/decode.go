@@ -71,9 +71,7 @@ func (d *decoder) decodeMapping(header *formHeader, n *yaml.Node, noun string,
 	return values, true
 }
 
-func fieldList(allowed []string) string {
-	return "the fields here are " + strings.Join(allowed, ", ")
-}
+func fieldList(allowed []string) string { return "the fields here are " + strings.Join(allowed, ", ") }
 
 // didYouMean returns the hint for a word that is not one of the candidates.
 func didYouMean(word string, candidates []string, fallback string) string {

@@ -81,9 +81,7 @@ func (f *Functions) decodedKeys(obj any, keepRepeated bool) [][]string {
 // KeysJSON appends the keys of a document for index i to keys[i], in one pass for all indexes. They equal the
 // keys of the decoded object. keys is extended to the number of indexes. An invalid document is in no index
 // and is counted. The keys do not reference the document.
-func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string {
-	return f.keysJSON(json, keys, false)
-}
+func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string { return f.keysJSON(json, keys, false) }
 
 func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) [][]string {
 	if missing := len(f.functions) - len(keys); missing > 0 {
@@ -121,9 +119,7 @@ func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) []
 
 // Stats returns the statistics of each index in the order of the config. It reads each counter separately,
 // so concurrent calls can be in some counters and not yet in others.
-func (f *Functions) Stats() []Stats {
-	return naming.Map(f.functions, (*indexFunction).stats)
-}
+func (f *Functions) Stats() []Stats { return naming.Map(f.functions, (*indexFunction).stats) }
 
 // Dropped returns the number of values that the named index has dropped because of maxValues or
 // maxValueBytes, or because a CEL expression failed. It returns 0 for an unknown index.

@@ -101,9 +101,7 @@ func (i *Index) Fields() []string { return slices.Clone(i.fields) }
 func (i *Index) Composite() bool { return len(i.parts) > 1 }
 
 // Single reports whether an object has at most one value.
-func (i *Index) Single() bool {
-	return i.multiValuedPart < 0 && (i.each == nil || i.each.Singular())
-}
+func (i *Index) Single() bool { return i.multiValuedPart < 0 && (i.each == nil || i.each.Singular()) }
 
 // origin returns the origin of the first path or expression of a complete index.
 func (i *Index) origin() origin {

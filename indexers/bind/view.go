@@ -204,9 +204,7 @@ func (v *View) NameIn(snapshot *dynamicinformer.Snapshot, name string) string {
 }
 
 // Snapshot implements query.Source.
-func (v *View) Snapshot() query.Snapshot {
-	return viewSnapshot{informerSource{v.informer}.snapshot(), v}
-}
+func (v *View) Snapshot() query.Snapshot { return viewSnapshot{informerSource{v.informer}.snapshot(), v} }
 
 // viewSnapshot is a snapshot of an informer with the indexes of a view under their names in the config.
 type viewSnapshot struct {
@@ -218,9 +216,7 @@ type viewSnapshot struct {
 func (s viewSnapshot) Declared() []*indexers.Index { return s.view.queryIndexes }
 
 // informerName returns the name of an index in the informer; "" if it does not have the index.
-func (s viewSnapshot) informerName(index string) string {
-	return s.view.NameIn(s.Snapshot, index)
-}
+func (s viewSnapshot) informerName(index string) string { return s.view.NameIn(s.Snapshot, index) }
 
 func (s viewSnapshot) Index(name string) (query.Index, bool) {
 	informerName := s.informerName(name)
@@ -239,11 +235,7 @@ func (s viewSnapshot) IndexNames() []string {
 }
 
 // Skipped returns the number of values that an index has left out.
-func (s viewSnapshot) Skipped(name string) uint64 {
-	return s.informerSnapshot.Skipped(s.informerName(name))
-}
+func (s viewSnapshot) Skipped(name string) uint64 { return s.informerSnapshot.Skipped(s.informerName(name)) }
 
 // Dropped returns the number of values that an index has left out because of a limit.
-func (s viewSnapshot) Dropped(name string) uint64 {
-	return s.informerSnapshot.Dropped(s.informerName(name))
-}
+func (s viewSnapshot) Dropped(name string) uint64 { return s.informerSnapshot.Dropped(s.informerName(name)) }

@@ -95,9 +95,7 @@ func (p *parser) take(tokens ...string) (string, bool) {
 	return "", false
 }
 
-func (p *parser) parseOr(depth int) (Query, error) {
-	return p.parseJunction(depth, p.parseAnd, true, "||")
-}
+func (p *parser) parseOr(depth int) (Query, error) { return p.parseJunction(depth, p.parseAnd, true, "||") }
 
 func (p *parser) parseAnd(depth int) (Query, error) {
 	return p.parseJunction(depth, p.parseUnary, false, "&&", ",")

@@ -30,9 +30,7 @@ type junction struct {
 }
 
 // negated returns the negation of j as a junction of negated queries.
-func (j junction) negated() junction {
-	return junction{isOr: !j.isOr, subs: naming.Map(j.subs, Not)}
-}
+func (j junction) negated() junction { return junction{isOr: !j.isOr, subs: naming.Map(j.subs, Not)} }
 
 // negation matches the objects that sub does not match.
 type negation struct{ sub Query }
@@ -228,9 +226,7 @@ func Prefix(index string, parts ...string) Query { return newComparison(opPrefix
 func Contains(index, text string) Query { return newSearch(opContains, index, text) }
 
 // Matches matches objects with a value in which a regular expression (RE2, Go syntax) matches any part.
-func Matches(index, expression string) Query {
-	return newSearch(opMatches, index, expression)
-}
+func Matches(index, expression string) Query { return newSearch(opMatches, index, expression) }
 
 // Within matches objects with an address or an address range inside a prefix such as "10.0.0.0/8". The index
 // must have type IP or CIDR.
@@ -238,9 +234,7 @@ func Within(index, prefix string) Query { return newSearch(opWithin, index, pref
 
 // Dangling matches objects whose reference of this name has no target. An empty name means any reference.
 // Dangling, RefersTo and ReferredBy need [Querier.WithReferences].
-func Dangling(reference string) Query {
-	return &referenceQuery{kind: refDangling, reference: reference}
-}
+func Dangling(reference string) Query { return &referenceQuery{kind: refDangling, reference: reference} }
 
 // RefersTo matches the objects that refer to an object, by the named reference; an empty name means any.
 // RefersTo ignores the UID of the object.

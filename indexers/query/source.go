@@ -124,9 +124,7 @@ func (s indexerSnapshot) All(yield func(key string, item any) bool) {
 	}
 }
 
-func (s indexerSnapshot) IndexNames() []string {
-	return sets.List(sets.KeySet(s.GetIndexers()))
-}
+func (s indexerSnapshot) IndexNames() []string { return sets.List(sets.KeySet(s.GetIndexers())) }
 
 func (s indexerSnapshot) Index(name string) (Index, bool) {
 	if s.GetIndexers()[name] == nil {

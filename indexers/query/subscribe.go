@@ -85,9 +85,7 @@ func (s *Subscription) HasSynced() bool { return s.registration.HasSynced() }
 func (s *Subscription) Synced() <-chan struct{} { return s.registration.HasSyncedChecker().Done() }
 
 // Stop ends the subscription. The handler may still be called for events in flight.
-func (s *Subscription) Stop() error {
-	return s.informer.RemoveEventHandler(s.registration)
-}
+func (s *Subscription) Stop() error { return s.informer.RemoveEventHandler(s.registration) }
 
 // follower turns informer events into query events. It needs no lock, because an informer calls a handler's
 // methods one at a time.

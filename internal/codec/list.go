@@ -53,9 +53,7 @@ type untypedItem struct {
 }
 
 // failure returns the error of the reader, or ErrUnsupportedList if it has none.
-func (l *listReader) failure() error {
-	return cmp.Or(l.SourceError(), ErrUnsupportedList)
-}
+func (l *listReader) failure() error { return cmp.Or(l.SourceError(), ErrUnsupportedList) }
 
 // take consumes the next byte, which must be c.
 func (l *listReader) take(c byte) error {

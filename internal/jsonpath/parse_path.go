@@ -148,9 +148,7 @@ func (p *parser) parseSteps(steps []Step) ([]Step, error) {
 	}
 }
 
-func isFilter(s Step) bool {
-	return len(s.Selectors) == 1 && s.Selectors[0].Kind == SelectFilter
-}
+func isFilter(s Step) bool { return len(s.Selectors) == 1 && s.Selectors[0].Kind == SelectFilter }
 
 func (p *parser) parseDot() (Step, error) {
 	start := p.pos

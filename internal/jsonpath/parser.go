@@ -43,9 +43,7 @@ func (p *parser) peekAt(n int) byte {
 
 func (p *parser) atEnd() bool { return p.pos >= len(p.src) }
 
-func (p *parser) hasPrefix(prefix string) bool {
-	return strings.HasPrefix(p.src[p.pos:], prefix)
-}
+func (p *parser) hasPrefix(prefix string) bool { return strings.HasPrefix(p.src[p.pos:], prefix) }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 

@@ -244,6 +244,4 @@ func unquote(raw []byte, encoded bool) []byte {
 // unescape decodes the text between the quotes of a JSON string. Invalid UTF-8 and lone surrogates become
 // U+FFFD, as in sigs.k8s.io/json. Any input is safe, because the document might have been overwritten since
 // the scan.
-func unescape(text []byte) []byte {
-	return jsontext.AppendUnescaped(make([]byte, 0, len(text)), text)
-}
+func unescape(text []byte) []byte { return jsontext.AppendUnescaped(make([]byte, 0, len(text)), text) }

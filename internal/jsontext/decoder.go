@@ -15,9 +15,7 @@ type SyntaxError struct {
 	Reason string
 }
 
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%s at offset %d", e.Reason, e.Offset)
-}
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at offset %d", e.Reason, e.Offset) }
 
 // Decoder decodes objects. It is safe for concurrent use. It shares the common strings of its objects.
 type Decoder struct {

@@ -97,10 +97,6 @@ func (l *list) fieldValue(name string) json.RawMessage {
 
 func (l *list) kind() string       { return stringOf(l.fieldValue("kind")) }
 func (l *list) apiVersion() string { return stringOf(l.fieldValue("apiVersion")) }
-func (l *list) name() string {
-	metadata, _ := fieldsOf(l.fieldValue("metadata"))
-	return stringOf(metadata["name"])
-}
 
 // isPage reports whether the list is a page of a longer one.
 func (l *list) isPage() bool {
@@ -171,6 +167,9 @@ func (l *list) emit(e Entry) bool {
 	}
 	fields, _ := fieldsOf(e.Data)
 	if items := fields["items"]; len(items) == 0 || items[0] != '[' && string(items) != "null" {
+		if e.Name == "" {
+			e = Entry{Position: e.Position, Err: errNoItems}
+		}
 		return l.yield(e)
 	}
 	if l.depth == maxLists {
@@ -211,8 +210,6 @@ func (l *list) finish() bool {
 		return fail(fmt.Errorf("kind %s is not a list, but has items", kind))
 	case isList(kind) && l.fieldValue("items") != nil:
 		return fail(errors.New("items is not an array"))
-	case isList(kind) && l.duplicateKey == nil && l.name() == "":
-		return fail(errNoItems)
 	case l.duplicateKey == nil && !l.hasFailedItem:
 		return l.emitDocument()
 	}

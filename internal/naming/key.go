@@ -130,8 +130,6 @@ func CompareVersions(a, b string) (int, error) {
 }
 
 // IsOlder reports whether a resource version precedes another. It returns false if they have no order.
-func IsOlder(a, b string) bool {
-	return IsVersion(a) && IsVersion(b) && compareVersions(a, b) < 0
-}
+func IsOlder(a, b string) bool { return IsVersion(a) && IsVersion(b) && compareVersions(a, b) < 0 }
 
 func compareVersions(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

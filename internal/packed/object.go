@@ -88,9 +88,7 @@ func (o *Object) Version() string {
 
 // Compressed reports whether the object does not contain its JSON: reading it has to decompress the body, or
 // to copy it out of a Block.
-func (o *Object) Compressed() bool {
-	return o.info.compressor != nil || o.info.block != nil
-}
+func (o *Object) Compressed() bool { return o.info.compressor != nil || o.info.block != nil }
 
 // JSON returns the JSON without copying it. It returns "", false if the object is compressed or has no JSON.
 func (o *Object) JSON() (string, bool) {

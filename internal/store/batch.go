@@ -17,11 +17,10 @@ type Batch struct {
 	conversions int
 	// base is the content for which the batch was prepared. foundInBase is the number of its rows with keys
 	// in the batch. unchanged reports for each row whether it is one of base; nil if unknown. changed is the
-	// number of the others. isAscending is set if each key of the list is greater than the one before.
+	// number of the others.
 	base                 *Snapshot
 	foundInBase, changed int
 	unchanged            []bool
-	isAscending          bool
 }
 
 // Len returns the number of different keys.
@@ -46,16 +45,13 @@ func (s *Store) PrepareList(count int, objectAt func(i int) KeyedItem) *Batch {
 	for {
 		current := s.current.Load()
 		b := &Batch{base: current, rows: make([]hashedEntry[*storedRow], count),
-			unchanged: make([]bool, count), isAscending: true}
+			unchanged: make([]bool, count)}
 		if !s.StoresObjects() {
 			b.arrivedItems = make([]Item, count)
 		}
 		var failures Failures
-		previous := ""
 		for i := range count {
 			o := objectAt(i)
-			b.isAscending = b.isAscending && o.Key > previous
-			previous = o.Key
 			if b.arrivedItems != nil {
 				b.arrivedItems[i] = o.Item
 			}

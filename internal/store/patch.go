@@ -14,18 +14,12 @@ func (b *Batch) patched() *Snapshot {
 	if max(removed, b.changed)*patchShare > len(b.rows) {
 		return nil
 	}
-	var hashes []uint64 // sorted; nil if nothing was removed, and the order shows that no key is repeated
-	if removed != 0 || !b.isAscending {
-		hashes = make([]uint64, len(b.rows))
-		for i, r := range b.rows {
-			hashes[i] = r.hash
-		}
-		slices.Sort(hashes)
-		for i := range hashes[1:] {
-			if hashes[i] == hashes[i+1] {
-				return nil
-			}
-		}
+	hashes := make([]uint64, len(b.rows))
+	for i, r := range b.rows {
+		hashes[i] = r.hash
+	}
+	if slices.Sort(hashes); len(slices.Compact(hashes)) < len(b.rows) {
+		return nil
 	}
 	next := b.base.copy()
 	for i, r := range b.rows {
@@ -33,10 +27,10 @@ func (b *Batch) patched() *Snapshot {
 			next.put(b.base.rows.findHashed(r.hash, keyOf(r.entry)), r.entry)
 		}
 	}
-	if removed == 0 {
-		return next
-	}
 	for r := range b.base.rows.all {
+		if removed == 0 {
+			break
+		}
 		if _, isListed := slices.BinarySearch(hashes, hashOf(keyOf(r))); !isListed {
 			next.remove(r)
 			removed--

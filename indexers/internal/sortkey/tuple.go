@@ -10,9 +10,7 @@ const (
 )
 
 // AppendPart appends a part with its terminator.
-func AppendPart(dst []byte, part string) []byte {
-	return append(AppendOpenPart(dst, part), partEnd...)
-}
+func AppendPart(dst []byte, part string) []byte { return append(AppendOpenPart(dst, part), partEnd...) }
 
 // AppendOpenPart appends a part without terminator, as a prefix.
 func AppendOpenPart(dst []byte, part string) []byte {

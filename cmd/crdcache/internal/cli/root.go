@@ -114,9 +114,7 @@ func commandName(program string) string {
 }
 
 // Command returns the root command without input and output, for documentation.
-func Command() *cobra.Command {
-	return newRoot("crdcache", genericiooptions.NewTestIOStreamsDiscard())
-}
+func Command() *cobra.Command { return newRoot("crdcache", genericiooptions.NewTestIOStreamsDiscard()) }
 
 func newRoot(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := newParent(&cobra.Command{

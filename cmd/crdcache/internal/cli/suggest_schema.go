@@ -124,9 +124,7 @@ func isConditions(f schemaField) bool {
 		items.Properties["type"] != nil
 }
 
-func isInConditions(path string) bool {
-	return strings.Contains(strings.ToLower(path), "conditions[*]")
-}
+func isInConditions(path string) bool { return strings.Contains(strings.ToLower(path), "conditions[*]") }
 
 func conditionIndex(f schemaField) suggestedIndex {
 	keys := []string{"type"}

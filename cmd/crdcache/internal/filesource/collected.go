@@ -56,13 +56,8 @@ func (l *loader) addReason(gr schema.GroupResource, f *manifest.File, text strin
 
 // dropReasons drops the reasons and kinds of deleted files, and of the earlier content of others.
 func (l *loader) dropReasons() {
-	for _, sources := range l.shown {
-		maps.DeleteFunc(sources, func(_ shownIn, files map[versionIn]int) bool {
-			maps.DeleteFunc(files, func(in versionIn, readCount int) bool {
-				return l.isGone(in.file, readCount)
-			})
-			return len(files) == 0
-		})
+	for _, all := range l.shown {
+		maps.DeleteFunc(all, func(in shownIn, readCount int) bool { return l.isGone(in.file, readCount) })
 	}
 	for key, files := range l.deletions {
 		before := len(files)
@@ -97,8 +92,15 @@ func (l *loader) reasonOf(gr schema.GroupResource, hasObjects bool) string {
 	}
 }
 
-// shownIn is a source that shows a kind: an archive, or a path of Options.
+// shownIn is a version of a kind in a file. That of a definition is empty.
 type shownIn struct {
+	bundle
+	file    *manifest.File
+	version string
+}
+
+// bundle is a source that shows a kind: an archive, or a path of Options.
+type bundle struct {
 	source string
 	as     shownAs
 }
@@ -118,22 +120,12 @@ func (l *loader) sourceOf(f *manifest.File, p manifest.Position) string {
 	return l.paths[f.Argument]
 }
 
-// versionIn is a version of a kind in a file. The version of a definition is empty.
-type versionIn struct {
-	file    *manifest.File
-	version string
-}
-
 func (l *loader) show(gvk schema.GroupVersionKind, f *manifest.File, p manifest.Position, as shownAs) {
-	sources, in := l.shown[gvk.GroupKind()], shownIn{l.sourceOf(f, p), as}
-	if sources == nil {
-		sources = map[shownIn]map[versionIn]int{}
-		l.shown[gvk.GroupKind()] = sources
+	gk := gvk.GroupKind()
+	if l.shown[gk] == nil {
+		l.shown[gk] = map[shownIn]int{}
 	}
-	if sources[in] == nil {
-		sources[in] = map[versionIn]int{}
-	}
-	sources[in][versionIn{f, gvk.Version}] = f.ReadCount
+	l.shown[gk][shownIn{bundle{l.sourceOf(f, p), as}, f, gvk.Version}] = f.ReadCount
 }
 
 // removeTypes removes the types without definition, and the versions, that no file shows any more, as if no
@@ -141,10 +133,8 @@ func (l *loader) show(gvk schema.GroupVersionKind, f *manifest.File, p manifest.
 func (l *loader) removeTypes() {
 	for gk, k := range l.kinds {
 		shown := map[string]bool{}
-		for _, files := range l.shown[gk] {
-			for in := range files {
-				shown[in.version] = true
-			}
+		for in := range l.shown[gk] {
+			shown[in.version] = true
 		}
 		versions := slices.DeleteFunc(slices.Clone(k.typ.Versions),
 			func(v readapi.Version) bool { return !shown[v.Name] })
@@ -168,9 +158,12 @@ func (l *loader) reasonOfBundles(gr schema.GroupResource) string {
 		return ""
 	}
 	reason, typ := "", c.Type()
-	sources := l.shown[typ.GroupKind()]
-	for in := range sources {
-		shows := func(as shownAs) bool { return sources[shownIn{in.source, as}] != nil }
+	bundles := map[bundle]bool{}
+	for in := range l.shown[typ.GroupKind()] {
+		bundles[in.bundle] = true
+	}
+	for in := range bundles {
+		shows := func(as shownAs) bool { return bundles[bundle{in.source, as}] }
 		switch {
 		case in.as == asList && !shows(asType):
 			return ""

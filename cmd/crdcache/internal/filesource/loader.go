@@ -43,7 +43,7 @@ type loader struct {
 	// uncollected has the reasons why objects of types are unknown.
 	uncollected map[schema.GroupResource][]fileReason
 	// shown has the files that show a version of a kind, and their ReadCount.
-	shown map[schema.GroupKind]map[shownIn]map[versionIn]int
+	shown map[schema.GroupKind]map[shownIn]int
 	paths []string // of the sources
 	// deletedFiles are the files that a refresh has not found.
 	deletedFiles map[*manifest.File]bool
@@ -118,7 +118,7 @@ func newLoader(storage *apiserver.Storage, clock *clock, report func(*manifest.P
 		deletions:       map[objectKey]map[*manifest.File]int{},
 		usedTypes:       map[schema.GroupResource]bool{},
 		omitted:         map[schema.GroupResource]bool{},
-		shown:           map[schema.GroupKind]map[shownIn]map[versionIn]int{},
+		shown:           map[schema.GroupKind]map[shownIn]int{},
 		mismatchedFiles: map[schema.GroupKind]map[string]bool{},
 		report:          report, uncollected: map[schema.GroupResource][]fileReason{},
 	}

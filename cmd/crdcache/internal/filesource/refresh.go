@@ -12,10 +12,16 @@ import (
 
 // Refresh reads new and changed files, except standard input, and updates the objects. Files that cannot be
 // read, or are empty as when redirection begins, keep their objects and are reported as Problems. So do all
-// files if a named path is gone.
+// files if a named path is gone. A snapshot is not read again, but reported as replaced.
 // The only possible error is that of ctx.
 func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
+	if s.snapshot != nil {
+		s.setListing(&manifest.Problem{File: s.PathNames(), Err: errReplaced})
+		s.setReasons(s.reading.reasons)
+		s.reading.Unlock()
+		return nil
+	}
 	err, l := s.refresh(ctx), s.reading.loader
 	l.summarize()
 	typesChanged := l.typesChanged
@@ -27,6 +33,8 @@ func (s *Source) Refresh(ctx context.Context) error {
 	}
 	return err
 }
+
+const errReplaced = manifest.PartialError("the snapshot was replaced or removed: start again to read it")
 
 func (s *Source) refresh(ctx context.Context) error {
 	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{})
@@ -189,14 +197,10 @@ func (s *Source) Follow(ctx context.Context) {
 		search := time.Since(start)
 		pause := pauseAfter(search, lastSearch)
 		if !state.same(read) {
-			unsettled++
-			switch isSettled := state.same(last) || unsettled > maxUnsettled; {
-			case isSettled && s.snapshot != nil:
-				s.reportReplaced()
-				read, unsettled = state, 0
-			case isSettled && s.Refresh(ctx) != nil:
-				return
-			case isSettled:
+			if unsettled++; state.same(last) || unsettled > maxUnsettled {
+				if s.Refresh(ctx) != nil {
+					return
+				}
 				read, unsettled = state, 0
 			}
 		}
@@ -207,15 +211,6 @@ func (s *Source) Follow(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
-}
-
-// reportReplaced reports that a snapshot is no longer the file that was read.
-func (s *Source) reportReplaced() {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	s.setListing(&manifest.Problem{File: s.PathNames(),
-		Err: manifest.PartialError("the snapshot was replaced or removed: start again to read it")})
-	s.setReasons(s.reading.reasons)
 }
 
 // reportListing reports the files that are not read, if they have changed.

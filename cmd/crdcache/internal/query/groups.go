@@ -59,9 +59,7 @@ func validateOperand(flag, name string) error {
 	return nil
 }
 
-func (o *verb) hasGroups() bool {
-	return len(o.aggregation.GroupBy)+len(o.aggregation.Measures) > 0
-}
+func (o *verb) hasGroups() bool { return len(o.aggregation.GroupBy)+len(o.aggregation.Measures) > 0 }
 
 // addGroups adds the groups of a cluster, the largest first.
 func (o *verb) addGroups(groups []query.Group) {

@@ -49,9 +49,7 @@ func (e *UncollectedError) IsToldBy(errs []error) bool {
 // IncompleteError says that the printed answer lacks clusters, or types that a side of a comparison lacks.
 type IncompleteError struct{ text string }
 
-func Incompletef(format string, args ...any) error {
-	return &IncompleteError{fmt.Sprintf(format, args...)}
-}
+func Incompletef(format string, args ...any) error { return &IncompleteError{fmt.Sprintf(format, args...)} }
 
 func (e *IncompleteError) Error() string { return e.text }
 
@@ -63,9 +61,7 @@ type UsageError struct {
 }
 
 // Usagef returns a UsageError with one line of text.
-func Usagef(format string, args ...any) error {
-	return &UsageError{text: fmt.Sprintf(format, args...)}
-}
+func Usagef(format string, args ...any) error { return &UsageError{text: fmt.Sprintf(format, args...)} }
 
 // UsageLines returns a UsageError that keeps its line breaks.
 func UsageLines(text string) error { return &UsageError{text: text, Multiline: true} }

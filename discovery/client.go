@@ -110,7 +110,9 @@ func (c *Client) Catalog(ctx context.Context) (*Catalog, error) { return c.cache
 // Refresh returns a catalog fetched after the call began. Concurrent calls share one fetch, and fetches are
 // at least a second apart, so the call may wait that long. Servers that support ETags do not send unchanged
 // documents again.
-func (c *Client) Refresh(ctx context.Context) (*Catalog, error) { return c.fetchSince(ctx, true, time.Now()) }
+func (c *Client) Refresh(ctx context.Context) (*Catalog, error) {
+	return c.fetchSince(ctx, true, time.Now())
+}
 
 // Resolve resolves name like Catalog.Resolve, and tries again after a refresh if the name is not found. With
 // an empty cache, a name with a group costs one request, other names cost two concurrent ones.

@@ -61,7 +61,9 @@ func newTypeState(lag time.Duration) typeState {
 }
 
 // synced reports whether both sources have answered.
-func (s *typeState) synced() bool { return (s.crdsKnown || s.crdsForbidden) && s.discoveredTypes != nil }
+func (s *typeState) synced() bool {
+	return (s.crdsKnown || s.crdsForbidden) && s.discoveredTypes != nil
+}
 
 // crdsAuthoritative reports whether the CRD watch is authoritative for custom resources.
 func (s *typeState) crdsAuthoritative() bool { return s.crdsKnown && !s.crdsForbidden }
@@ -108,7 +110,9 @@ func (s *typeState) replaceCRDs(list []*crd.Definition, unreadable []unreadableC
 }
 
 // couldBeSameCRD reports whether the UIDs allow that an unreadable CRD is the known one.
-func (u unreadableCRD) couldBeSameCRD(uid types.UID) bool { return u.uid == "" || uid == "" || u.uid == uid }
+func (u unreadableCRD) couldBeSameCRD(uid types.UID) bool {
+	return u.uid == "" || uid == "" || u.uid == uid
+}
 
 // setCRDUnreadable records an added or changed definition that cannot be decoded. Its earlier definition
 // remains, unless that was another CRD of the same name.

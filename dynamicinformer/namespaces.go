@@ -22,7 +22,9 @@ func InNamespaces(names ...string) Namespaces { return Namespaces{follow.OnlyNam
 
 // ExceptNamespaces selects all namespaces except these, and cluster-scoped objects. The informer watches all
 // namespaces and drops the excluded objects. If that is forbidden, it behaves like MatchingNamespaces.
-func ExceptNamespaces(names ...string) Namespaces { return Namespaces{follow.AllNamespacesExcept(names...)} }
+func ExceptNamespaces(names ...string) Namespaces {
+	return Namespaces{follow.AllNamespacesExcept(names...)}
+}
 
 // MatchingNamespaces selects the namespaces that match a pattern of include and no pattern of except. "*"
 // matches any characters. With an empty include it selects cluster-scoped objects and all namespaces

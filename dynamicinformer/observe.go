@@ -16,7 +16,9 @@ import (
 func (f *Factory) Conditions() []status.Condition { return f.aggregator.Conditions() }
 
 // Condition returns one condition. Its Status is empty if there is no condition of the type.
-func (f *Factory) Condition(t status.ConditionType) status.Condition { return f.aggregator.Condition(t) }
+func (f *Factory) Condition(t status.ConditionType) status.Condition {
+	return f.aggregator.Condition(t)
+}
 
 // AddListener adds a listener. After Shutdown it returns ErrShutdown.
 func (f *Factory) AddListener(listener status.Listener) (status.ListenerHandle, error) {
@@ -72,7 +74,9 @@ func withOverBudget(stats status.MemoryStats) status.MemoryStats {
 // done or with the cause of ctx. It is for programs that
 // expect no reads soon, and for measurements. Readers and the informer continue meanwhile. It does nothing in
 // other storage modes, for an informer that does not run, or for too few objects to train the compressor.
-func (i *Informer) Compress(ctx context.Context) error { return i.deps.sweeper.Compress(ctx, i.core.Store()) }
+func (i *Informer) Compress(ctx context.Context) error {
+	return i.deps.sweeper.Compress(ctx, i.core.Store())
+}
 
 func (i *Informer) counters() status.Counters {
 	c, events, persistence := i.health.Counters(), i.core.Events(), i.Persistence()

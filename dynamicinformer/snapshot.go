@@ -221,4 +221,6 @@ func (x SnapshotIndex) Range(from, to string, descending bool) iter.Seq2[string,
 
 // CountRange returns the number of values in the range from (inclusive) to to (exclusive) without iterating.
 // An empty bound is open. ok is false for an unsorted index.
-func (x SnapshotIndex) CountRange(from, to string) (count int, ok bool) { return x.view.CountKeys(from, to) }
+func (x SnapshotIndex) CountRange(from, to string) (count int, ok bool) {
+	return x.view.CountKeys(from, to)
+}

@@ -49,7 +49,9 @@ func (f *Factory) WaitForSync(ctx context.Context, gvrs ...schema.GroupVersionRe
 // WaitForSync waits until the informer is settled, as Factory.WaitForSync does, independently of other
 // informers. It returns nil if the informer is synced, and otherwise a *NotSyncedError, which wraps
 // ErrStopped if the informer has stopped. Synced and HasSyncedChecker stay open, as in client-go.
-func (i *Informer) WaitForSync(ctx context.Context) error { return i.waitForSync(ctx, i.health.Required) }
+func (i *Informer) WaitForSync(ctx context.Context) error {
+	return i.waitForSync(ctx, i.health.Required)
+}
 
 // WaitForSync works like Informer.WaitForSync, except that this handle's options decide whether the type is
 // required. After Release it ends when the informer stops.

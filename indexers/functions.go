@@ -81,7 +81,9 @@ func (f *Functions) decodedKeys(obj any, keepRepeated bool) [][]string {
 // KeysJSON appends the keys of a document for index i to keys[i], in one pass for all indexes. They equal the
 // keys of the decoded object. keys is extended to the number of indexes. An invalid document is in no index
 // and is counted. The keys do not reference the document.
-func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string { return f.keysJSON(json, keys, false) }
+func (f *Functions) KeysJSON(json []byte, keys [][]string) [][]string {
+	return f.keysJSON(json, keys, false)
+}
 
 func (f *Functions) keysJSON(json []byte, keys [][]string, keepRepeated bool) [][]string {
 	if missing := len(f.functions) - len(keys); missing > 0 {

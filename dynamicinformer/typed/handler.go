@@ -37,7 +37,9 @@ type typedHandler[T any] struct {
 
 var _ sharding.LeftShardHandler = (*typedHandler[struct{}])(nil)
 
-func (a *typedHandler[T]) HandlerName() string { return cmp.Or(a.handler.Name, fmt.Sprintf("%T", a.handler)) }
+func (a *typedHandler[T]) HandlerName() string {
+	return cmp.Or(a.handler.Name, fmt.Sprintf("%T", a.handler))
+}
 
 func (a *typedHandler[T]) OnAdd(obj any, inInitialList bool) {
 	if value, ok := a.value(obj, a.handler.OnAdd != nil); ok {

@@ -204,7 +204,9 @@ func (v *View) NameIn(snapshot *dynamicinformer.Snapshot, name string) string {
 }
 
 // Snapshot implements query.Source.
-func (v *View) Snapshot() query.Snapshot { return viewSnapshot{informerSource{v.informer}.snapshot(), v} }
+func (v *View) Snapshot() query.Snapshot {
+	return viewSnapshot{informerSource{v.informer}.snapshot(), v}
+}
 
 // viewSnapshot is a snapshot of an informer with the indexes of a view under their names in the config.
 type viewSnapshot struct {
@@ -235,7 +237,11 @@ func (s viewSnapshot) IndexNames() []string {
 }
 
 // Skipped returns the number of values that an index has left out.
-func (s viewSnapshot) Skipped(name string) uint64 { return s.informerSnapshot.Skipped(s.informerName(name)) }
+func (s viewSnapshot) Skipped(name string) uint64 {
+	return s.informerSnapshot.Skipped(s.informerName(name))
+}
 
 // Dropped returns the number of values that an index has left out because of a limit.
-func (s viewSnapshot) Dropped(name string) uint64 { return s.informerSnapshot.Dropped(s.informerName(name)) }
+func (s viewSnapshot) Dropped(name string) uint64 {
+	return s.informerSnapshot.Dropped(s.informerName(name))
+}

@@ -118,7 +118,9 @@ func (o objectIndex) Count(key string) int {
 	return 0
 }
 
-func (o objectIndex) Has(key, object string) bool { return o.Count(key) > 0 && object == keyOf(o.object) }
+func (o objectIndex) Has(key, object string) bool {
+	return o.Count(key) > 0 && object == keyOf(o.object)
+}
 
 func (o objectIndex) Objects(key string, yield func(string, any) bool) {
 	if o.Count(key) > 0 {

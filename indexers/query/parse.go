@@ -95,7 +95,9 @@ func (p *parser) take(tokens ...string) (string, bool) {
 	return "", false
 }
 
-func (p *parser) parseOr(depth int) (Query, error) { return p.parseJunction(depth, p.parseAnd, true, "||") }
+func (p *parser) parseOr(depth int) (Query, error) {
+	return p.parseJunction(depth, p.parseAnd, true, "||")
+}
 
 func (p *parser) parseAnd(depth int) (Query, error) {
 	return p.parseJunction(depth, p.parseUnary, false, "&&", ",")

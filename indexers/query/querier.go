@@ -99,7 +99,9 @@ type Options struct {
 }
 
 // unordered returns the options that affect which objects match.
-func (o Options) unordered() Options { return Options{AllowScan: o.AllowScan, Now: o.Now, Yield: o.Yield} }
+func (o Options) unordered() Options {
+	return Options{AllowScan: o.AllowScan, Now: o.Now, Yield: o.Yield}
+}
 
 // Query returns the matching objects. Errors are typed: [UnknownIndexError], [DroppedFieldError],
 // [UnsortedError], [SortError], [ScanError], ErrNoReferences, [indexers.OperandError], ErrContinue, the cause

@@ -234,7 +234,9 @@ func Within(index, prefix string) Query { return newSearch(opWithin, index, pref
 
 // Dangling matches objects whose reference of this name has no target. An empty name means any reference.
 // Dangling, RefersTo and ReferredBy need [Querier.WithReferences].
-func Dangling(reference string) Query { return &referenceQuery{kind: refDangling, reference: reference} }
+func Dangling(reference string) Query {
+	return &referenceQuery{kind: refDangling, reference: reference}
+}
 
 // RefersTo matches the objects that refer to an object, by the named reference; an empty name means any.
 // RefersTo ignores the UID of the object.

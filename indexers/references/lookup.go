@@ -36,7 +36,9 @@ func (g *Graph) referencesTo(o Object, toOtherUIDs bool) []Reference {
 }
 
 // From returns the references of an object, sorted.
-func (g *Graph) From(o Object) []Reference { return g.referencesFrom(o, func(*edge) bool { return true }) }
+func (g *Graph) From(o Object) []Reference {
+	return g.referencesFrom(o, func(*edge) bool { return true })
+}
 
 // referencesFrom works like From with a filter.
 func (g *Graph) referencesFrom(o Object, matches func(*edge) bool) []Reference {
@@ -182,7 +184,9 @@ func (g *Graph) Explain(explain func(Type) string) {
 // Unchecked returns the target types with unknown objects, sorted. Programs that act on dangling references
 // should check it, because references to unfollowed types are never dangling. The cost is linear in the
 // number of types.
-func (g *Graph) Unchecked() []UncheckedReferences { return g.unchecked(func(referrer) bool { return true }) }
+func (g *Graph) Unchecked() []UncheckedReferences {
+	return g.unchecked(func(referrer) bool { return true })
+}
 
 // Unchecked works like [Graph.Unchecked] for the type's references with this name, or for all if it is empty.
 func (t *TypeGraph) Unchecked(name string) []UncheckedReferences {

@@ -168,7 +168,9 @@ func (e *Events) decode(stream *restwatch.Decoder) (event watch.Event, err error
 }
 
 // isTable reports whether gvk is a server-side table, which informers reject by its kind.
-func isTable(gvk schema.GroupVersionKind) bool { return gvk.Kind == "Table" && gvk.Group == metav1.GroupName }
+func isTable(gvk schema.GroupVersionKind) bool {
+	return gvk.Kind == "Table" && gvk.Group == metav1.GroupName
+}
 
 // typedKinds returns the kinds that a dynamic client decodes into Go types. The client also compares
 // group and version, except for some kinds. A superfluous kind costs only the slow path.

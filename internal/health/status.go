@@ -127,4 +127,6 @@ func IsRunning(s Status) bool {
 }
 
 // IsFilled reports whether the cache has been filled in this incarnation. Earlier objects do not count.
-func IsFilled(s Status) bool { return s.State == status.Synced || s.Stale && !s.Resuming && !s.Suspended }
+func IsFilled(s Status) bool {
+	return s.State == status.Synced || s.Stale && !s.Resuming && !s.Suspended
+}

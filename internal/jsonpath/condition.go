@@ -90,7 +90,9 @@ func (ev *evaluator) match(n node, c *condition) bool {
 }
 
 // matchUnlessDone is match, but returns false after the context has ended.
-func (ev *evaluator) matchUnlessDone(n node, c *condition) bool { return ev.match(n, c) && ev.err == nil }
+func (ev *evaluator) matchUnlessDone(n node, c *condition) bool {
+	return ev.match(n, c) && ev.err == nil
+}
 
 func (ev *evaluator) exists(n node, steps []Step) bool {
 	n, steps, ok := runSingular(n, steps)

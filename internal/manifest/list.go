@@ -67,7 +67,6 @@ func (l *list) noteDuplicate(path string, line int) {
 
 const (
 	errPage = PartialError("it is a page of a longer list: add the other pages, without metadata.continue")
-	// errFailedRequest is the error of a Status in place of objects.
 	errFailedRequest = PartialError("it is the answer of a request without objects: collect it again")
 	errNoItems       = PartialError("the list has no items: collect it again, or delete it if it is empty")
 	errForeignItem   = PartialError("an item of the list is no object, or has no kind: collect it again")

@@ -86,7 +86,6 @@ const (
 	maxPlaces       = 5 // in a note
 )
 
-// errUnknownTypes is the error of types whose names a tool did not write.
 const errUnknownTypes = PartialError("objects of any type may be missing")
 
 var typePattern = regexp.MustCompile(`^[a-z0-9.-]+$`)

@@ -18,12 +18,11 @@ const peekSize = 64 << 10
 
 // documentReader reads documents one by one. Each can be JSON or YAML.
 type documentReader struct {
-	in         *bufio.Reader
-	compressed bool // in is decompressed data
-	line       int  // line of the next byte
-	document   int
-	// hasSeparator is set if a separator precedes the documents.
-	hasSeparator bool
+	in           *bufio.Reader
+	compressed   bool // in is decompressed data
+	line         int  // line of the next byte
+	document     int
+	hasSeparator bool   // before the documents
 	pendingLine  []byte // an unread line
 	rest         []byte // the unread lines before the next \n
 	yield        func(Entry) bool

@@ -41,7 +41,9 @@ func (o *Object) GetResourceVersion() string { return strings.Clone(o.Version())
 
 func (o *Object) GetAnnotations() map[string]string { return o.MetadataReader().GetAnnotations() }
 func (o *Object) GetCreationTimestamp() metav1.Time { return o.MetadataReader().GetCreationTimestamp() }
-func (o *Object) GetDeletionTimestamp() *metav1.Time { return o.MetadataReader().GetDeletionTimestamp() }
+func (o *Object) GetDeletionTimestamp() *metav1.Time {
+	return o.MetadataReader().GetDeletionTimestamp()
+}
 func (o *Object) GetFinalizers() []string { return o.MetadataReader().GetFinalizers() }
 func (o *Object) GetGenerateName() string { return o.MetadataReader().GetGenerateName() }
 func (o *Object) GetGeneration() int64    { return o.MetadataReader().GetGeneration() }

@@ -54,7 +54,9 @@ func (c *Condition) matches(object any) (selected bool) {
 }
 
 // matchesBody reports whether the filter selects a decoded object.
-func (c *Condition) matchesBody(body map[string]any) bool { return c.Filter == nil || c.Filter.Match(body) }
+func (c *Condition) matchesBody(body map[string]any) bool {
+	return c.Filter == nil || c.Filter.Match(body)
+}
 
 var errReadsAnyField = errors.New("the condition can read any field: begin its paths with the name of a field")
 

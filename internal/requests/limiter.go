@@ -77,7 +77,9 @@ func (l *Limiter) LeavePool() {
 
 // Acquire waits for a slot. The caller releases it by calling release, which is idempotent. The slot is
 // released after SlotTimeout at the latest, so that a hanging list does not block the lists of other types.
-func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) { return l.acquire(ctx, false) }
+func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
+	return l.acquire(ctx, false)
+}
 
 // AcquireFirst works like Acquire for a list that has held a slot before. It precedes the lists that wait.
 func (l *Limiter) AcquireFirst(ctx context.Context) (release func(), err error) {

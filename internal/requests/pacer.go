@@ -118,7 +118,9 @@ func (p *Pacer) polls() bool {
 	return p.pollsLocked()
 }
 
-func (p *Pacer) pollsLocked() bool { return p.facts.listOnly || time.Now().Before(p.mu.state.pollsUntil) }
+func (p *Pacer) pollsLocked() bool {
+	return p.facts.listOnly || time.Now().Before(p.mu.state.pollsUntil)
+}
 
 // awaitPoll waits until the next list of a type that is polled. Long lists have long pauses.
 func (p *Pacer) awaitPoll(ctx context.Context) error {

@@ -29,7 +29,9 @@ var errPanicked = errors.New("a function of the program panicked")
 
 // EndsWatches reports whether a failure with this reason ends each watch soon after the server has accepted
 // it. Only a watch that stays open disproves such a failure.
-func EndsWatches(r status.Reason) bool { return r == status.ReasonWatchClosed || r == status.ReasonPanicked }
+func EndsWatches(r status.Reason) bool {
+	return r == status.ReasonWatchClosed || r == status.ReasonPanicked
+}
 
 // NeedsEvent reports whether only an event or bookmark of a watch disproves a failure with this reason.
 func NeedsEvent(r status.Reason) bool { return r == status.ReasonNoEvents }

@@ -31,7 +31,9 @@ type RestoreDetector struct {
 }
 
 // NewRestoreDetector returns the detector of a factory or tracker.
-func NewRestoreDetector() *RestoreDetector { return &RestoreDetector{counters: map[string]*versionCounter{}} }
+func NewRestoreDetector() *RestoreDetector {
+	return &RestoreDetector{counters: map[string]*versionCounter{}}
+}
 
 // VersionCounter names the counter of a type's resource versions. Custom resources and the types of a
 // kube-apiserver share one, named "". A kube-apiserver often stores events in another etcd. A group with a

@@ -32,7 +32,9 @@ func Objects(pruner *packed.Pruner) Format { return &decodedFormat{packer: packe
 type decodedFormat struct{ packer *packed.Packer }
 
 func (f *decodedFormat) Packer() *packed.Packer { return f.packer }
-func (f *decodedFormat) ForTransform(object any) any { return decodeForTransform(object, f.packer.Pruner()) }
+func (f *decodedFormat) ForTransform(object any) any {
+	return decodeForTransform(object, f.packer.Pruner())
+}
 
 func (f *decodedFormat) Item(object any) Item { return decodeForTransform(object, f.packer.Pruner()) }
 

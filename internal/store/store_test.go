@@ -172,15 +172,17 @@ func TestListsWithFewChanges(t *testing.T) {
 			if step%4 == 3 {
 				list = append(list, &thing{key: list[r.IntN(len(list))].key, number: step})
 			}
-			before := store.Snapshot()
+			before := store.Snapshot().rows.inner
 			model = replaceContents(t, store, model, list)
 			model.check(t, store, funcs)
-			if sharesNodes(before, store.Snapshot()) {
-				shared++
+			for k, child := range store.Snapshot().rows.inner.children {
+				if child == before.children[k] {
+					shared++
+				}
 			}
 		}
-		if hashMask == ^uint64(0) && shared < 30 {
-			t.Errorf("%d of 60 lists share nodes with the content before, want at least 30", shared)
+		if hashMask == ^uint64(0) && shared < 300 {
+			t.Errorf("60 lists share %d of 960 nodes with the content before, want at least 300", shared)
 		}
 	})
 }
@@ -189,18 +191,16 @@ func TestListsWithFewChanges(t *testing.T) {
 func TestRemovedKeyWithTheHashOfAnother(t *testing.T) {
 	defer func() { hashMask = ^uint64(0) }()
 	hashMask = 0xfff
-	keys := map[uint64]string{}
+	used := map[uint64]bool{}
 	var list []*thing
-	for n := 0; len(list) < 40; n++ {
-		if key := fmt.Sprint("k", n); keys[hashOf(key)] == "" {
-			keys[hashOf(key)] = key
-			list = append(list, &thing{key: key})
-		}
-	}
-	other := &thing{}
-	for n := 0; other.key == ""; n++ {
-		if key := fmt.Sprint("other", n); keys[hashOf(key)] != "" {
-			other.key = key
+	var other *thing
+	for n := 0; len(list) < 40 || other == nil; n++ {
+		next := &thing{key: fmt.Sprint("k", n)}
+		if used[hashOf(next.key)] {
+			other = next
+		} else {
+			used[hashOf(next.key)] = true
+			list = append(list, next)
 		}
 	}
 	store := New(Options{Format: pointerFormat{New(Options{}).Format()}})
@@ -212,16 +212,6 @@ func TestRemovedKeyWithTheHashOfAnother(t *testing.T) {
 type pointerFormat struct{ Format }
 
 func (pointerFormat) Same(a, b Item) bool { return a == b }
-
-// sharesNodes reports whether two contents have a node in common.
-func sharesNodes(a, b *Snapshot) bool {
-	for k, child := range a.rows.inner.children {
-		if child == b.rows.inner.children[k] {
-			return true
-		}
-	}
-	return false
-}
 
 // replaceContents replaces the content by a list, and checks the differences.
 func replaceContents(t *testing.T, store *Store, model contents, things []*thing) contents {

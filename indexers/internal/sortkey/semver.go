@@ -70,7 +70,9 @@ func isNumeric(s string) bool {
 }
 
 // appendNumber writes the length first: a number with more digits is larger.
-func appendNumber(b []byte, digits string) []byte { return append(append(b, byte(len(digits))), digits...) }
+func appendNumber(b []byte, digits string) []byte {
+	return append(append(b, byte(len(digits))), digits...)
+}
 
 func decodeSemVer(key string) (string, bool) {
 	number := func() (string, bool) {

@@ -62,7 +62,9 @@ func DeletedUnobserved(key string, last store.Item) Notification {
 }
 
 // LeftShard returns the notification of an object that has left the shard.
-func LeftShard(last store.Item) Notification { return Notification{kind: kindLeftShard, previous: last} }
+func LeftShard(last store.Item) Notification {
+	return Notification{kind: kindLeftShard, previous: last}
+}
 
 func newMark(mark func()) Notification { return Notification{kind: kindMark, mark: mark} }
 

@@ -124,7 +124,9 @@ func isConditions(f schemaField) bool {
 		items.Properties["type"] != nil
 }
 
-func isInConditions(path string) bool { return strings.Contains(strings.ToLower(path), "conditions[*]") }
+func isInConditions(path string) bool {
+	return strings.Contains(strings.ToLower(path), "conditions[*]")
+}
 
 func conditionIndex(f schemaField) suggestedIndex {
 	keys := []string{"type"}

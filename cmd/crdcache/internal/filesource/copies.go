@@ -14,8 +14,8 @@ import (
 )
 
 // ignoresCopy reports whether another file, or an earlier document of this one, has the object in the same
-// version and is used, or whether a later file shows its deletion. Identical copies are not reported. Otherwise
-// the highest resource version of one UID is used, or else the last copy in the order of files.
+// version and is used, or a later file shows its deletion. Identical copies are not reported. Otherwise the
+// highest resource version of one UID is used, or else the last copy in the order of files.
 func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key objectKey) bool {
 	for later, readCount := range l.deletions[key] {
 		if f.Compare(later) < 0 && !l.isGone(later, readCount) {

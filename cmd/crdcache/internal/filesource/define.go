@@ -37,11 +37,11 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		}
 	}
 	previous := l.kinds[gk]
-	keepsObjects := previous != nil && previous.inferred &&
+	dropsVersion := previous != nil && slices.ContainsFunc(previous.typ.Versions,
+		func(v readapi.Version) bool { return !slices.Contains(definition.ServedVersions(), v.Name) })
+	keepsObjects := previous != nil && previous.inferred && !dropsVersion &&
 		previous.typ.GroupResource() == definition.GroupResource() &&
-		previous.typ.Namespaced == definition.Namespaced &&
-		!slices.ContainsFunc(previous.typ.Versions,
-			func(v readapi.Version) bool { return !slices.Contains(definition.ServedVersions(), v.Name) })
+		previous.typ.Namespaced == definition.Namespaced
 	if previous != nil && previous.inferred && !keepsObjects {
 		// The CRD corrects the inferred scope, name and versions.
 		l.removeKind(previous)
@@ -68,13 +68,10 @@ func (l *loader) addDefinition(f *manifest.File, e manifest.Entry, u *unstructur
 		(previous.typ.Namespaced != served.Namespaced || previous.definitionName == "") {
 		l.removeKind(previous) // the storage deleted its objects
 	}
-	isUnserved := func(v readapi.Version) bool { return served.Version(v.Name) == nil }
-	if previous := l.kinds[gk]; previous != nil && slices.ContainsFunc(previous.typ.Versions, isUnserved) {
-		for key, from := range l.origins {
-			if key.GroupKind == gk && served.Version(key.version) == nil {
-				l.removeObject(key)
-				l.filesToReread[from.file.Path] = true // which reports it
-			}
+	for key, from := range l.origins {
+		if dropsVersion && key.GroupKind == gk && served.Version(key.version) == nil {
+			l.removeObject(key)
+			l.filesToReread[from.file.Path] = true // which reports it
 		}
 	}
 	l.kinds[gk] = &kind{GroupKind: gk, typ: served, definitionName: u.GetName()}

@@ -27,7 +27,7 @@ func (s *Source) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request, hasType := readapi.ParseRequest(r)
 		isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
-		s.announce(w.Header(), request)
+		s.Announce(w.Header(), r)
 		switch {
 		case hasType && (!isRead || slices.Contains(connections, request.Subresource)):
 			readapi.WriteError(w, r,

@@ -77,15 +77,11 @@ func (s *Source) setReasons(reasons []snapshot.Reason) {
 	}
 }
 
-// Announce sets the header of an answer to a request for a type, also to a query, as Handler does.
+// Announce sets the time, the reasons and the warnings in the header of an answer, also of a query. Logs are
+// complete. Handler calls it.
 func (s *Source) Announce(header http.Header, r *http.Request) {
 	path := r.URL.Path[max(0, strings.Index(r.URL.Path, "/api")):]
 	request, _ := readapi.ParseRequest(&http.Request{Method: r.Method, URL: &url.URL{Path: path}})
-	s.announce(header, request)
-}
-
-// announce sets the time and the reasons in the header of an answer. Logs are complete.
-func (s *Source) announce(header http.Header, r readapi.Request) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
 	if at := s.Time(); !at.IsZero() {
@@ -94,17 +90,17 @@ func (s *Source) announce(header http.Header, r readapi.Request) {
 	if s.reading.reasonsPath != "" {
 		header.Set(ReasonsHeader, s.reading.reasonsPath)
 	}
-	if r.GVR.Empty() || r.Subresource == "log" {
+	if request.GVR.Empty() || request.Subresource == "log" {
 		return
 	}
 	var warnings []string
 	add := func(prefix, text string) {
 		warnings = append(warnings, prefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(text), " ")))
 	}
-	for _, r := range s.reasonsOf(r.GVR.GroupResource()) {
+	for _, r := range s.reasonsOf(request.GVR.GroupResource()) {
 		add(WarningPrefix, r.Text)
 	}
-	if err := s.announcedUse(r.GVR); err != nil {
+	if err := s.announcedUse(request.GVR); err != nil {
 		add(otherPrefix, err.Error())
 	}
 	for _, p := range s.Problems() {

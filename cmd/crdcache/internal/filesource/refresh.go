@@ -17,7 +17,8 @@ import (
 func (s *Source) Refresh(ctx context.Context) error {
 	s.reading.Lock()
 	if s.snapshot != nil {
-		s.setListing(&manifest.Problem{File: s.PathNames(), Err: errReplaced})
+		s.setListing(&manifest.Problem{File: s.PathNames(),
+			Err: manifest.PartialError("the snapshot was replaced or removed: start again to read it")})
 		s.setReasons(s.reading.reasons)
 		s.reading.Unlock()
 		return nil
@@ -33,8 +34,6 @@ func (s *Source) Refresh(ctx context.Context) error {
 	}
 	return err
 }
-
-const errReplaced = manifest.PartialError("the snapshot was replaced or removed: start again to read it")
 
 func (s *Source) refresh(ctx context.Context) error {
 	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{})
@@ -187,9 +186,9 @@ const (
 // mounted from another machine reports no changes. Editors change files in several steps, so files are read
 // when two searches find the same state. A snapshot that was replaced is not read again, but reported.
 func (s *Source) Follow(ctx context.Context) {
-	read, last, lastSearch := filesState{errText: "not read"}, filesState{}, time.Duration(0)
-	if s.snapshot != nil {
-		read = s.state(ctx)
+	read, last, lastSearch := s.state(ctx), filesState{}, time.Duration(0)
+	if s.snapshot == nil {
+		read.errText = "not read"
 	}
 	for unsettled := 0; ; {
 		start := time.Now()

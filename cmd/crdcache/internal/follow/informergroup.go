@@ -176,7 +176,9 @@ type selector struct {
 }
 
 // hasPatterns reports whether a name can match several types, such as a wildcard or a category.
-func (s *selector) hasPatterns() bool { return slices.ContainsFunc(s.Names(), discovery.Name.HasWildcard) }
+func (s *selector) hasPatterns() bool {
+	return slices.ContainsFunc(s.Names(), discovery.Name.HasWildcard)
+}
 
 // versions returns "" for the preferred version, and the versions in the names.
 func (s *selector) versions() []string {

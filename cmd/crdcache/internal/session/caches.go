@@ -199,7 +199,9 @@ func DecodeStored(item any) (*unstructured.Unstructured, error) {
 }
 
 // ResultKeys returns the keys of a query result. Several objects can have the same key.
-func ResultKeys(result *query.Result) []string { return naming.Texts(result.Keys(), naming.WithoutNumber) }
+func ResultKeys(result *query.Result) []string {
+	return naming.Texts(result.Keys(), naming.WithoutNumber)
+}
 
 // ResultSection returns the objects of a query result on the page of the report, in the order of the result.
 func (t *Types) ResultSection(ctx context.Context, result *query.Result) (print.Section, error) {

@@ -49,7 +49,9 @@ func (e *UncollectedError) IsToldBy(errs []error) bool {
 // IncompleteError says that the printed answer lacks clusters, or types that a side of a comparison lacks.
 type IncompleteError struct{ text string }
 
-func Incompletef(format string, args ...any) error { return &IncompleteError{fmt.Sprintf(format, args...)} }
+func Incompletef(format string, args ...any) error {
+	return &IncompleteError{fmt.Sprintf(format, args...)}
+}
 
 func (e *IncompleteError) Error() string { return e.text }
 

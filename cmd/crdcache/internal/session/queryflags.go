@@ -31,7 +31,9 @@ func (f *QueryFlags) Add(cmd *cobra.Command, configs *ConfigFlags) {
 	configs.CompleteIndexes(cmd, "index", "=", nil)
 }
 
-func (f *QueryFlags) HasConditions() bool { return len(f.indexConditions)+len(f.where)+len(f.whereCEL) > 0 }
+func (f *QueryFlags) HasConditions() bool {
+	return len(f.indexConditions)+len(f.where)+len(f.whereCEL) > 0
+}
 
 // Query combines the conditions. Without conditions it returns query.All().
 func (f *QueryFlags) Query() (query.Query, error) {

@@ -120,7 +120,9 @@ func (t *Types) Rows(gvr schema.GroupVersionResource) *print.Rows {
 func (t *Types) HasColumns(gvr schema.GroupVersionResource) bool { return t.crdRows[gvr] != nil }
 
 // needsServerRows reports whether only the API server knows the rows of the first type.
-func (t *Types) needsServerRows() bool { return t.tableClient != nil && !t.HasColumns(t.Resources[0].GVR) }
+func (t *Types) needsServerRows() bool {
+	return t.tableClient != nil && !t.HasColumns(t.Resources[0].GVR)
+}
 
 // clientFor returns the client that reads a type. For types without columns of a CRD, the client adds the API
 // server's rows to the objects.

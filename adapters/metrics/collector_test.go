@@ -41,9 +41,7 @@ func TestCollector(t *testing.T) {
 	s.forbidden.Store("/apis/example.com/v1/gadgets")
 	h := acquireSynced(t, f, widgets)
 	forbidden, err := f.Acquire(gadgets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	awaitStatus(t, forbidden.Informer(), func(s status.Status) bool { return s.State == status.Degraded })
 	handler := dynamicinformer.Named("worker", cache.ResourceEventHandlerFuncs{})
 	if _, err := h.Informer().AddEventHandler(handler); err != nil {
@@ -126,9 +124,7 @@ func TestOmitEmpty(t *testing.T) {
 	acquireSynced(t, f, widgets)
 	acquireSynced(t, f, empties)
 	forbidden, err := f.Acquire(gadgets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	awaitStatus(t, forbidden.Informer(), func(s status.Status) bool { return s.State == status.Degraded })
 	got := scrape(t, exporter(t, NewCollector(f, Options{OmitEmpty: true})))
 	for resource, want := range map[string]bool{"widgets": true, "gadgets": true, "empties": false} {
@@ -314,9 +310,7 @@ func TestIndexesAreBounded(t *testing.T) {
 // TestGroupCollector scrapes a group before and after a cluster is removed.
 func TestGroupCollector(t *testing.T) {
 	group, err := dynamicinformer.NewGroup(dynamicinformer.GroupOptions{MemoryBudget: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx := testContext(t)
 	t.Cleanup(func() {
 		if err := group.Shutdown(ctx); err != nil {
@@ -329,9 +323,7 @@ func TestGroupCollector(t *testing.T) {
 		s := newServer(t)
 		s.apply(t, 0, objects, 1)
 		f, err := group.Add(cluster, dynamicinformer.Options{Config: &rest.Config{Host: s.URL, QPS: -1}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		must(t, f.Start(ctx))
 		acquireSynced(t, f, widgets)
 	}

@@ -17,9 +17,7 @@ import (
 // TestDocsListAllMetrics compares the metrics in docs/operations.md with the collector.
 func TestDocsListAllMetrics(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(text), "\n## ")[1:] {
 		title, body, _ := strings.Cut(section, "\n")
@@ -72,9 +70,7 @@ func firstCells(section string) []string {
 func constants(t *testing.T, file, typ string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var found []string
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		spec, ok := n.(*ast.ValueSpec)
@@ -83,9 +79,7 @@ func constants(t *testing.T, file, typ string) []string {
 		}
 		if name, ok := spec.Type.(*ast.Ident); ok && name.Name == typ {
 			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if value != "" {
 				found = append(found, value)
 			}

@@ -65,9 +65,7 @@ func (s *server) install(t testing.TB, plural, kind string) {
 		Group: "example.com", Names: crd.Names{Plural: plural, Kind: kind}, Namespaced: true,
 		Versions: []readapi.Version{{Name: "v1"}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func applyJSON(t testing.TB, storage *apiserver.Storage, text []byte) {
@@ -104,9 +102,7 @@ func newFactory(t testing.TB, s *server, options dynamicinformer.Options) *dynam
 	ctx := testContext(t)
 	options.Config = &rest.Config{Host: s.URL, QPS: -1}
 	f, err := dynamicinformer.New(options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := f.Shutdown(ctx); err != nil {
 			t.Error(err)
@@ -121,9 +117,7 @@ func acquireSynced(t testing.TB, f *dynamicinformer.Factory, gvr schema.GroupVer
 	options ...dynamicinformer.ResourceOptions) *dynamicinformer.Handle {
 	t.Helper()
 	h, err := f.Acquire(gvr, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	must(t, h.WaitForSync(testContext(t)))
 	return h
 }
@@ -161,18 +155,14 @@ func exporter(t testing.TB, collectors ...prometheus.Collector) *httptest.Server
 func scrape(t testing.TB, s *httptest.Server) map[string]*dto.MetricFamily {
 	t.Helper()
 	response, err := http.Get(s.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		t.Fatalf("the scrape failed: %s", response.Status)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return families
 }
 

@@ -32,9 +32,7 @@ func newWidgetMetrics(t *testing.T, config string, widgets ...string) *widgetMet
 	w.apply(widgets...)
 	var err error
 	w.tracker, err = discovery.NewTracker(&rest.Config{Host: w.URL, QPS: -1}, discovery.TrackerOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	running, stop := context.WithCancel(w.ctx)
 	var tracked sync.WaitGroup
 	tracked.Go(func() { _ = w.tracker.Run(running) }) // ended by stop

@@ -66,7 +66,7 @@ func (l *list) noteDuplicate(path string, line int) {
 }
 
 const (
-	errPage = PartialError("it is a page of a longer list: add the other pages, without metadata.continue")
+	errPage          = PartialError("it is a page of a longer list: add the other pages, without metadata.continue")
 	errFailedRequest = PartialError("it is the answer of a request without objects: collect it again")
 	errNoItems       = PartialError("the list has no items: collect it again, or delete it if it is empty")
 	errForeignItem   = PartialError("an item of the list is no object, or has no kind: collect it again")
@@ -191,8 +191,8 @@ func (l *list) finish() bool {
 		(l.isArray || l.hasItems || string(l.fieldValue("items")) == "null"):
 		return l.yield(Entry{Position: l.Position,
 			Err: &Note{APIVersion: l.apiVersion(), Kind: strings.TrimSuffix(kind, "List")}})
-	case l.isArray:
-		return true
+	case l.isArray: // also an empty one is an answer
+		return l.itemCount > 0 || l.yield(Entry{Position: l.Position, Err: &Note{}})
 	case l.isWatchEvent():
 		return l.emitWatchEvent()
 	case kind == "" && l.hasItems && l.yieldedCount == 0 && len(l.pendingItems) > 0 && !slices.ContainsFunc(

@@ -38,9 +38,7 @@ func TestLives(t *testing.T) {
 		disk.setLeft(-1, nil)
 		content := openContent(t, s, "widgets")
 		version, texts, err := load(content)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		number, _ := strconv.Atoi(version)
 		if number < saved || number >= len(states) || !slices.Equal(texts, states[number].texts()) {
 			t.Fatalf("loaded state %d with %d objects, want the saved state %d or a later one", number, len(texts),

@@ -50,9 +50,7 @@ func newStore(t testing.TB, dir string, options Options) *Store {
 func openContent(t testing.TB, s *Store, name string) *storedContent {
 	t.Helper()
 	content, err := s.Open(t.Context(), viewOf(name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return content.(*storedContent)
 }
 
@@ -144,18 +142,14 @@ func listFiles(t testing.TB, dir string) (paths []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return paths
 }
 
 func read(t testing.TB, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 

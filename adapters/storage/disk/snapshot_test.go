@@ -22,9 +22,7 @@ func writeSnapshot(t *testing.T, origin snapshot.Origin, types ...string) string
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "before.snapshot")
 	w, err := snapshot.Create(path, origin)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range types {
 		resource, problem, _ := strings.Cut(name, " ")
 		described := snapshot.Type{Version: "v1", Resource: resource, Kind: "Thing", Namespaced: true}

@@ -70,9 +70,7 @@ func TestNeedsRewrite(t *testing.T) {
 	save(t, content, 1, c)
 	size := func() int64 {
 		info, err := os.Stat(content.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return info.Size()
 	}
 	whole, rewrites := size(), 0
@@ -126,9 +124,7 @@ func TestFilesArePrivate(t *testing.T) {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	checkModes()
 	closeStore(t, store)

@@ -210,24 +210,35 @@ func (l *loader) deleteRecorded(f *manifest.File, e manifest.Entry) {
 			p.Namespace == e.Namespace && p.Name == e.Name
 		if isDeleted {
 			l.emptyLists = append(l.emptyLists, p) // the type remains
+			l.shadow(l.recordDeletion(f, e, p.gvk.GroupKind()), p.file)
 		}
 		return isDeleted
 	})
 	for _, k := range l.kinds {
+		if !matches(k.GroupKind, k.typ.Names.Plural) {
+			continue
+		}
+		deleted := l.recordDeletion(f, e, k.GroupKind)
 		for _, v := range k.typ.Versions {
 			key := objectKey{k.GroupKind, e.Namespace, e.Name, v.Name}
-			if !matches(k.GroupKind, k.typ.Names.Plural) {
-				continue
-			}
-			if l.deletions[key] == nil {
-				l.deletions[key] = map[*manifest.File]int{}
-			}
-			l.deletions[key][f] = f.ReadCount
 			if o := l.origins[key]; o != nil && o.file.Compare(f) <= 0 {
-				l.shadow(key, o.file)
+				for _, unused := range append(l.shadowed[key], o.file) {
+					l.shadow(deleted, unused)
+				}
+				delete(l.shadowed, key)
 				delete(l.origins, key)
 				l.storage.DeleteInVersion(k.typ.GroupResource(), key.namespace, key.name, key.version)
 			}
 		}
 	}
+}
+
+// recordDeletion returns the key of the deleted object in any version.
+func (l *loader) recordDeletion(f *manifest.File, e manifest.Entry, gk schema.GroupKind) objectKey {
+	deleted := objectKey{gk, e.Namespace, e.Name, ""}
+	if l.deletions[deleted] == nil {
+		l.deletions[deleted] = map[*manifest.File]int{}
+	}
+	l.deletions[deleted][f] = f.ReadCount
+	return deleted
 }

@@ -55,6 +55,7 @@ func TestCollected(t *testing.T) {
 		"definitions":                        {crd.GVR, "200 1", []files{bundle}},
 		"no trace of APIServices":            {apiServices, "404 0", []files{bundle}},
 		"no trace of a version":              {widgets.WithVersion("v2"), "404 NotFound0", []files{object}},
+		"an empty array for a list":          {widgetType, "200 0 with a warning", []files{plain, {customList: "[]"}}},
 		"null for a list":                    {widgetType, noList, []files{plain, {customList: "null"}}},
 		"no fields for a list":               {widgetType, noList, []files{plain, {customList: "{}"}}},
 		"no items for a list":                {widgetType, noList, []files{plain, {customList: `{"items":null}`}}},
@@ -68,7 +69,6 @@ func TestCollected(t *testing.T) {
 		"a separator of oc":                  {widgetType, noList, []files{plain, {"namespaces/web/example.com/widgets.yaml": "---\n"}}},
 		"null of Velero":                     {widgetType, "200 1 of more", []files{full, {"resources/widgets.example.com/namespaces/web/b.json": "null"}}},
 		"values in folders like those of oc": {widgetType, "200 1", []files{full, {"namespaces/web/app/values.yaml": "a: 1"}}},
-		"a file that is not read":            {widgetType, "200 1 with a warning", []files{full, {"a.txt": ""}}},
 		"objects in another version":         {widgetType, "200 1 with a warning", []files{object, {"b.yaml": strings.Replace(widget("b", "red"), "/v1", "/v2", 1)}}},
 		"an empty file for errors":           {crd.GVR, noList, []files{{errorsFile: ""}}},
 	} {

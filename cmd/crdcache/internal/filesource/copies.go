@@ -17,9 +17,9 @@ import (
 // version and is used, or a later file shows its deletion. Identical copies are not reported. Otherwise the
 // highest resource version of one UID is used, or else the last copy in the order of files.
 func (l *loader) ignoresCopy(f *manifest.File, e manifest.Entry, k *kind, key objectKey) bool {
-	for later, readCount := range l.deletions[key] {
+	for later, readCount := range l.deletions[key.inAnyVersion()] {
 		if f.Compare(later) < 0 && !l.isGone(later, readCount) {
-			l.shadow(key, f)
+			l.shadow(key.inAnyVersion(), f)
 			return true
 		}
 	}
@@ -150,6 +150,7 @@ func (l *loader) prefersOtherVersion(f *manifest.File, e manifest.Entry, k *kind
 		} else if !e.Recorded {
 			l.addCopy(key, f, e.Position, from, isOlder)
 		} else if replaced = isOlder; !isOlder {
+			l.shadow(key, from.file)
 			delete(l.origins, other)
 			l.storage.DeleteInVersion(k.typ.GroupResource(), other.namespace, other.name, other.version)
 		}

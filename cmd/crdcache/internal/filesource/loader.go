@@ -31,8 +31,7 @@ type loader struct {
 
 	kinds   map[schema.GroupKind]*kind
 	origins map[objectKey]*origin
-	// shadowed has the files with an unused copy of an object. deletions has the files that show the deletion
-	// of an object, and their ReadCount.
+	// shadowed has the files with an unused copy of an object, deletions those that show its deletion.
 	shadowed  map[objectKey][]*manifest.File
 	deletions map[objectKey]map[*manifest.File]int
 	// mismatchedFiles has the paths of files with objects that do not match the type of their kind. They
@@ -45,8 +44,7 @@ type loader struct {
 	// shown has the files that show a version of a kind, and their ReadCount.
 	shown map[schema.GroupKind]map[shownIn]int
 	paths []string // of the sources
-	// deletedFiles are the files that a refresh has not found.
-	deletedFiles map[*manifest.File]bool
+	deletedFiles map[*manifest.File]bool // that a refresh has not found
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool
 	// unreportedTypes are the inferred types that no warning has reported yet.
@@ -78,6 +76,8 @@ type objectKey struct {
 	schema.GroupKind
 	namespace, name, version string
 }
+
+func (o objectKey) inAnyVersion() objectKey { return objectKey{o.GroupKind, o.namespace, o.name, ""} }
 
 func (o objectKey) String() string {
 	if o.namespace == "" {

@@ -77,8 +77,8 @@ func (s *Source) setReasons(reasons []snapshot.Reason) {
 	}
 }
 
-// Announce sets the time, the reasons and the warnings in the header of an answer, also of a query. Logs are
-// complete. Handler calls it.
+// Announce sets the time, the reasons and the warning of the type in the header of an answer, also of a
+// query. Logs are complete. Handler calls it.
 func (s *Source) Announce(header http.Header, r *http.Request) {
 	path := r.URL.Path[max(0, strings.Index(r.URL.Path, "/api")):]
 	request, _ := readapi.ParseRequest(&http.Request{Method: r.Method, URL: &url.URL{Path: path}})
@@ -93,32 +93,21 @@ func (s *Source) Announce(header http.Header, r *http.Request) {
 	if request.GVR.Empty() || request.Subresource == "log" {
 		return
 	}
-	var warnings []string
 	add := func(prefix, text string) {
-		warnings = append(warnings, prefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(text), " ")))
+		header.Add("Warning", prefix+fmt.Sprintf("%.999q", strings.Join(strings.Fields(text), " ")))
 	}
-	for _, r := range s.reasonsOf(request.GVR.GroupResource()) {
+	reasons := s.reasonsOf(request.GVR.GroupResource())
+	for _, r := range reasons[:min(len(reasons), maxWarnings)] {
 		add(WarningPrefix, r.Text)
 	}
-	if err := s.announcedUse(request.GVR); err != nil {
+	err, isKnown := s.reading.announcedUses[request.GVR]
+	if !isKnown {
+		err = s.useWarning(request.GVR.GroupResource(), func(t *readapi.Type, version string) bool {
+			return version == request.GVR.Version && t.Versions[0].Name != version // the default of clients
+		})
+		s.reading.announcedUses[request.GVR] = err
+	}
+	if err != nil {
 		add(otherPrefix, err.Error())
 	}
-	for _, p := range s.Problems() {
-		if p.Warning {
-			add(otherPrefix, p.Error())
-		}
-	}
-	header["Warning"] = append(header["Warning"], warnings[:min(len(warnings), maxWarnings)]...)
-}
-
-// announcedUse returns useWarning for requests of a version. kubectl requests the preferred one by default.
-func (s *Source) announcedUse(gvr schema.GroupVersionResource) error {
-	err, isKnown := s.reading.announcedUses[gvr]
-	if !isKnown {
-		err = s.useWarning(gvr.GroupResource(), func(t *readapi.Type, version string) bool {
-			return version == gvr.Version && t.Versions[0].Name != version
-		})
-		s.reading.announcedUses[gvr] = err
-	}
-	return err
 }

@@ -236,17 +236,18 @@ func pauseAfter(search, lastSearch time.Duration) time.Duration {
 
 // filesState is the result of a search for files.
 type filesState struct {
-	files   []*manifest.File
+	manifest.Listing
 	errText string
 }
 
 func (s *Source) state(ctx context.Context) filesState {
 	listing, err := manifest.List(ctx, s.options.Paths, manifest.ListOptions{})
-	return filesState{listing.Files, fmt.Sprint(err)}
+	return filesState{listing, fmt.Sprint(err)}
 }
 
 func (s filesState) same(t filesState) bool {
-	return s.errText == t.errText && slices.EqualFunc(s.files, t.files, func(a, b *manifest.File) bool {
-		return a.Path == b.Path && a.Stamp.Same(b.Stamp)
-	})
+	return s.errText == t.errText && maps.Equal(s.Skipped, t.Skipped) &&
+		slices.EqualFunc(s.Files, t.Files, func(a, b *manifest.File) bool {
+			return a.Path == b.Path && a.Stamp.Same(b.Stamp)
+		})
 }

@@ -47,6 +47,28 @@ func TestDroppedVersion(t *testing.T) {
 	}
 }
 
+// TestDeletionInOtherVersion verifies that the deletion of an object in any version ends with its file.
+func TestDeletionInOtherVersion(t *testing.T) {
+	event := func(eventType string) string {
+		return "type: " + eventType + "\nobject:\n  " + strings.ReplaceAll(widget("w", "red"), "\n", "\n  ") + "\n---\n"
+	}
+	v2 := strings.Replace(widget("w", "blue"), "/v1", "/v2", 1)
+	dir := writeTree(t, map[string]string{"y.yaml": v2, "z.yaml": event("ADDED") + event("DELETED")})
+	s := openSource(t, Options{Paths: []string{dir}})
+	for _, step := range []struct {
+		name, text string
+		count      int
+	}{{"z.yaml", "# nothing\n", 1}, {"z.yaml", event("ADDED") + event("DELETED"), 0}, {"y.yaml", "# nothing\n", 0},
+		{"y.yaml", v2, 0}, {"z.yaml", "# nothing\n", 1}} {
+		writeFile(t, filepath.Join(dir, step.name), step.text)
+		must(t, s.Refresh(t.Context()))
+		counts, _ := s.storage.Versions(widgets)
+		if got := counts["v1"] + counts["v2"]; got != step.count {
+			t.Fatalf("after %s has %.20q: %d objects, want %d", step.name, step.text, got, step.count)
+		}
+	}
+}
+
 // TestRefreshModel changes files at random. After each change, a refreshed Source and a new one must have the
 // same types and objects.
 func TestRefreshModel(t *testing.T) {

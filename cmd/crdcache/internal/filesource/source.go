@@ -66,8 +66,7 @@ type Source struct {
 		sync.Mutex
 		loader *loader
 		files  []*manifest.File
-		// listing is the latest with other files that are not read.
-		listing manifest.Listing
+		listing manifest.Listing // the latest with other files that are not read
 		// reasons are those of types, and reasonsPath names them in answers. announced has them by type as
 		// its watches began.
 		reasons     []snapshot.Reason

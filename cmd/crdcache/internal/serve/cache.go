@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -172,11 +171,6 @@ func (s *cacheServer) resolve(name string) ([]discovery.Resource, error) {
 		return nil, errors.New("the name is ambiguous, so the cluster resolves it")
 	}
 	return resolution.Resources, nil
-}
-
-func (s *cacheServer) answer(w http.ResponseWriter, r *http.Request) {
-	s.Announce(w.Header(), r)
-	s.server.ServeHTTP(w, r)
 }
 
 // checkRequest refuses requests for incomplete types of files, and for discovery if there are such types: the

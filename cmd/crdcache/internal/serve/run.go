@@ -171,8 +171,12 @@ func (s *cacheServer) runCluster(ctx context.Context, stopServing context.Cancel
 		s.shutdown()
 	}
 	defer stop()
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		s.Announce(w.Header(), r)
+		s.server.ServeHTTP(w, r)
+	}
 	options := localserver.Options{Dir: localserver.SocketDirFor(s.identity), Info: s.info,
-		Resolve: s.resolve, ValidateRequest: s.checkRequest, Handler: http.HandlerFunc(s.answer),
+		Resolve: s.resolve, ValidateRequest: s.checkRequest, Handler: http.HandlerFunc(answer),
 		ActiveRequests: shared.activity, OnStopped: stop}
 	if shared.page != nil {
 		options.Page = &localserver.Page{LoginLink: shared.page.LoginLink}

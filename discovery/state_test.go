@@ -139,8 +139,7 @@ func TestState(t *testing.T) {
 				d.Versions = append(d.Versions, crd.Version{Name: "v1beta1", Served: true})
 			})), []string{"Added ws.example.com 1"}},
 			{put(w("1", func(d *crd.Definition) {
-				d.Versions = append(d.Versions,
-					crd.Version{Name: "v1beta1"})
+				d.Versions = append(d.Versions, crd.Version{Name: "v1beta1"})
 			})), []string{"Changed ws.example.com 1"}},
 			{put(w("1")), []string{"Changed ws.example.com 1"}},
 		},

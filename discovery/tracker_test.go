@@ -188,8 +188,7 @@ func TestTrackerFollowsAPIServices(t *testing.T) {
 	}
 
 	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
-		*groups = append(*groups,
-			oneGroup("agg.io", "as"))
+		*groups = append(*groups, oneGroup("agg.io", "as"))
 	})
 	server.put(apiServicePath, apiServiceObject("v1.agg.io", "1", true))
 	listener.awaitEvent("Added as.agg.io")
@@ -246,8 +245,7 @@ func TestTrackerWithoutRights(t *testing.T) {
 		t.Errorf("Status() = %+v, want Polling with unavailable sources", s)
 	}
 	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
-		*groups = append(*groups,
-			oneGroup("example.com", "ws"))
+		*groups = append(*groups, oneGroup("example.com", "ws"))
 	})
 	listener.awaitEvent("Added ws.example.com")
 	server.put(crdPath, crdObjectOf(workspaceCRD("1")))

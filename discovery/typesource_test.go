@@ -87,8 +87,7 @@ func TestTypeSourceReportsUnknownGroups(t *testing.T) {
 	}
 	listener := listen(t, tracker)
 	server.discovery.changeGroups(func(groups *[]group, _ map[string]int) {
-		*groups = append(*groups,
-			oneGroup("agg.io", "as"))
+		*groups = append(*groups, oneGroup("agg.io", "as"))
 	})
 	tracker.Refresh()
 	listener.awaitEvent("Added as.agg.io")

@@ -409,8 +409,7 @@ func TestAcquireTogether(t *testing.T) {
 			}}}
 		},
 		"indexes": func(gate func()) ResourceOptions {
-			return ResourceOptions{Indexes: gatedIndex{"x",
-				gate}}
+			return ResourceOptions{Indexes: gatedIndex{"x", gate}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,8 +64,7 @@ func TestSubscriptionRenewsStoppedInformer(t *testing.T) {
 			OnStarted: func(status.Incarnation) { events = append(events, "started") },
 			OnSynced:  func(status.Incarnation) { events = append(events, "synced") },
 			OnGone: func(_ status.Incarnation, reason status.Reason) {
-				events = append(events,
-					"gone "+string(reason))
+				events = append(events, "gone "+string(reason))
 			},
 			OnError: func(_ schema.GroupVersionResource, err error) { events = append(events, err.Error()) },
 		})

@@ -142,16 +142,14 @@ func (d *eventLog) listener() status.Listener {
 			d.add("%s: %s -> %s %s", after.GVR.Resource, before.State, after.State, after.Reason)
 		},
 		IncarnationStarted: func(g status.Incarnation) {
-			d.add("%s: started %d %s", g.GVR.Resource,
-				g.Number, g.UID)
+			d.add("%s: started %d %s", g.GVR.Resource, g.Number, g.UID)
 		},
 		IncarnationSynced: func(g status.Incarnation) { d.add("%s: synced %d", g.GVR.Resource, g.Number) },
 		IncarnationEnded: func(g status.Incarnation, r status.Reason) {
 			d.add("%s: ended %d %s", g.GVR.Resource, g.Number, r)
 		},
 		Relisted: func(g status.Incarnation, r status.RelistReason) {
-			d.add("%s: relisted %s",
-				g.GVR.Resource, r)
+			d.add("%s: relisted %s", g.GVR.Resource, r)
 		},
 		RequestFailed: func(f status.RequestFailure) {
 			d.add("%s: %s failed: %s: %v", f.GVR.Resource, f.Verb, f.Reason, f.Err)

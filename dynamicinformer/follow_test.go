@@ -204,9 +204,8 @@ func TestEndsOfIncarnations(t *testing.T) {
 		// deleted is true if end deletes the objects, deletedNext if next does.
 		deleted, deletedNext bool
 	}{
-		"another UID": {end: set(func(t *typesource.Type) { t.UID = "2" }), deleted: true},
-		"another scope": {end: set(clusterScoped), deleted: true,
-			reason: status.ReasonScopeConflict},
+		"another UID":                {end: set(func(t *typesource.Type) { t.UID = "2" }), deleted: true},
+		"another scope":              {end: set(clusterScoped), deleted: true, reason: status.ReasonScopeConflict},
 		"the CRD is deleted":         {end: remove(true), deleted: true, reason: status.ReasonNotInstalled},
 		"another kind":               {end: set(kind)},
 		"another kind without a CRD": {initial: withoutCRD(nil), end: set(withoutCRD(kind))},

@@ -92,8 +92,7 @@ func TestMoveHandlers(t *testing.T) {
 					acquireSynced(t, f, ResourceOptions{Namespaces: InNamespaces("a")},
 						ResourceOptions{Namespaces: InNamespaces("b")})
 				move.Owner = func(namespace string) int {
-					return max(slices.Index([]string{"a", "b"},
-						namespace), 0)
+					return max(slices.Index([]string{"a", "b"}, namespace), 0)
 				}
 				must(t, MoveHandlers(t.Context(), func() {}, move))
 				expectEvents(t, "two namespaces", e, "gone c/x")

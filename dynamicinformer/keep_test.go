@@ -219,9 +219,8 @@ func TestKeepIsValidated(t *testing.T) {
 		`a key in brackets needs quotes`:    {Keep: Keep{Paths: []string{".spec[x]"}}},
 		`Keep: WholeWhen "@.a ==": `:        {Keep: Keep{WholeWhen: "@.a =="}},
 		"can read any field":                {Keep: Keep{WholeWhen: "@..a"}},
-		"and Transform": {Keep: keepRed,
-			Transform: func(obj any) (any, error) { return obj, nil }},
-		"with StorageMetadata": {Keep: keepRed, Storage: Storage{Mode: StorageMetadata}},
+		"and Transform":                     {Keep: keepRed, Transform: func(obj any) (any, error) { return obj, nil }},
+		"with StorageMetadata":              {Keep: keepRed, Storage: Storage{Mode: StorageMetadata}},
 	} {
 		if err := options.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Validate: got the error %v, want %s", err, want)

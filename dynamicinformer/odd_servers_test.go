@@ -53,10 +53,9 @@ func TestOddServers(t *testing.T) {
 			shown: 21 * time.Second, lists: 6},
 		"buffers bodies and headers": {proxy: bufferResponses(false), synced: requests.InitialEventsTimeout,
 			shown: 30 * time.Second, lists: 600, reason: status.ReasonPolled},
-		"compresses":      {proxy: testkit.Compress(true), lists: 1},
-		"drops bookmarks": {proxy: dropBookmarks, synced: requests.InitialEventsTimeout, lists: 6},
-		"closes idle connections": {proxy: cutIdle(30 * time.Second),
-			shown: 2 * time.Second, lists: 6},
+		"compresses":              {proxy: testkit.Compress(true), lists: 1},
+		"drops bookmarks":         {proxy: dropBookmarks, synced: requests.InitialEventsTimeout, lists: 6},
+		"closes idle connections": {proxy: cutIdle(30 * time.Second), shown: 2 * time.Second, lists: 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onFakeClock(t, func(t *testing.T, server *apitest.Server) {

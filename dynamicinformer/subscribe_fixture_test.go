@@ -127,8 +127,7 @@ func (th *subscriberFixture) subscriber() Subscriber {
 		OnStarted: func(g status.Incarnation) { record(g.GVR, "started %d %s", g.Number, g.UID) },
 		OnSynced:  func(g status.Incarnation) { record(g.GVR, "synced %d", g.Number) },
 		OnGone: func(g status.Incarnation, reason status.Reason) {
-			record(g.GVR, "gone %d %s",
-				g.Number, reason)
+			record(g.GVR, "gone %d %s", g.Number, reason)
 		},
 		OnAdd: func(gvr schema.GroupVersionResource, obj *unstructured.Unstructured, initial bool) {
 			if initial {

@@ -42,9 +42,7 @@ func keysOf(t testing.TB, f *indexers.Functions, object any) []string {
 type m = map[string]any
 
 // spec returns the object ns/x with the given .spec.
-func spec(v m) m {
-	return m{"metadata": m{"name": "x", "namespace": "ns"}, "spec": v}
-}
+func spec(v m) m { return m{"metadata": m{"name": "x", "namespace": "ns"}, "spec": v} }
 
 func TestValues(t *testing.T) {
 	tests := []struct {

@@ -33,19 +33,13 @@ type apiServer struct{ structural *schema.Structural }
 func newAPIServer(t testing.TB, definition string) apiServer {
 	t.Helper()
 	var v1 apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal([]byte(definition), &v1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(definition), &v1))
 	var props apiextensions.JSONSchemaProps
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
 		v1.Spec.Versions[0].Schema.OpenAPIV3Schema, &props, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	structural, err := schema.NewStructural(&props)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return apiServer{structural}
 }
 
@@ -206,9 +200,7 @@ var variants = [][2]string{{"list-type: set", "list-type: atomic"},
 func readLamps(t testing.TB, variant uint64) (apiServer, *crd.Schema) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/lamps.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(data)
 	for i, v := range variants {
 		if variant>>i&1 == 1 {
@@ -216,9 +208,7 @@ func readLamps(t testing.TB, variant uint64) (apiServer, *crd.Schema) {
 		}
 	}
 	definitions, err := crd.Read(strings.NewReader(text), "lamps.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	version, _ := definitions[0].Version("v1")
 	root := *version.Schema
 	root.Properties = maps.Clone(root.Properties)
@@ -265,4 +255,12 @@ func FuzzAPIServer(f *testing.F) {
 			}
 		}
 	})
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -63,21 +63,15 @@ func TestOneMeaningOfExpressions(t *testing.T) {
 		fmt.Fprintf(&config, "    - {name: m%d, help: Lamps., whenCEL: '%s'}\n", i+1, strings.ReplaceAll(rule, "'", "''"))
 	}
 	parsed, err := configOf("    indexes:\n" + config.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	definitions, err := crd.ReadFile("testdata/lamps.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := parsed.Check(definitions); err != nil {
 		t.Errorf("Check refuses what an API server accepts: %v", err)
 	}
 	cluster := lampCluster(t, objects...)
 	binding, err := bind.Run(ctx, cluster.Config(), parsed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lamps, err := binding.Querier("lamps")
 	if err != nil || len(binding.Problems()) > 0 {
 		t.Fatal(err, binding.Problems())
@@ -104,9 +98,7 @@ func TestOneMeaningOfExpressions(t *testing.T) {
 			slices.Sort(found[way])
 		}
 		matcher, err := query.NewMatcher(query.WithSchema(q, func() *crd.Schema { return root }))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found["watch"] = nil
 		for _, o := range objects {
 			if matches, _ := matcher.Match(o); matches {
@@ -136,9 +128,7 @@ func lampCluster(t *testing.T, lamps ...*unstructured.Unstructured) *testcluster
 			err = cluster.Load(t.Context(), o)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return cluster
 }
 
@@ -150,9 +140,7 @@ func TestSchemaChanges(t *testing.T) {
 	config, err := configOf("    indexes:\n    - {name: groups, cel: \"self.spec.groups == ['b', 'a']\"}\n" +
 		"    - {name: class, cel: self.spec.class + '.'}\n" +
 		"    metrics: [{name: m, help: Lamps., whenCEL: \"self.spec.groups == ['b', 'a']\"}]\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cluster := lampCluster(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Lamp", "metadata": map[string]any{"name": "l", "namespace": "hall"},
 		"spec": map[string]any{"class": "gold", "groups": []any{"a", "b"}}}})
@@ -162,9 +150,7 @@ func TestSchemaChanges(t *testing.T) {
 	changes := make(chan *bind.Target, 10)
 	binding, err := bind.Run(ctx, cluster.Config(), config, bind.Options{
 		OnChange: func(_, target *bind.Target) { changes <- target }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// next returns the values of the indexes after the next change.
 	next := func() string {
 		select {
@@ -173,9 +159,7 @@ func TestSchemaChanges(t *testing.T) {
 			t.Fatal("no change of the target")
 		}
 		lamps, err := binding.Querier("lamps")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var values []string
 		for _, index := range []string{"class", "groups"} {
 			found, _ := lamps.Values(ctx, index, query.All(), query.Options{AllowScan: true})
@@ -222,9 +206,7 @@ func TestSchemaChanges(t *testing.T) {
 	const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
 	before := cluster.Faults().Count(forbid.Match)
 	change(`[{"op": "add", "path": "` + spec + `more", "value": {"type": "string"}}]`)
-	if err := cluster.Faults().Await(ctx, forbid.Match, before+1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cluster.Faults().Await(ctx, forbid.Match, before+1))
 	change(`[{"op": "replace", "path": "` + spec + `groups/x-kubernetes-list-type", "value": "atomic"}]`)
 	want("a list, after a change without effect", "groups[{false [false] 1}]")
 	cluster.Faults().Add(forbid)
@@ -263,9 +245,7 @@ func TestSubscription(t *testing.T) {
 			q = query.Not(query.WhereCEL(rest))
 		}
 		matcher, err := query.NewMatcher(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		informer, got := &handlerStub{}, []string{}
 		if _, err := query.Subscribe(informer, matcher, func(e query.Event) {
 			line := fmt.Sprint(e.Type, " ", e.Key)

@@ -86,9 +86,7 @@ func TestIndexes(t *testing.T) {
 	} {
 		t.Run(test.index, func(t *testing.T) {
 			config, err := configOf("    indexes:\n    - {name: i, " + test.index + "}\n")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			object := decode(t, lamp)
 			for form, keys := range map[string]func(*indexers.Functions) []string{
 				"decoded": func(f *indexers.Functions) []string { return f.Keys(object)[0] },
@@ -116,13 +114,9 @@ func TestIndexes(t *testing.T) {
 // TestFindings verifies the positions and remedies of errors in a config, without and with a schema.
 func TestFindings(t *testing.T) {
 	definitions, err := crd.ReadFile("testdata/lamps.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	data, err := os.ReadFile("testdata/findings.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got strings.Builder
 	for line := range strings.Lines(string(data)) {
 		expr, ok := strings.CutPrefix(line, "= ")
@@ -143,9 +137,7 @@ func TestFindings(t *testing.T) {
 		}
 	}
 	if os.Getenv("REWRITE") != "" {
-		if err := os.WriteFile("testdata/findings.golden", []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile("testdata/findings.golden", []byte(got.String()), 0o644))
 		return
 	}
 	if diff := cmp.Diff(string(data), got.String()); diff != "" {

@@ -81,8 +81,7 @@ func TestSettingsEqualStockCache(t *testing.T) {
 				for _, namespace := range []string{"", "web", "db", "other"} {
 					got, want := list.DeepCopyObject().(client.ObjectList),
 						list.DeepCopyObject().(client.ObjectList)
-					err, wantErr := ours.List(t.Context(), got,
-						client.InNamespace(namespace)), stock.
+					err, wantErr := ours.List(t.Context(), got, client.InNamespace(namespace)), stock.
 						List(t.Context(), want, client.InNamespace(namespace))
 					if textOf(err) != textOf(wantErr) {
 						t.Errorf("%T in %q: %v; the stock cache: %v", list, namespace, err, wantErr)
@@ -136,8 +135,7 @@ func TestRefusedOptions(t *testing.T) {
 			&corev1.Namespace{}: {Namespaces: map[string]cache.Config{}}}}, Options{}, "is not namespaced"},
 		"unknown type": {cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}: {}}}, Options{}, "failed to determine if *v1.Pod is namespaced"},
-		"negative period": {cache.Options{SyncPeriod: new(-time.Second)}, Options{},
-			"SyncPeriod is -1s"},
+		"negative period": {cache.Options{SyncPeriod: new(-time.Second)}, Options{}, "SyncPeriod is -1s"},
 		"negative period of a type": {cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.ConfigMap{}: {SyncPeriod: new(-time.Second)}}}, Options{}, "SyncPeriod is -1s"},
 	}

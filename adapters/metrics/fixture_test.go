@@ -231,8 +231,7 @@ func TestPersistence(t *testing.T) {
 			got := scrape(t, exporter(t, NewCollector(f)))
 			for state, want := range test.want {
 				expectValue(t, func() (float64, bool) {
-					return value(got, "persisted_informers",
-						labelValues{"state": state})
+					return value(got, "persisted_informers", labelValues{"state": state})
 				}, state, want)
 			}
 			saved, found := value(got, "last_save_timestamp_seconds", nil)

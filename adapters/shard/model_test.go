@@ -327,8 +327,7 @@ func count(holders []string) map[string]int {
 
 func TestOptions(t *testing.T) {
 	validOptions := func() Options {
-		return Options{Config: &rest.Config{}, Namespace: "operators",
-			Name: "delivery"}
+		return Options{Config: &rest.Config{}, Namespace: "operators", Name: "delivery"}
 	}
 	if _, err := New(validOptions()); err != nil {
 		t.Errorf("New() with the defaults = %v", err)

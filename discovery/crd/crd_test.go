@@ -160,11 +160,9 @@ func TestRead(t *testing.T) {
 		"two documents": {text: widgetYAML + "---\n" + second, want: []string{"widgets", "gadgets"}},
 		"other objects": {text: "# comment\n---\n" + configMap + "---\n" + widgetYAML,
 			want: []string{"widgets"}},
-		"json": {text: string(asJSON), want: []string{"widgets"}},
-		"json objects": {text: string(asJSON) + "\n" + string(asJSON),
-			want: []string{"widgets", "widgets"}},
-		"list": {text: "apiVersion: v1\nkind: List\nitems:\n-\n" + indented,
-			want: []string{"widgets"}},
+		"json":         {text: string(asJSON), want: []string{"widgets"}},
+		"json objects": {text: string(asJSON) + "\n" + string(asJSON), want: []string{"widgets", "widgets"}},
+		"list":         {text: "apiVersion: v1\nkind: List\nitems:\n-\n" + indented, want: []string{"widgets"}},
 		"typed list": {
 			text: `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinitionList","items":[` +
 				strings.Replace(string(asJSON), `"kind":"CustomResourceDefinition",`, "", 1) + `]}`,

@@ -189,8 +189,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	s.eventually("widgets are bound", func() bool {
-		return queryReturns(binding, "widgets", "color=blue",
-			"home/table")
+		return queryReturns(binding, "widgets", "color=blue", "home/table")
 	})
 	var missing *bind.TargetError
 	if _, err := binding.Querier("widgest"); !errors.As(err, &missing) ||

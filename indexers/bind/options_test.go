@@ -210,8 +210,7 @@ func TestBindingFollowsItsFiles(t *testing.T) {
 	mount.Swap(t, map[string]string{"first.yaml": header("first") + definitions, "second.yaml": header("second") +
 		widgetsBySize})
 	s.eventually("the swapped files are applied", func() bool {
-		return queryReturns(binding, "widgets",
-			"color=lamp && size>5", "home/lamp")
+		return queryReturns(binding, "widgets", "color=lamp && size>5", "home/lamp")
 	})
 	if now, err := binding.Target("widgets"); err != nil || now.Informer != target.Informer ||
 		len(binding.Pending()) > 0 {

@@ -150,8 +150,7 @@ func TestReloadsWhileReading(t *testing.T) {
 	load.wg.Wait()
 	noError(t, binding.Apply(parse(t, widgetsBySize)))
 	s.eventually("the last config is applied", func() bool {
-		return queryReturns(binding, "widgets", "color=lamp",
-			"home/lamp")
+		return queryReturns(binding, "widgets", "color=lamp", "home/lamp")
 	})
 }
 
@@ -230,8 +229,7 @@ func TestRemovedVersion(t *testing.T) {
 	s := newFixture(t)
 	binding := s.follow(parse(t, widgetsByColor))
 	s.eventually("version v1 is bound", func() bool {
-		return queryReturns(binding, "widgets", "color=red",
-			"home/chair", "home/lamp")
+		return queryReturns(binding, "widgets", "color=red", "home/chair", "home/lamp")
 	})
 	graph, err := binding.References()
 	noError(t, err)

@@ -52,8 +52,7 @@ func TestDroppedFields(t *testing.T) {
 			}
 		}
 	}
-	querier := query.New(cacheSource{newCacheOf(t, fieldDroppingOptions["keep"])},
-		f.Indexes()...)
+	querier := query.New(cacheSource{newCacheOf(t, fieldDroppingOptions["keep"])}, f.Indexes()...)
 	for _, a := range []query.Aggregation{{GroupBy: []string{".spec.hosts[*]"}},
 		{Measures: []query.Measure{{Function: "sum", Operand: ".spec.size"}}}} {
 		var dropped *query.DroppedFieldError

@@ -54,8 +54,7 @@ func subscribe(t testing.TB, q query.Query) (*handlerCaller, *[]query.Event) {
 	noError(t, err)
 	caller, events := &handlerCaller{}, &[]query.Event{}
 	s, err := query.Subscribe(caller, matcher.WithNow(modelNow), func(e query.Event) {
-		*events = append(*events,
-			e)
+		*events = append(*events, e)
 	})
 	if err != nil || !s.HasSynced() {
 		t.Fatal(err)

@@ -104,9 +104,7 @@ func reportViolations(t *testing.T, violations []string) {
 }
 
 // isWithin reports whether path is dir or lies below it; both are slash-separated.
-func isWithin(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, dir+"/")
-}
+func isWithin(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
 
 // expectViolations compares violations with the expected ones. Each element of want is a part of the
 // violation at the same position.

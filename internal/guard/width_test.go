@@ -54,9 +54,7 @@ func lineWidths(source string) []int {
 	return widths
 }
 
-func countColumns(text string) int {
-	return len([]rune(strings.ReplaceAll(text, "\t", "    ")))
-}
+func countColumns(text string) int { return len([]rune(strings.ReplaceAll(text, "\t", "    "))) }
 
 // linesOverLimit returns the numbers of the lines with more than maxColumns columns.
 func linesOverLimit(widths []int) []int {

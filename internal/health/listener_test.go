@@ -264,8 +264,7 @@ func TestConditions(t *testing.T) {
 	check("refused", "Authenticated=False Unauthorized: "+denied, "Reachable=True", "Ready=True",
 		"TypesKnown=True")
 	two.SetGone(status.ReasonNotInstalled)
-	check("a Gone type is ignored", "Authenticated=True", "Reachable=True", "Ready=True",
-		"TypesKnown=True")
+	check("a Gone type is ignored", "Authenticated=True", "Reachable=True", "Ready=True", "TypesKnown=True")
 	second.RequestEnded(requests.VerbList, serverError(401))
 	two.Begin("", "")
 	second.RequestEnded(requests.VerbList, serverError(401))
@@ -302,8 +301,7 @@ func TestTotals(t *testing.T) {
 	var members []*member
 	for range 4000 {
 		if len(members) < 8 && random.IntN(10) == 0 {
-			members = append(members,
-				e.health(numbered(random.IntN(8)), random.IntN(2) == 0).member)
+			members = append(members, e.health(numbered(random.IntN(8)), random.IntN(2) == 0).member)
 		}
 		if len(members) == 0 {
 			continue

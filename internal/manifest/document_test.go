@@ -78,8 +78,7 @@ func TestEntries(t *testing.T) {
 		"flow":          {"{apiVersion: v1, kind: A, metadata: {name: a}}", []string{"1 1/0: v1 A a"}},
 		"list of kubectl": {"apiVersion: v1\nitems:\n" + item(aYAML) + item(bYAML) + tail,
 			[]string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
-		"kind first": {"kind: List\napiVersion: v1\nitems:\n" + item(aYAML),
-			[]string{"4 1/1: v1 A a"}},
+		"kind first": {"kind: List\napiVersion: v1\nitems:\n" + item(aYAML), []string{"4 1/1: v1 A a"}},
 		"indented items": {"apiVersion: v1\nitems:\n" + indented + tail,
 			[]string{"3 1/1: v1 A a", "7 1/2: v1 B b"}},
 		"comments in items": {"apiVersion: v1\nitems: # here\n" + item(aYAML) + "\n# more\n" + item(bYAML) +

@@ -56,8 +56,7 @@ func TestUnusualDocuments(t *testing.T) {
 			"apiVersion: v1\nitems:\n- a: b\n  a: c\n" + item(bYAML) + tail,
 			[]string{`4 1/0: error not valid YAML: key "a" already set in map`},
 		},
-		"other line breaks": {strings.ReplaceAll(aYAML, "\n", "\r"),
-			[]string{"1 1/0: v1 A a"}},
+		"other line breaks": {strings.ReplaceAll(aYAML, "\n", "\r"), []string{"1 1/0: v1 A a"}},
 		"other line breaks, two documents": {strings.ReplaceAll(aYAML+"---\n"+bYAML, "\n", "\r"),
 			[]string{"1 1/0: v1 A a", "6 2/0: v1 B b"}},
 		"items of a kind that is no list": {
@@ -138,8 +137,7 @@ func TestAllocationIsLinear(t *testing.T) {
 		"comments":    func(n int) string { return strings.Repeat("# c\n", n/4) + aYAML },
 		"separators":  func(n int) string { return strings.Repeat("---\n", n/4) + aYAML },
 		"items lines": func(n int) string {
-			return "a: \"\n" + strings.Repeat("items:\n- a\n",
-				n/11) + "\"\n"
+			return "a: \"\n" + strings.Repeat("items:\n- a\n", n/11) + "\"\n"
 		},
 		"blank items": func(n int) string {
 			return "apiVersion: v1\nitems:\n- a\n" +

@@ -293,8 +293,7 @@ func TestCollectedWatchListsAreStock(t *testing.T) {
 			events := randomWatchList(seed)
 			fails := seed%8 == 0
 			want := contentAfterWatchList(t, events, fails, clientGoInformer)
-			got := contentAfterWatchList(t, events,
-				fails, crdcacheInformer)
+			got := contentAfterWatchList(t, events, fails, crdcacheInformer)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-stock +ours)\n%s\n%s", diff, events)
 			}

@@ -373,8 +373,7 @@ func TestSilentWatchesEnd(t *testing.T) {
 			defer server.Close()
 			silent := roundTrip(func(*http.Request) (*http.Response, error) {
 				header := http.Header{"Content-Type": {"application/json"}}
-				return &http.Response{StatusCode: 200, ProtoMajor: protocol, Header: header,
-					Body: body}, nil
+				return &http.Response{StatusCode: 200, ProtoMajor: protocol, Header: header, Body: body}, nil
 			})
 			config := &rest.Config{Host: "http://example.com", QPS: -1}
 			w := newInlineListWatch(t, config, &http.Client{Transport: silent}, packedObjects)

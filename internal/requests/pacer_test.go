@@ -31,10 +31,8 @@ func TestPacerPauses(t *testing.T) {
 		retryAfter  time.Duration
 		least, most []time.Duration // of the pauses after the failures
 	}{
-		"connection refused": {err: errRefused, least: seconds(0.5, 0.5, 0.5),
-			most: seconds(1, 1, 1)},
-		"internal error": {err: serverError(500), least: seconds(0.8, 1.6),
-			most: seconds(1.6, 3.2)},
+		"connection refused": {err: errRefused, least: seconds(0.5, 0.5, 0.5), most: seconds(1, 1, 1)},
+		"internal error":     {err: serverError(500), least: seconds(0.8, 1.6), most: seconds(1.6, 3.2)},
 		"forbidden": {err: serverError(403), least: seconds(0.8, 1.6, 3.2, 6.4),
 			most: seconds(1.6, 3.2, 6.4, 12.8)},
 		"not found": {err: serverError(404), least: seconds(0.8), most: seconds(1.6)},
@@ -42,8 +40,7 @@ func TestPacerPauses(t *testing.T) {
 			least: seconds(0.25, 0.5, 1, 2, 4, 4), most: seconds(0.32, 0.63, 1.25, 2.5, 5, 5)},
 		"throttled for a time": {err: serverError(429), retryAfter: 20 * time.Second,
 			least: seconds(20, 20), most: seconds(22, 22)},
-		"throttled": {err: serverError(429), least: seconds(0.8, 1.6),
-			most: seconds(1.6, 3.2)},
+		"throttled": {err: serverError(429), least: seconds(0.8, 1.6), most: seconds(1.6, 3.2)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -47,12 +47,10 @@ func TestStep(t *testing.T) {
 		return s
 	}
 	reported := func(verb Verb, err error) outcomeEffect {
-		return outcomeEffect{reports: true,
-			verb: verb, err: err}
+		return outcomeEffect{reports: true, verb: verb, err: err}
 	}
 	throttled := func(verb Verb, err error, wait time.Duration) outcomeEffect {
-		return outcomeEffect{reports: wait == 0, verb: verb, err: err,
-			throttleLimiter: true, wait: wait}
+		return outcomeEffect{reports: wait == 0, verb: verb, err: err, throttleLimiter: true, wait: wait}
 	}
 	tests := map[string]struct {
 		outcome requestOutcome

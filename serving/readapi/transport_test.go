@@ -51,8 +51,7 @@ func TestTransport(t *testing.T) {
 		}, 200, "x", io.ErrUnexpectedEOF, ""},
 		"cut at once": {"GET", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0,
 			"", nil, "unexpected EOF"},
-		"panic": {"GET", func(http.ResponseWriter, *http.Request) { panic("oh no") }, 0,
-			"", nil, "oh no"},
+		"panic": {"GET", func(http.ResponseWriter, *http.Request) { panic("oh no") }, 0, "", nil, "oh no"},
 		"header is kept": {"GET", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(201)
 			w.Header().Set("X-Late", "1")

@@ -298,8 +298,7 @@ func FuzzShardSelector(f *testing.F) {
 			t.Errorf("%q is parsed as %q, API servers return %q", text, got, want)
 		}
 		for _, uid := range []types.UID{"", "a", types.UID(text)} {
-			object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid,
-				Namespace: text}}
+			object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: text}}
 			selects, err := want.Matches(object)
 			if err != nil || selects != got.Contains(got.Key.Hash(object)) {
 				t.Errorf("selector %q for the UID %q: %v, %v", text, uid, selects, err)

@@ -175,8 +175,7 @@ func (f *fixture) get(path string, status int) string {
 func getJSON[T any](s *fixture, endpoint string, arguments ...string) T {
 	s.t.Helper()
 	var out T
-	must(s.t, json.Unmarshal([]byte(s.get(pageURL(endpoint, arguments...), http.StatusOK)),
-		&out))
+	must(s.t, json.Unmarshal([]byte(s.get(pageURL(endpoint, arguments...), http.StatusOK)), &out))
 	return out
 }
 

@@ -160,8 +160,7 @@ func TestRefusals(t *testing.T) {
 			return err
 		}(),
 		"webhook": func() error {
-			_, err := client.Resource(hooks).Create(ctx, hook,
-				metav1.CreateOptions{})
+			_, err := client.Resource(hooks).Create(ctx, hook, metav1.CreateOptions{})
 			return err
 		}(),
 		"load": cluster.Load(ctx, hook),

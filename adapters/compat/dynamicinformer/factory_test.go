@@ -53,8 +53,7 @@ func onEach(t *testing.T, test func(t *testing.T,
 		for _, api := range []api{clientGoAPI, ourAPI, packedAPI} {
 			t.Run(name+"/"+api.name, func(t *testing.T) {
 				test(t, func(objects ...*unstructured.Unstructured) dynamic.Interface {
-					return client(t,
-						objects...)
+					return client(t, objects...)
 				}, api)
 			})
 		}

@@ -11,8 +11,7 @@ import (
 // Objects that are read stay decompressed, others are compressed.
 func Example() {
 	options := dynamicinformer.ResourceOptions{
-		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive,
-			Compression: s2.New()},
+		Storage: dynamicinformer.Storage{Mode: dynamicinformer.StorageAdaptive, Compression: s2.New()},
 	}
 	fmt.Println(options.Storage.Mode)
 

@@ -177,8 +177,7 @@ func TestReadAnswer(t *testing.T) {
 			}
 			var got []string
 			if err := r.Each(func(answerText []byte) error {
-				got = append(got,
-					string(answerText))
+				got = append(got, string(answerText))
 				return nil
 			}); err != nil {
 				t.Fatal(err)

@@ -118,8 +118,7 @@ func testLists(t *testing.T, name string, scope []string) {
 func testTables(t *testing.T, name string, scope []string) {
 	t.Run("table", func(t *testing.T) { expectSameTable(t, append([]string{name}, scope...)...) })
 	t.Run("wide", func(t *testing.T) {
-		expectSameTable(t, append([]string{name, "-o", "wide"},
-			scope...)...)
+		expectSameTable(t, append([]string{name, "-o", "wide"}, scope...)...)
 	})
 }
 

@@ -133,9 +133,8 @@ func TestClientCertificates(t *testing.T) {
 	})
 	for reason, config := range map[string]*rest.Config{
 		"known": known, "without rights": trustedAuthority.userConfig(t, "nobody", inAnHour),
-		"of a stranger": stranger.userConfig(t,
-			name, inAnHour),
-		"expired": trustedAuthority.userConfig(t, name, time.Now().Add(-time.Minute)),
+		"of a stranger": stranger.userConfig(t, name, inAnHour),
+		"expired":       trustedAuthority.userConfig(t, name, time.Now().Add(-time.Minute)),
 	} {
 		t.Run(reason, func(t *testing.T) {
 			compare(t, s, config, http.MethodGet, "/api/v1/namespaces", "application/json")

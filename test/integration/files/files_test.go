@@ -52,9 +52,7 @@ type cost struct {
 	peak         int64 // bytes
 }
 
-func (c cost) String() string {
-	return fmt.Sprintf("%.2f s, %d MB", c.cpu.Seconds(), c.peak/1e6)
-}
+func (c cost) String() string { return fmt.Sprintf("%.2f s, %d MB", c.cpu.Seconds(), c.peak/1e6) }
 
 // costOf runs a program several times, with open as its standard input if it is set, and checks its output.
 func costOf(t *testing.T, runs int, open func() io.Reader, isRight func(out string) bool,

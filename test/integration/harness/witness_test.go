@@ -27,8 +27,7 @@ func TestWitness(t *testing.T) {
 	}{
 		{name: "a life", send: func(w *Witness) {
 			w.OnAdd(one, true)
-			w.OnUpdate(one,
-				two)
+			w.OnUpdate(one, two)
 			w.OnDelete(two)
 			w.OnAdd(another, false)
 		}},
@@ -48,15 +47,13 @@ func TestWitness(t *testing.T) {
 			send: func(w *Witness) {
 				w.OnAdd(one, true)
 				w.OnDelete(two)
-				w.OnAdd(two,
-					false)
+				w.OnAdd(two, false)
 			}, want: "is for a deleted object"},
 		{name: "lost and back in one incarnation",
 			send: func(w *Witness) {
 				w.OnAdd(one, true)
 				lose(w)
-				w.OnAdd(one,
-					true)
+				w.OnAdd(one, true)
 				lose(w)
 				w.OnAdd(one, true)
 			},

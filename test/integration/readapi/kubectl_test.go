@@ -174,8 +174,7 @@ func typesOf(t *testing.T, client discovery.DiscoveryInterface) map[string]metav
 			name := list.GroupVersion + "/" + r.Name
 			sub := strings.Contains(r.Name, "/")
 			if slices.ContainsFunc(missingTypePrefixes, func(prefix string) bool {
-				return strings.HasPrefix(name,
-					prefix)
+				return strings.HasPrefix(name, prefix)
 			}) || sub && !strings.HasSuffix(name, "/status") {
 				continue
 			}

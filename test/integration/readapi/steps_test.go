@@ -64,8 +64,7 @@ func newStep(r *rand.Rand, k kind) step {
 	}
 	if r.IntN(2) == 0 {
 		return step{"list", func(*testedServer) request {
-			return request{method: http.MethodGet,
-				path: k.collection}
+			return request{method: http.MethodGet, path: k.collection}
 		}}
 	}
 	return step{"get " + name,

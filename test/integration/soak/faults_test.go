@@ -38,8 +38,7 @@ func allFaults() []fault {
 		{"connections cut", func(w *fixture) func() { return w.proxy.Cut(w) }},
 		{"connections broken at once", func(w *fixture) func() { w.proxy.Cut(w)(); return nil }},
 		{"connections slow", func(w *fixture) func() {
-			return w.proxy.AddToxic(w, "bandwidth",
-				map[string]any{"rate": 50})
+			return w.proxy.AddToxic(w, "bandwidth", map[string]any{"rate": 50})
 		}},
 		{"answers late", func(w *fixture) func() {
 			return w.proxy.AddToxic(w, "latency", map[string]any{"latency": 800, "jitter": 700})
@@ -52,12 +51,10 @@ func allFaults() []fault {
 			return w.proxy.AddToxic(w, "timeout", map[string]any{"timeout": 0})
 		}},
 		{"connections reset", func(w *fixture) func() {
-			return w.proxy.AddToxic(w, "reset_peer",
-				map[string]any{"timeout": 500})
+			return w.proxy.AddToxic(w, "reset_peer", map[string]any{"timeout": 500})
 		}},
 		{"connections end after 64 KiB", func(w *fixture) func() {
-			return w.proxy.AddToxic(w, "limit_data",
-				map[string]any{"bytes": 64 << 10})
+			return w.proxy.AddToxic(w, "limit_data", map[string]any{"bytes": 64 << 10})
 		}},
 		{"API server killed", func(w *fixture) func() {
 			harness.KillAPIServer(w)
@@ -123,9 +120,7 @@ func (w *fixture) freezeProcess() {
 }
 
 // randomSeconds returns the duration of a fault: usually short, sometimes the maximum.
-func (w *fixture) randomSeconds() int {
-	return 1 + w.random.IntN(1+w.random.IntN(options.limit))
-}
+func (w *fixture) randomSeconds() int { return 1 + w.random.IntN(1+w.random.IntN(options.limit)) }
 
 // injectFaults runs faults one after the other, and other disruptions.
 func (w *fixture) injectFaults() {

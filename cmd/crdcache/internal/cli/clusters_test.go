@@ -213,10 +213,9 @@ func TestCompletion(t *testing.T) {
 		args []string
 		want string
 	}{
-		"verbs": {[]string{"dum"}, "dump\t"},
-		"types": {[]string{"dump", "-s", server.URL, "gi"}, "gizmos.example.com\n:4"},
-		"second": {[]string{"dump", "-s", server.URL, "gizmos.example.com", "zo"},
-			"zones.example.com\n:4"},
+		"verbs":  {[]string{"dum"}, "dump\t"},
+		"types":  {[]string{"dump", "-s", server.URL, "gi"}, "gizmos.example.com\n:4"},
+		"second": {[]string{"dump", "-s", server.URL, "gizmos.example.com", "zo"}, "zones.example.com\n:4"},
 		"list": {[]string{"dump", "-s", server.URL, "zones.example.com,gi"},
 			"zones.example.com,gizmos.example.com\n:4"},
 		"no repeat": {[]string{"dump", "-s", server.URL, "gizmos.example.com,gi"}, ":4"},

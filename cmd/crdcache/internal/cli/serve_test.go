@@ -206,8 +206,7 @@ func TestServeReportsForbiddenTypes(t *testing.T) {
 	}
 	got := lines.Text()
 	stderr.Close() // the test reads no more lines
-	if !strings.HasPrefix(got,
-		"note: gizmos.example.com is read directly until it can be cached: ") ||
+	if !strings.HasPrefix(got, "note: gizmos.example.com is read directly until it can be cached: ") ||
 		!strings.HasSuffix(got, "eve may not") {
 		t.Errorf("stderr is %q, want a note about the denied type", got)
 	}

@@ -44,8 +44,7 @@ func TestStatusReporter(t *testing.T) {
 		pause  time.Duration
 		want   string
 	}{
-		"nothing special": {states: []status.Status{none, pending, syncing, synced},
-			pause: statusDelay / 4},
+		"nothing special": {states: []status.Status{none, pending, syncing, synced}, pause: statusDelay / 4},
 		"a long wait": {states: []status.Status{none, pending, syncing, synced}, pause: statusDelay + 1,
 			want: name + "Pending: " + waits + "\n"},
 		"no such type": {states: []status.Status{none, absent}, pause: 2 * statusDelay},
@@ -55,8 +54,7 @@ func TestStatusReporter(t *testing.T) {
 			want: name + "Degraded: no� right\n"},
 		"gone and back": {states: []status.Status{none, synced, gone, absent, syncing, synced},
 			want: name + "Gone: no longer there\n" + name + "Synced\n"},
-		"a new type": {states: []status.Status{none, syncing, synced}, begun: true,
-			want: name + "Synced\n"},
+		"a new type": {states: []status.Status{none, syncing, synced}, begun: true, want: name + "Synced\n"},
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -100,8 +98,7 @@ func TestUnchanged(t *testing.T) {
 		event query.Event
 		want  bool
 	}{
-		"older": {query.Event{Type: query.Modified, Old: before,
-			Object: withRow("5", "red", "4s")}, true},
+		"older": {query.Event{Type: query.Modified, Old: before, Object: withRow("5", "red", "4s")}, true},
 		"without a row": {query.Event{Type: query.Modified, Old: before,
 			Object: &unstructured.Unstructured{Object: withoutRow(before.Object)}}, true},
 		"written": {query.Event{Type: query.Modified, Old: before,
@@ -110,8 +107,7 @@ func TestUnchanged(t *testing.T) {
 			Object: withRow("5", "blue", "3s")}, false},
 		"nothing known before": {query.Event{Type: query.Modified, Object: before}, false},
 		"began to match":       {query.Event{Type: query.Added, Old: before, Object: before}, false},
-		"gone": {query.Event{Type: query.Deleted, Old: before, Object: before, Gone: true},
-			false},
+		"gone":                 {query.Event{Type: query.Deleted, Old: before, Object: before, Gone: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := isUnchanged(tt.event); got != tt.want {

@@ -24,9 +24,7 @@ import (
 func shortDir(t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // removes the temporary directory
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 }
@@ -34,9 +32,7 @@ func shortDir(t *testing.T) {
 // TestIdentity verifies that the identity changes with each field that selects another cluster or user.
 func TestIdentity(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca")
-	if err := os.WriteFile(file, []byte("a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("a"), 0o600))
 	seen := map[string]string{}
 	for name, config := range map[string]*rest.Config{
 		"plain":       {Host: "https://a"},
@@ -56,9 +52,7 @@ func TestIdentity(t *testing.T) {
 		"auth provider": {Host: "https://a", AuthProvider: &clientcmdapi.AuthProviderConfig{Name: "p"}},
 	} {
 		id, _, err := Identity(t.Context(), config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if other, ok := seen[id]; ok {
 			t.Errorf("%s and %s have the same identity", name, other)
 		}
@@ -86,9 +80,7 @@ func newExecPlugin(t *testing.T, host, name string) (config *rest.Config, setSta
 	return config, func(status string) {
 		t.Helper()
 		text := `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"expirationTimestamp":"2020-01-01T00:00:00Z",` + status + `}}`
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 }
 
@@ -171,21 +163,13 @@ func TestSocketDirsOfOthersAreNotTrusted(t *testing.T) {
 			shortDir(t)
 			config := &rest.Config{Host: "https://a"}
 			id, _, err := Identity(t.Context(), config)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			p := SocketDirFor(id)
-			if err := p.create(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.create())
 			listener, err := net.Listen("unix", p.Socket())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer listener.Close()
-			if err := errors.Join(os.Chmod(p.Socket(), 0o600), p.verify()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(os.Chmod(p.Socket(), 0o600), p.verify()))
 			if err := makeUntrusted(t, p); err != nil {
 				t.Fatal(err)
 			}
@@ -206,21 +190,13 @@ func TestStaleSocket(t *testing.T) {
 	if _, err := NewClient(t.Context(), config); !errors.Is(err, ErrNoServer) {
 		t.Errorf("NewClient() without a server = %v, want ErrNoServer", err)
 	}
-	if err := p.create(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.create())
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener.SetUnlinkOnClose(false)
-	if err := errors.Join(os.Chmod(p.Socket(), 0o600), listener.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(p.Socket(), 0o600), listener.Close()))
 	client, err := NewClient(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := client.Info(t.Context()); !errors.Is(err, ErrNoServer) {
 		t.Errorf("Info() through a socket without a server = %v, want ErrNoServer", err)
 	}
@@ -254,5 +230,13 @@ func TestStaleSocket(t *testing.T) {
 	}
 	if err := <-serveErr; err != nil {
 		t.Error(err)
+	}
+}
+
+// must ends the test if there is an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

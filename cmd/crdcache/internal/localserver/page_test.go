@@ -39,13 +39,9 @@ func TestPageEndsWithServer(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
 	id, _, err := Identity(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := "http://" + listener.Addr().String() + "/"
 	options := Options{
 		Dir: SocketDirFor(id), Info: func() Info { return Info{Identity: id} },
@@ -59,9 +55,7 @@ func TestPageEndsWithServer(t *testing.T) {
 	go func() { serveErr <- Serve(ctx, options, func() { close(listening) }) }() // ends with Stop
 	<-listening
 	client, err := NewClient(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	link, err := client.LoginLink(t.Context())
 	if err != nil || link != address {
 		t.Fatalf("the link is %q, %v, want the address of the page", link, err)

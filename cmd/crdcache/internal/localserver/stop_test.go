@@ -17,15 +17,12 @@ func TestStop(t *testing.T) {
 	shortDir(t)
 	config := &rest.Config{Host: "https://a"}
 	id, _, err := Identity(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var ended atomic.Bool
 	ending, release := make(chan struct{}), make(chan struct{})
 	options := Options{
 		Dir: SocketDirFor(id), Info: func() Info {
-			return Info{Identity: id,
-				PID: 7}
+			return Info{Identity: id, PID: 7}
 		}, Handler: http.NotFoundHandler(),
 		OnStopped: func() {
 			close(ending)

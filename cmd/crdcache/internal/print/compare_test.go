@@ -119,8 +119,7 @@ func TestDiffText(t *testing.T) {
 // TestHostileChange checks that values cannot control the terminal.
 func TestHostileChange(t *testing.T) {
 	for name, after := range map[string]any{
-		"long": strings.Repeat("x",
-			1<<20), "lines": "\x1b[2J\n\x1b]0;x\x07\n\u009b\r",
+		"long": strings.Repeat("x", 1<<20), "lines": "\x1b[2J\n\x1b]0;x\x07\n\u009b\r",
 		"key": map[string]any{"\x1b[2J\n": strings.Repeat("\x1b", 200)},
 	} {
 		before := map[string]any{"spec\x1b[2J": "\x1b]0;x\x07\u009b\na"}

@@ -40,10 +40,8 @@ func TestJudge(t *testing.T) {
 	}{
 		"met, at the most objects that both have": {
 			Promise{Over: base, Under: us, Target: 6, Margin: 3}, 6, 10_000, true, true, false},
-		"missed": {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000,
-			true, false, false},
-		"broken": {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000,
-			true, false, true},
+		"missed":      {Promise{Over: base, Under: us, Target: 7, Margin: 3}, 6, 10_000, true, false, false},
+		"broken":      {Promise{Over: base, Under: us, Target: 9, Margin: 6.5}, 6, 10_000, true, false, true},
 		"not guarded": {Promise{Over: base, Under: us, Target: 9}, 6, 10_000, true, false, false},
 		"at most": {Promise{Over: base, Under: us, AtMost: true, Target: 6, Margin: 7}, 6, 10_000,
 			true, true, false},

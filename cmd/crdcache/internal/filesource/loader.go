@@ -42,8 +42,8 @@ type loader struct {
 	// uncollected has the reasons why objects of types are unknown.
 	uncollected map[schema.GroupResource][]fileReason
 	// shown has the files that show a version of a kind, and their ReadCount.
-	shown map[schema.GroupKind]map[shownIn]int
-	paths []string // of the sources
+	shown        map[schema.GroupKind]map[shownIn]int
+	paths        []string                // of the sources
 	deletedFiles map[*manifest.File]bool // that a refresh has not found
 	// filesToReread has the paths of files to read again because types changed.
 	filesToReread map[string]bool

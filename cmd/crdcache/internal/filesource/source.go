@@ -64,8 +64,8 @@ type Source struct {
 	// reading is locked while files are read.
 	reading struct {
 		sync.Mutex
-		loader *loader
-		files  []*manifest.File
+		loader  *loader
+		files   []*manifest.File
 		listing manifest.Listing // the latest with other files that are not read
 		// reasons are those of types, and reasonsPath names them in answers. announced has them by type as
 		// its watches began.

@@ -7,7 +7,7 @@ import "slices"
 const patchShare = 16
 
 // patched returns the content of a batch as changes of its base. A relist with one index then takes 25 bytes
-// of memory for each object in place of 105 (TestRelistsNeedLittleMemory). It returns nil if the changes are
+// of memory for each object in place of 68 (TestRelistsNeedLittleMemory). It returns nil if the changes are
 // many, or if a key is repeated.
 func (b *Batch) patched() *Snapshot {
 	removed := b.base.rows.len - b.foundInBase
